@@ -1,4 +1,5 @@
-"""What must be true: promises, lemmas, witnesses, progress, history properties, and the plug for implementations."""
+"""The properties state what must be true: promises, lemmas, witnesses, progress, history properties, and the interface
+through which implementations are driven."""
 
 if __name__ != "fencepost.properties":
     raise ImportError(

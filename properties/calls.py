@@ -1,15 +1,15 @@
-"""Calls as data, derived from the annotated interface of a system: how they are spelled, and what makes a program of
-them simpler.
+"""Calls on a system are data that is derived from its annotated interface, which determines how they are spelled and
+what makes a program of them simpler.
 
-A protocol declares its ``Call`` with the classes of its interface.  ``Call("zk_step", 1)`` has the arguments of the
-method of that name; where the method wants the number of a message, the call has `Named` instead.  The annotation of a
-parameter (one of `roles`) says what its values are:
+A protocol declares its ``Call`` with the classes of its interface. ``Call("zk_step", 1)`` has the arguments of the
+method of that name; where the method takes the number of a message, the call has `Named` instead. The annotation of a
+parameter (one of `roles`) describes its values:
 
     def deliver(self, number: Annotated[int, InFlight(…)], keep: bool = False) -> None: ...
     def zk_step(self, broker: Annotated[int, Index("brokers")]) -> bool: ...
 
-Functions that need nothing but a system are calls as well where a protocol names them as ``helpers``:
-``Call("settle", 100)`` is ``settle(system, 100)``.
+Functions that take only a system are calls as well where a protocol names them as ``helpers``: ``Call("settle", 100)``
+is ``settle(system, 100)``.
 """
 
 import inspect
@@ -23,15 +23,15 @@ from fencepost.properties.driving import Message, Program, Spelled, waiting
 from fencepost.properties.roles import Amount, Config, FromConfig, InFlight, Named, Role, Simplest, role_of
 
 MOST_CACHED = 10_000
-"""Calls that are stored to be made again, of all protocols together."""
+"""At most this many calls of all protocols together are cached to be made again."""
 
 Interface = tuple[type, ...]
-"""Classes whose methods are the calls on a system."""
+"""An `Interface` is the classes whose methods are the calls on a system."""
 
 
 class Method(NamedTuple):
-    """A method, or a helper, without the system: its signature, the annotations and the roles of its parameters (None
-    where one has no role), and ``module:function`` of a helper."""
+    """A `Method` is a method or a helper without the system: its signature, the annotations of its parameters, and
+    their roles (None for a parameter without a role). ``helper`` is ``module:function`` for a helper."""
 
     signature: inspect.Signature
     annotations: Mapping[str, Any]
@@ -41,13 +41,14 @@ class Method(NamedTuple):
 
 @dataclass(frozen=True, init=False)
 class Call:
-    """One call: the arguments that are not the method's defaults, by name.
+    """A `Call` has the name of a method and those arguments that differ from the method's defaults, by name.
 
-    ``columns``, ``always_compared`` and ``filled`` are as in `driving.Call`.  ``keys``: what is smaller or simpler in
-    the configuration; ``moving``: the sizes of which one may take the place of the one before, to which nothing is
-    done; ``merged``: those of which it may, whatever is done to that.  ``dangerous``: which dangers it is to make a
-    call, by the call's name, or that and the name of an argument that is given, or a word that is, or the kind of what
-    is in flight; ``*`` is anything."""
+    ``columns``, ``always_compared`` and ``filled`` are as in `driving.Call`. ``keys`` gives what is smaller or simpler
+    in each key of the configuration. ``moving`` names the sizes of which a member may replace the one before it if no
+    call is made on that one, and ``merged`` those where it may replace it in any case. ``dangerous`` gives the dangers
+    of calls by the call's name, or by that and the name of an argument that is given, a word that is given, or the kind
+    of what is in flight; ``*`` matches anything.
+    """
 
     interface: ClassVar[Interface]
     helpers: ClassVar[tuple[Callable[..., Any], ...]] = ()
@@ -72,7 +73,7 @@ class Call:
     @classmethod
     @cache
     def method(cls, name: str) -> Method:
-        """The method or helper of this name.  Raises AttributeError."""
+        """Return the method or helper of this name. Raise AttributeError if there is none."""
         helper = next((each for each in cls.helpers if each.__name__ == name), None)
         function = next((vars(each)[name] for each in cls.interface if name in vars(each)), helper)
         if function is None:
@@ -88,7 +89,7 @@ class Call:
 
     @classmethod
     def about(cls, name: str, message: Message, messages: Sequence[Message], **named: Any) -> Self:
-        """The call of this method on one of the messages that are in flight."""
+        """Return the call of this method on one of the messages that are in flight."""
         width = cls._width(name)
         fields = message[1 : 1 + width]
         named_so = Named(fields, sum(m[1 : 1 + width] == fields and m[0] < message[0] for m in messages))
@@ -96,7 +97,7 @@ class Call:
 
     @classmethod
     def within(cls, config: Config, name: str, *arguments: Any, **named: Any) -> Self:
-        """The call on a system of this configuration: what is `FromConfig` need not be given."""
+        """Return the call on a system of this configuration; arguments that are `FromConfig` may be omitted."""
         signature, _, roles, _ = cls.method(name)
         fixed = {key: role.value(config) for key, role in roles.items() if isinstance(role, FromConfig)}
         if fixed:
@@ -113,17 +114,15 @@ class Call:
     @classmethod
     @cache
     def _width(cls, name: str) -> int:
-        """By how many fields a call of this method names what is in flight."""
         return next(len(role.fields) for role in cls.method(name).roles.values() if isinstance(role, InFlight))
 
     @classmethod
     @lru_cache(maxsize=MOST_CACHED, typed=True)
     def _again(cls, name: str, *arguments: Any, **named: Any) -> Self:
-        """The same calls are made again and again."""
         return cls(name, *arguments, **named)
 
     def get(self, name: str, default: Any = None) -> Any:
-        """An argument, or the method's default; ``default`` where the method has no such parameter."""
+        """Return an argument, or the method's default, or ``default`` where the method has no such parameter."""
         for key, value in self.arguments:
             if key == name:
                 return value
@@ -131,39 +130,38 @@ class Call:
         return default if parameter is None else parameter.default
 
     def but(self, **changes: Any) -> Self:
-        """The call with some arguments changed."""
         return type(self)(self.name, **{**dict(self.arguments), **changes})
 
     def fitting(self, config: Config) -> Self:
-        """The call on a system of another configuration."""
+        """Return the same call on a system of another configuration."""
         roles = self.method(self.name).roles
         fixed = {key: role.value(config) for key, role in roles.items() if isinstance(role, FromConfig)}
         return self.but(**fixed) if fixed else self
 
     @cached_property
     def kind(self) -> str:
-        """The kind of what it names in flight; empty where it names nothing."""
+        """The kind of what the call names in flight is empty where it names nothing."""
         return next((str(value.fields[0]) for _, value in self.arguments if isinstance(value, Named)), "")
 
     @cached_property
     def table_name(self) -> str:
-        """Under which a protocol's table of calls has it."""
+        """A protocol's table of calls has the call under this name."""
         return f"{self.name} {self.kind}" if self._happens(self.name) else self.name
 
     @classmethod
     @cache
     def _happens(cls, name: str) -> bool:
-        """Is a call of this method something that happens to what is in flight?"""
         return any(isinstance(role, InFlight) and role.happens for role in cls.method(name).roles.values())
 
     def index(self, size: str, config: Config | None = None) -> int:
-        """Return which one of ``size`` the call, or what it names, is about; -1 if it is about none."""
+        """Return the number, among those that ``size`` counts, that the call or what it names is about; -1 if it is
+        about none."""
         roles = self.method(self.name).roles
         found = (role.at(size, value, config or {}) for key, value in self.arguments if (role := roles[key]))
         return next((number for number in found if number >= 0), -1)
 
     def moved(self, size: str, was: int, now: int, config: Config | None = None) -> Self:
-        """The call about another one of ``size``, if it is about that."""
+        """Return the call about another member of ``size`` if it is about member ``was``."""
         if self.index(size, config) != was:
             return self
         roles = self.method(self.name).roles
@@ -176,8 +174,8 @@ class Call:
         )
 
     def spelled(self, system: Any) -> Spelled | None:
-        """Return what is called; None if it speaks of something that does not wait.  What has to be given is given by
-        position, and so is a word, if all before it is given; all else by name."""
+        """Return the call in full, or None if it names something that does not wait. Required arguments are given by
+        position, and so is a word if all arguments before it are given; all others are given by name."""
         signature, _, roles, helper = self.method(self.name)
         arguments: list[Any] = []
         keywords: dict[str, Any] = {}
@@ -199,7 +197,6 @@ class Call:
 
     @cached_property
     def dangers(self) -> tuple[str, ...]:
-        """Which of `fencepost.model.dangers` it is to make this call."""
         words = [*(f"{self.name} {key}" for key, _ in self.arguments), f"{self.name} {self.kind}"]
         words += [f"{self.name} {value}" for _, value in self.arguments if isinstance(value, str)]
         return self._dangers((self.name, *words))
@@ -212,7 +209,7 @@ class Call:
 
     @classmethod
     def smaller(cls, program: Program) -> Iterator[Program]:
-        """The program on systems that are smaller or simpler in one key of the configuration."""
+        """Yield the program on systems that are smaller or simpler in one key of the configuration."""
         present = program.config
         for key, role in cls.keys.items():
             if key not in present:
@@ -230,9 +227,9 @@ class Call:
 
     @classmethod
     def simpler(cls, program: Program) -> Iterator[Program]:
-        """The program with one argument of one call simpler: without what need not be given, or as its role says; or
-        with all that is done to one of a size done to the one before, if nothing is done to that, or if they may be
-        merged."""
+        """Yield the program with one argument of one call simpler, which is omitted or replaced as its role allows.
+        Then yield the program with all calls on one member of a size made on the member before it, if none are made on
+        that one or the two may be merged."""
         for at, call in enumerate(program.calls):
             for option in call._options():
                 yield replace(program, calls=(*program.calls[:at], option, *program.calls[at + 1 :]))
@@ -244,7 +241,6 @@ class Call:
                     yield replace(program, calls=calls)
 
     def _options(self) -> Iterator[Self]:
-        """The call with one argument simpler."""
         signature, _, roles, _ = self.method(self.name)
         for key, value in self.arguments:
             role, default = roles[key], signature.parameters[key].default
@@ -256,18 +252,18 @@ class Call:
 
 
 def accepts(system: Any, method: str, parameter: str = "") -> bool:
-    """Has an implementation this method, and does that take this parameter, if one is given?"""
+    """Return whether a system has this method, and whether the method accepts this parameter, if one is given."""
     found = getattr(system, method, None)
     if not callable(found):
         return False
     try:
         parameters = inspect.signature(found).parameters.values()
-    except (TypeError, ValueError):  # of a function that was not written in Python
+    except (TypeError, ValueError):  # a function that was not written in Python
         return not parameter
     return not parameter or any(each.name == parameter or each.kind is each.VAR_KEYWORD for each in parameters)
 
 
 def missing(system: Any, interface: Interface) -> list[str]:
-    """Methods of an interface that an implementation lacks."""
+    """Return the methods of an interface that an implementation lacks."""
     names = [name for each in interface for name in vars(each) if not name.startswith("_")]
     return [name for name in names if not callable(getattr(system, name, None))]

@@ -1,7 +1,7 @@
-"""The catalogue: every protocol that is judged, with its variants.
+"""The catalogue has every protocol that is judged, with its variants.
 
-The registry says where the entries are; what an entry is says `fencepost.properties.entries`, whose names can be
-imported from here as well.
+The registry locates the entries, and `fencepost.properties.entries` defines their types, whose names can be imported
+from here as well.
 """
 
 from dataclasses import replace
@@ -50,11 +50,12 @@ ENTRIES: Found[tuple[ProtocolEntry, ...]] = Found(
     "ENTRIES",
     write="ENTRIES = (ProtocolEntry({protocol!r}, …),) in claims.py",
 )
-"""The entry of each protocol in the registry, and of the parts that it has been cut into."""
+"""Each protocol in the registry has its own entry, and one for each of the parts that it is divided into."""
 
 
 def protocols() -> dict[str, ProtocolEntry]:
-    """Every protocol and part by name.  Imported when asked for; each is traced when its spec or its properties are."""
+    """Return every protocol and part by name. Entries are imported on request, and each is traced when its spec or its
+    properties are requested."""
     return {entry.name: entry for protocol in PROTOCOLS for entry in _entries(protocol)}
 
 
@@ -71,8 +72,8 @@ def _entries(protocol: str) -> tuple[ProtocolEntry, ...]:
 
 
 def driven(entry: ProtocolEntry) -> ProtocolEntry:
-    """The entry; where a protocol of one's own has an interface and a reference, with that as what is driven and
-    simulated, if it names nothing else."""
+    """Return the entry; a protocol of a user that has an interface and a reference, and names no implementation or
+    simulator, is driven and simulated with that reference."""
     package = PROTOCOLS[entry.name]
     if entry.implementations or entry.simulators or not (has(entry.name, "interface") and has(entry.name, "reference")):
         return entry
@@ -85,13 +86,13 @@ def driven(entry: ProtocolEntry) -> ProtocolEntry:
 
 
 def whole_of(entry: ProtocolEntry) -> list[ProtocolEntry]:
-    """A protocol with the parts that it has been cut into."""
     known = protocols()
     return [entry, *(known[part] for part in entry.parts)]
 
 
 def find(name: str) -> tuple[ProtocolEntry, Variant | None]:
-    """``id-blocks`` or ``id-blocks/kraft``; CatalogueError naming what there is."""
+    """Return the protocol and variant of a name such as ``id-blocks`` or ``id-blocks/kraft``. Raise CatalogueError with
+    the known names."""
     protocol, _, variant = name.partition("/")
     known = {entry.name: entry for entry in _entries(protocol)} if protocol in PROTOCOLS else protocols()
     if protocol not in known:

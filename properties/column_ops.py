@@ -1,6 +1,5 @@
-"""What laying out histories in columns needs of NumPy: places among equals, the last of what came before, and small
-numbers that are used again.
-"""
+"""This module has the NumPy operations for laying out histories in columns: places among equal values, the last earlier
+value, and small numbers that are reused."""
 
 from collections.abc import Sequence
 
@@ -8,7 +7,7 @@ import numpy as np
 
 
 def ordinals(values: np.ndarray) -> np.ndarray:
-    """Return how often the same value came before, for each."""
+    """Return how often the same value occurred before, for each value."""
     order = np.argsort(values, kind="stable")
     found = np.empty(len(values), np.int64)
     found[order] = ordinals_of_sorted(values[order])
@@ -16,23 +15,23 @@ def ordinals(values: np.ndarray) -> np.ndarray:
 
 
 def recycled(lane: np.ndarray, begins: np.ndarray, ends: np.ndarray) -> np.ndarray:
-    """The number of each life, from 0 in its lane: two that last at the same time have different ones, and there are
-    as many as last at one time at most.
+    """Return the number of each life, from 0 in its lane. Two lives that overlap have different numbers, and there are
+    at most as many numbers as lives at one time.
 
-    A life has its ``lane``, and the rows in which it ``begins`` and ``ends``; it is over after the latter, which is a
-    row after all others where it has no end.  A free number is taken by the life that begins next, and of several the
-    one that has been free for longest.
+    A life has its ``lane``, and the rows in which it ``begins`` and ``ends``. It is over after the latter, which is a
+    row after all others where it has no end. The life that begins next takes a free number, and of several the one that
+    has been free for longest.
     """
     count = len(lane)
     if not count:
         return np.zeros(0, np.int64)
     is_end = np.repeat([False, True], count)
     lanes, rows, lives = np.tile(lane, 2), np.concatenate((begins, ends)), np.tile(np.arange(count), 2)
-    order = np.lexsort((is_end, rows, lanes))  # what ends in a row is over after it
+    order = np.lexsort((is_end, rows, lanes))  # a life that ends in a row is over after it
     is_end, lanes, lives = is_end[order], lanes[order], lives[order]
     first = np.flatnonzero(np.concatenate(([True], lanes[1:] != lanes[:-1])))
     of_lane = np.repeat(np.arange(len(first)), np.diff(np.append(first, len(lanes))))
-    under_way = np.cumsum(np.where(is_end, -1, 1))  # no lane leaves anything: every life has its end among the rows
+    under_way = np.cumsum(np.where(is_end, -1, 1))  # the lanes do not interfere: every life has its end among the rows
     spread = np.int64(count + 1)
     most = np.maximum.accumulate(under_way + of_lane * spread) - of_lane * spread
     before = np.concatenate(([0], most[:-1]))
@@ -56,10 +55,10 @@ def recycled(lane: np.ndarray, begins: np.ndarray, ends: np.ndarray) -> np.ndarr
 
 
 def numbered(names: np.ndarray, lane: np.ndarray, ends: np.ndarray) -> np.ndarray:
-    """Small numbers for names, from 0 in each lane; -1 for a name below 0.
+    """Return small numbers for names, from 0 in each lane; -1 for a name below 0.
 
-    ``names``: a row for each event, sorted by ``lane``, and a column for each place in which one may stand; ``ends``:
-    the events after which their names stand for nothing any more, and the next of them for something new.
+    ``names`` has a row for each event, sorted by ``lane``, and a column for each place in which a name may stand.
+    ``ends`` marks the events after which their names are no longer in use and may be reused for something new.
     """
     row, place = np.nonzero(names >= 0)
     found = np.full(names.shape, -1, np.int64)
@@ -80,11 +79,11 @@ def numbered(names: np.ndarray, lane: np.ndarray, ends: np.ndarray) -> np.ndarra
 
 
 FEW = 1024
-"""Numbers below that stay what they are: maps over what they name are as wide as the largest."""
+"""Numbers below this stay the same, since maps over what they name are as wide as the largest."""
 
 
 def renumbered(names: np.ndarray) -> np.ndarray:
-    """Names as they are, or counted from 0 on where one is large; -1 for those below 0."""
+    """Return names as they are, or counted from 0 where one is large; -1 for those below 0."""
     if names.max(initial=0) < FEW:
         return names
     known, numbers = np.unique(np.maximum(names, -1), return_inverse=True)
@@ -100,11 +99,12 @@ def one_of(kind: np.ndarray, kinds: Sequence[int]) -> np.ndarray:
 
 
 DENSE = 1 << 22
-"""A table of so many entries is made without asking how many of them are in use."""
+"""A table of this many entries is made without counting how many of them are in use."""
 
 
 def dense(*columns: np.ndarray) -> tuple[np.ndarray, int]:
-    """One number for each row, the same for rows that are equal in all columns, from 0; and how many there may be."""
+    """Return one number for each row, from 0, the same for rows that are equal in all columns, and the number of
+    possible values."""
     rows = len(columns[0])
     code, count = np.zeros(rows, np.int64), 1
     if not rows:
@@ -124,8 +124,8 @@ def dense(*columns: np.ndarray) -> tuple[np.ndarray, int]:
 
 
 def before(sources: np.ndarray, at: np.ndarray, queries: np.ndarray, when: np.ndarray) -> np.ndarray:
-    """For each query the last source with the same code that is ``at`` an earlier place than ``when``; -1 if there is
-    none."""
+    """Return for each query the last source with the same code that is ``at`` an earlier place than ``when``; -1 if
+    there is none."""
     if not len(sources) or not len(queries):
         return np.full(len(queries), -1)
     span = int(max(at.max(), when.max())) + 2
@@ -137,7 +137,7 @@ def before(sources: np.ndarray, at: np.ndarray, queries: np.ndarray, when: np.nd
 
 
 def ordinals_of_sorted(values: np.ndarray) -> np.ndarray:
-    """Return how often the same value came before, for each of values in which equal ones stand together."""
+    """Return how often the same value occurred before, for each of values that are sorted."""
     starts = np.flatnonzero(np.concatenate(([True], values[1:] != values[:-1]))) if len(values) else values
     found: np.ndarray = np.arange(len(values)) - np.repeat(starts, np.diff(np.append(starts, len(values))))
     return found

@@ -1,16 +1,18 @@
-"""What a protocol brings so that any implementation of it can be driven, watched, and held against the model.
+"""This module defines what a protocol provides so that any implementation of it can be driven, monitored, and compared
+with the model.
 
-`proofs/testing` knows of no protocol.  A protocol has one `Agreeing` object, in
-``properties/<protocol>/scenarios.py``, where `DRIVEN` finds it:
+`proofs/testing` knows of no protocol. A protocol has one `Agreeing` object, in ``properties/<protocol>/scenarios.py``,
+where `DRIVEN` finds it:
 
-- its plug: what it needs of an implementation (``missing``), and calls on it as data (its ``call``, see `calls`);
+- its plug: the methods that it needs of an implementation (``missing``), and calls on it as data (its ``call``, see
+  `calls`);
 - ``machines``: Hypothesis machines, one per variant, that make calls through a `driving.Session`;
-- what its monitor must know ``context`` the events, which it holds against the history properties of the protocol (see
-  `fencepost.properties.monitoring`); or a ``monitor`` of its own;
-- ``follow``: the model and its correspondence with events (`Followed`, with an `Interpreter` per system driven); None
-  where there is no model to follow, and then the monitor judges alone; ``parts``: the configurations with which one
-  system is followed, where the model is one of a part of it, and several of them are followed at once;
-- ``ways`` of going on after a disagreement, which find out what comes of it.
+- the ``context`` that its monitor needs in addition to the events, which the monitor checks against the history
+  properties of the protocol (see `fencepost.properties.monitoring`), or a ``monitor`` of its own;
+- ``follow``: the model and its correspondence with events (`Followed`, with an `Interpreter` per system driven), or
+  None where there is no model to follow, and then the monitor judges alone; ``parts``: the configurations with which
+  one system is followed, where the model is one of a part of it, and several of them are followed at once;
+- ``ways`` of going on after a disagreement, which find its consequences.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
@@ -29,17 +31,18 @@ from fencepost.properties.monitoring import HistoryMonitor, Monitor, RunContext
 from fencepost.properties.registry import PROTOCOLS, Found, folder
 
 State = dict[str, Any]
-"""A state of the model by variable name."""
+"""A `State` is a state of the model, by variable name."""
 
 Row = Mapping[str, Any]
-"""The columns of one event, known or guessed; `UNKNOWN` where no event has them."""
+"""A `Row` has the columns of one event, known or guessed, and `UNKNOWN` where no event has them."""
 
 Take = Callable[[State, str, Mapping[str, Any]], State | None]
-"""The state after an action of the model with these parameters; None where it is not enabled."""
+"""A `Take` returns the state after an action of the model with these parameters, or None where the action is not
+enabled."""
 
 
 class _Unknown:
-    """The value of a column that no event has."""
+    """The value `UNKNOWN` is that of a column that no event has."""
 
     def __str__(self) -> str:
         return "unknown"
@@ -50,8 +53,8 @@ UNKNOWN = _Unknown()
 
 @dataclass(frozen=True)
 class FalseConjunct:
-    """A condition that was not fulfilled.  ``action``: a step of the model, a call, or ``promise``; ``rule`` is its
-    number or empty; ``text`` has the values in it."""
+    """A `FalseConjunct` is a condition that was not fulfilled. ``action`` is a step of the model, a call, or
+    ``promise``; ``rule`` is its number or empty; ``text`` has the values in it."""
 
     action: str
     rule: str
@@ -65,8 +68,8 @@ class FalseConjunct:
 
 
 class Contradiction(Exception):
-    """What an event says can't be, whatever state the model is in.  ``kind``: the event kind that the result of the
-    call contradicts, where it is the result that does."""
+    """An event contradicts every state that the model may be in. ``kind`` is the event kind that the result of the call
+    contradicts, where the contradiction is in the result."""
 
     def __init__(self, conjunct: FalseConjunct, kind: str = "") -> None:
         super().__init__(str(conjunct))
@@ -74,13 +77,14 @@ class Contradiction(Exception):
 
 
 class Beyond(Exception):
-    """From here on the model cannot follow: it leaves out what happens.  The text says what that is."""
+    """From here on the model cannot follow, because it leaves out what happens, which the text of the exception
+    names."""
 
 
 @dataclass(frozen=True)
 class Allowed:
-    """What a call lets happen, seen or unseen: one of the event kinds ``once`` (``must``: certainly, else perhaps), and
-    any number of ``often``."""
+    """A call allows these events, observed or not: one of the kinds ``once`` (certainly if ``must``, else perhaps), and
+    any number of the kinds ``often``."""
 
     once: tuple[str, ...] = ()
     often: tuple[str, ...] = ()
@@ -88,7 +92,8 @@ class Allowed:
 
 
 class Seen(Protocol):
-    """An event kind that the model knows: the columns that its conditions and steps need, and the actions of those."""
+    """A `Seen` is an event kind that the model knows: the columns that its conditions and steps need, and their
+    actions."""
 
     @property
     def kind(self) -> str: ...
@@ -99,87 +104,85 @@ class Seen(Protocol):
 
 
 class Interpreter(Protocol):
-    """Reads the calls and events of one system as rows of the model.  Knows what the driver did: the time, who was
-    elected, which requests are under way, and under which number the model knows them.
+    """An `Interpreter` translates the calls and events of one system into rows of the model. It tracks what the driver
+    did: the time, the elections, the requests under way, and the numbers under which the model knows them.
 
-    ``is_idle(made, messages)``, if it has that: has a call that returned False, and showed nothing, left everything as
-    it was, so that no note need be taken of it?"""
+    An interpreter may have ``is_idle(made, messages)``, which returns whether a call that returned False and emitted
+    nothing left everything as it was, so that it can be ignored.
+    """
 
     def called(self, made: Made, messages: Sequence[Message]) -> None:
-        """Take note of what a call does by itself; ``messages`` are in flight after it.  Raises `Beyond`."""
+        """Record the effect of a call by itself; ``messages`` are in flight after it. Raise `Beyond` if the model
+        leaves it out."""
 
     def allows(self, made: Made, allowed: Allowed) -> Allowed:
-        """Return what a call lets happen; ``allowed``: as the table of calls says."""
+        """Return the events that a call allows; ``allowed`` has those of the table of calls."""
 
     def reported(self, made: Made, observed: frozenset[str]) -> Iterator[tuple[Event, Event]]:
-        """Yield what was observed, each with what it says; a result may say as much as an event.  Raises
-        `Contradiction`."""
+        """Yield each observed event with its translation; a result may reveal as much as an event. Raise
+        `Contradiction` if it is impossible."""
 
     def row_of_call(self, made: Made) -> dict[str, Any]:
-        """The columns that are known of an event which the system did not emit."""
+        """Return the columns that are known of an event which the system did not emit."""
 
     def row_of_event(self, event: Event, states: Sequence[State]) -> dict[str, Any]:
-        """Return what an event says.  ``states``: those that the model may be in.  Raises `Contradiction` or
+        """Return the row that an event reveals; ``states`` are those that the model may be in. Raise `Contradiction` or
         `Beyond`."""
 
     def choices(self, state: State, seen: Seen, row: Row) -> Iterator[Row]:
-        """The row with everything that is a matter of choice chosen, in every way."""
+        """Yield the row with all open columns chosen, in every way."""
 
     def barred(self, memory: Any, kind: str, row: Row) -> tuple[FalseConjunct, ...]:
-        """Why an event can't be now, for reasons that are the driver's: too early, say."""
+        """Return the reasons of the driver why an event is impossible now, such as that it is too early."""
 
     def uncalled_for(self, action: str, row: Row) -> tuple[FalseConjunct, ...]:
-        """Why a step of the model that needs a reason from outside has none."""
+        """Return the reasons why a step of the model that needs a cause from outside has none."""
 
     def remember(self, memory: Any, kind: str, row: Row, before: State, state: State) -> Hashable:
-        """Return what to keep with a state after an event, such as since when a client waits; ``memory`` is what was
-        stored with the one before, and () at first."""
+        """Return the memory to store with a state after an event, such as the time since when a client waits.
+        ``memory`` is that of the state before, and () at first."""
 
     def asked(self, made: Made) -> str:
         """Return which of the checks ``afterwards`` to make when this call returns."""
 
     def overdue(self, made: Made, memory: Any) -> tuple[FalseConjunct, ...]:
-        """Return what should have happened by now, when this call returns."""
+        """Return the conditions that should have been fulfilled by the time this call returns."""
 
     def clear_up(
         self, made: Made, states: list[State], messages: Sequence[Message], take: Take
     ) -> tuple[list[State], list[str]]:
-        """The states without what left the network; and the actions that this took, for coverage."""
+        """Return the states without the messages that left the network, and the actions that this took, for
+        coverage."""
 
     def some(self, kind: ScalarType, state: State) -> Sequence[Any]:
-        """Values worth trying for a parameter, for coverage."""
+        """Return values worth trying for a parameter, for coverage."""
 
 
 class PlainInterpreter:
-    """Adds nothing to what events say: what other interpreters begin from.  ``columns``: of its rows."""
+    """A `PlainInterpreter` takes each event as it is, and other interpreters derive from it. ``columns`` are those of
+    its rows."""
 
     columns: Mapping[str, Any]
 
     def called(self, made: Made, messages: Sequence[Message]) -> None:
-        """Nothing is noted of a call."""
+        """Record nothing of a call."""
 
     def allows(self, made: Made, allowed: Allowed) -> Allowed:
-        """As the table of calls says."""
         return allowed
 
     def reported(self, made: Made, observed: frozenset[str]) -> Iterator[tuple[Event, Event]]:
-        """Each event says what it says."""
         return ((event, event) for event in made.events)
 
     def row_of_call(self, made: Made) -> dict[str, Any]:
-        """Nothing is known of an event that is not observed."""
         return dict.fromkeys(self.columns, UNKNOWN)
 
     def choices(self, state: State, seen: Seen, row: Row) -> Iterator[Row]:
-        """The row as it is: nothing is a matter of choice."""
         yield row
 
     def barred(self, memory: Any, kind: str, row: Row) -> tuple[FalseConjunct, ...]:
-        """Nothing is for the driver's reasons."""
         return ()
 
     def uncalled_for(self, action: str, row: Row) -> tuple[FalseConjunct, ...]:
-        """No step needs a reason from outside."""
         return ()
 
     def remember(self, memory: Any, kind: str, row: Row, before: State, state: State) -> Any:
@@ -197,19 +200,18 @@ class PlainInterpreter:
         return states, []
 
     def some(self, kind: ScalarType, state: State) -> Sequence[Any]:
-        """Values worth trying for a parameter, for coverage."""
         return range(2)
 
 
 @dataclass(frozen=True, eq=False)
 class Followed:
-    """A variant of the model, as it is followed through systems of one size.
+    """A `Followed` is a variant of the model, as it is followed through systems of one size.
 
-    ``columns``: what a row has, with its types, for ``observations`` (by event kind) and ``afterwards`` (by name of the
-    check, with the words for it in ``says``).  ``calls``: what each call lets happen.  ``expected``: the event kinds
-    that are missing where a call returns in a state in which it should not.  ``ignored`` kinds say nothing;
-    ``unguessed`` ones are never guessed, since another event reveals them.  ``tired``: where too many states fit, the
-    model does not follow any more, and that is no defect of the implementation, which can't show more.
+    ``columns`` are those of a row with their types, for ``observations`` (by event kind) and ``afterwards`` (by name of
+    the check, with the words for it in ``says``). ``calls`` gives the events that each call allows. ``expected`` gives
+    the event kinds that are missing where a call returns in a state in which it should not. ``ignored`` kinds are not
+    interpreted; ``unguessed`` ones are never guessed, since another event reveals them. If ``tired`` is set, the model
+    stops following where too many states fit, which is no defect of an implementation that cannot report more.
     """
 
     variant: str
@@ -229,47 +231,49 @@ class Followed:
 
 
 Steps = Sequence[tuple[str, Mapping[str, Any]]]
-"""Of a run of a model: actions with their parameters."""
+"""`Steps` are the actions of a run of a model, with their parameters."""
 
 Turned = tuple[Mapping[str, Any], Sequence[Any], str]
-"""Keys of a configuration, calls, and the first step for which there is none (empty if each has one)."""
+"""`Turned` has keys of a configuration, calls, and the first step for which there is no call (empty if each has one).
+"""
 
 FOLLOWED = 0.95
-"""The share of programs that a model must follow to their end, where nothing else is stated."""
+"""A model must follow this share of the programs to their end, unless stated otherwise."""
 
 
 @dataclass(frozen=True)
 class Agreeing:
-    """What agreement must know of a protocol.
+    """An `Agreeing` object has what agreement needs to know of a protocol.
 
-    ``machines``: per variant (the first is the default); ``call``: on its systems, with what makes a program simpler
-    and which dangers calls are; ``missing``: what an implementation lacks, in the module that says what it needs;
-    ``implementation``: the one that is driven where none is named, as module:factory (default: the reference of the
-    protocol's folder); ``black_box``: event kinds that every implementation emits; ``small``: a configuration on which
-    everything can be tried, as ``tour`` does, to find out what an implementation emits;
-    ``expecting``: promises that a variant is known to break, each excused only where what breaks it is what the
-    documents predict; ``call_of``: the call that makes an implementation take a step of the model, by action and
-    parameters; ``turn``: the size of a system, the calls that lead it along a run of some model, and the first step for
-    which there is none (default: by ``call_of``); ``composite``: names of calls that do so much that a program should
-    not end with one if it need not; ``valid``: whether a program, from which calls were taken out, still has what the
-    promises take for granted.
+    ``machines`` has one machine per variant, the first of which is the default. ``call`` is the type of calls on its
+    systems, with what makes a program simpler and which dangers calls are. ``missing`` returns what an implementation
+    lacks; its module defines what an implementation needs. ``implementation`` is the one that is driven where none is
+    named, as module:factory (default: the reference of the protocol's folder). ``black_box`` has the event kinds that
+    every implementation emits. ``small`` is a configuration on which everything can be tried, as ``tour`` does, to find
+    out what an implementation emits. ``expecting`` has the promises that a variant is known to break, each excused only
+    where the documents predict its cause. ``call_of`` returns the call that makes an implementation take a step of the
+    model, by action and parameters. ``turn`` returns the size of a system, the calls that lead it along a run of some
+    model, and the first step for which there is none (default: by ``call_of``). ``composite`` names calls that do so
+    much that a program should not end with one if it need not. ``valid`` returns whether a program, from which calls
+    were removed, still fulfils the assumptions of the promises.
 
-    ``unfollowed``: variants that have no model to follow though others do.
+    ``unfollowed`` names variants that have no model to follow though others do.
 
-    ``ending``: calls by which the machine ends a program and which do too much for the model to follow: promises are
-    held against what they show.  ``followed``: by variant, the least share of the programs that the model must follow
-    to their end for agreement to mean something, where it is not `FOLLOWED`; ``compared``: the least share of the calls
-    that are held against the model, where there is one.
+    ``ending`` names calls by which the machine ends a program and which do too much for the model to follow, so that
+    only promises are checked on their events. ``followed`` gives by variant the least share of the programs that the
+    model must follow to their end for agreement to be significant, where it is not `FOLLOWED`. ``compared`` gives the
+    least share of the calls that are compared with the model, where there is one.
 
-    ``lacking``: which optional abilities an implementation lacks, in words; machines do without them, and the report
-    says so.
+    ``lacking`` returns the optional abilities that an implementation lacks, in words; machines do without them, and the
+    report names them.
 
-    ``steps``: of the machine in an example, where the caller does not say how many: fewer where each does more.
+    ``steps`` is the number of steps of the machine in an example, where the caller gives none: fewer where each does
+    more.
 
-    Where what is driven has chance in it: ``tries``, how often a program is run before it counts as one that does not
-    fail; ``replays``, how many runs shrinking may take.  Not ``probed``: it reveals the black box, and no more.
-    ``between``: between what is judged and its driver is a program that speaks to it, so that an exception out of a
-    call is that program's, and says nothing of what is judged; an AssertionError is a finding.
+    Where the driven system has chance in it, ``tries`` is how often a program is run before it counts as one that does
+    not fail, and ``replays`` how many runs shrinking may take. If not ``probed``, the system reveals the black box
+    only. If ``between``, a program that communicates with the judged system stands between it and its driver, so that
+    an exception out of a call is that program's and no finding; an AssertionError is a finding.
     """
 
     protocol: str
@@ -303,14 +307,15 @@ class Agreeing:
     between: bool = False
 
     def monitoring(self, config: Mapping[str, Any], expecting: frozenset[str]) -> Monitor:
-        """The monitor of a run of a system with this configuration; ``expecting``: rules that it is known to break."""
+        """Return the monitor of a run of a system with this configuration; ``expecting`` has the rules that it is known
+        to break."""
         if self.monitor is not None:
             return self.monitor(config, expecting)
         return HistoryMonitor(self.protocol, config, expecting, self.context)
 
     def turned(self, steps: Steps) -> Turned:
-        """A run of some model of the protocol as calls.  A step of the model that is followed, for which there is no
-        call, comes about by itself."""
+        """Return a run of some model of the protocol as calls. A step of the followed model without a call happens by
+        itself."""
         if self.turn is not None:
             return self.turn(steps)
         if self.call_of is None or self.follow is None:
@@ -324,7 +329,7 @@ class Agreeing:
 
     @property
     def reference(self) -> str:
-        """The implementation that is driven where none is named."""
+        """This implementation, as module:factory, is driven where none is named."""
         return self.implementation or f"fencepost.reference_impl.systems.{folder(self.protocol)}:reference"
 
     @property
@@ -343,12 +348,13 @@ DRIVEN: Found[Agreeing] = Found(
     write="class System(typing.Protocol) in interface.py",
     derived=(("interface",), "System", cache(_derived)),
 )
-"""By protocol: those of which implementations can be driven."""
+"""Implementations of these protocols can be driven."""
 
 
 def over_the_wire(protocol: str) -> Agreeing | None:
-    """Return how brokers that run by themselves are driven, over TCP; None where that is not provided for.  Where the
-    driver is derived, ``LIVE`` of the interface names the factory, and its ``LIVE_VARIANTS`` what brokers can be."""
+    """Return how brokers that run by themselves are driven, over TCP, or None where that is not supported. Where the
+    driver is derived, ``LIVE`` of the interface names the factory, and its ``LIVE_VARIANTS`` the variants that brokers
+    can have."""
     module = DRIVEN.module(protocol)
     found: Agreeing | None = getattr(module, "OVER_THE_WIRE", None)
     if found is None and hasattr(module, "LIVE"):
@@ -361,11 +367,11 @@ def over_the_wire(protocol: str) -> Agreeing | None:
 
 
 WITH_CHURN: Found[Callable[[Agreeing, int], Agreeing]] = Found(("scenarios.lives",), "with_churn")
-"""By protocol that has them: how so many new producers come into it, one after another."""
+"""These protocols can be driven with a given number of new producers that arrive one after another."""
 
 
 def driven(protocol: str) -> Agreeing:
-    """The `Agreeing` object of a protocol.  Raises KeyError.  Of its models one is followed, and of ours no other is
-    traced."""
+    """Return the `Agreeing` object of a protocol, and trace only the model that is followed. Raise KeyError if the
+    protocol has none."""
     with deferred() if PROTOCOLS.get(protocol, "").startswith("fencepost.") else nullcontext():
         return DRIVEN[protocol]

@@ -1,28 +1,30 @@
-"""What is derived for a protocol that writes no driver: from its interface (``interface.py``), how implementations are
-driven and how histories are simulated; from its table of events (``MAPPING`` of ``events.py``), how both are followed.
+"""A protocol that has no driver of its own gets one from its interface (``interface.py``), which determines how
+implementations are driven and how histories are simulated, and from its table of events (``MAPPING`` of ``events.py``),
+by which both are followed.
 
-    class System(Protocol):                                  # interface.py: annotated as `roles` says
+    class System(Protocol):                                  # interface.py: annotated with `roles`
         def acquire(self, client: Annotated[int, Index("clients")]) -> bool: ...
 
-    SIZES = {"clients": Between(1, 3)}                       # what the config says, where that is not enough
+    SIZES = {"clients": Between(1, 3)}                       # further sizes of the config
 
 The implementation that is driven where none is named, and whose histories are simulated, is ``reference`` of
-``reference.py``, a factory that takes a config (a class will do); of a protocol of fencepost's own, of its file in
-`reference_impl/systems`.  ``DEFECTS`` there are factories of implementations with one thing wrong each: what a history
-property finds in their histories reveals that it can be violated.
+``reference.py``, a factory that takes a config (a class will do). For one of fencepost's own protocols it is
+``reference`` of the protocol's file in `reference_impl/systems`. ``DEFECTS`` there are factories of implementations
+with one defect each; a violation that a history property finds in their histories proves that the property can be
+violated.
 
-Where single calls are too little, ``scenarios.py`` has the rest: `machine.Machine.scenario` methods, and functions that
+Where single calls are not enough, ``scenarios.py`` has the rest: `machine.Machine.scenario` methods, and functions that
 make several calls, which programs name as if they were calls.
 
     class Scenarios(Machine, steps={}): ...                  # scenarios.py
     HELPERS = (settle,)
-    STEPS = {"crash": "crash"}                               # single calls that are steps, where that is not every one
-    AT_REST = frozenset({"settle"})                          # those after which nothing is left to happen
-    CONTEXT = Settled                                         # an `AtRest` with more to say of driven runs
+    STEPS = {"crash": "crash"}                               # the calls that are steps, if not all of them
+    AT_REST = frozenset({"settle"})                          # calls after which nothing is left to happen
+    CONTEXT = Settled                                         # an `AtRest` that knows more of driven runs
     PARTS = parts                                            # `Agreeing.parts`, where not every system is followed
-    TOUR = (("acquire", 0), …)                               # calls that show all there is, where chance does not
+    TOUR = (("acquire", 0), …)                               # calls that cause all events, where chance does not
     FOLLOWED = {"plain": 0.5}                                # by variant, where the model can't follow most programs
-    DANGERS = {"crash": ("client-crash",)}                   # interface.py: which dangers calls are (`Call.dangerous`)
+    DANGERS = {"crash": ("client-crash",)}                   # interface.py: the dangers of calls (`Call.dangerous`)
 """
 
 from collections.abc import Iterator, Mapping
@@ -46,13 +48,14 @@ from fencepost.properties.roles import Amount, Between, Index, OneOf, Simplest
 from hypothesis import strategies as st
 
 OF_EACH_DEFECT = 20
-"""Histories."""
+"""This many histories are simulated of each defect."""
 SMALL = 2
-"""Of everything that is counted, so many are enough to find out what an implementation emits."""
+"""This many of everything that is counted are enough to find out what an implementation emits."""
 
 
 def call_type_of(protocol: str) -> type[calls.Call]:
-    """Calls on the systems of its interface.  Raises `InputError` where that does not say what can be called."""
+    """Return the type of calls on the systems of the protocol's interface. Raise `InputError` where the interface does
+    not define what can be called."""
     interface = imported(f"{PROTOCOLS[protocol]}.interface")
     if protocol not in VOCABULARIES:
         raise refused(f"what implementations of {protocol} show is not said: {VOCABULARIES.lacking(protocol)}")
@@ -71,14 +74,13 @@ def call_type_of(protocol: str) -> type[calls.Call]:
 
 
 def scenarios_of(protocol: str, name: str, otherwise: Any) -> Any:
-    """What a protocol's scenarios have under this name."""
     if not has(protocol, "scenarios"):
         return otherwise
     return getattr(imported(f"{PROTOCOLS[protocol]}.scenarios"), name, otherwise)
 
 
 class AtRest(RunContext):
-    """Of a driven run nothing but that nothing is left to happen after some ``calls``."""
+    """This context of a driven run knows only that nothing is left to happen after some ``calls``."""
 
     calls: frozenset[str] = frozenset()
 
@@ -87,8 +89,8 @@ class AtRest(RunContext):
 
 
 def sizes_of(protocol: str, variant: str = "") -> dict[str, Between | OneOf]:
-    """Return what the config of a system of a variant says: what the interface declares, and each number that its
-    annotations name."""
+    """Return the sizes in the config of a system of a variant: those that the interface declares, and each number that
+    its annotations name."""
     interface, call_type = imported(f"{PROTOCOLS[protocol]}.interface"), call_type_of(protocol)
     methods = [call_type.method(name) for name in vars(interface.System) if not name.startswith("_")]
     indices = [role for method in methods for role in method.roles.values() if isinstance(role, Index)]
@@ -97,15 +99,14 @@ def sizes_of(protocol: str, variant: str = "") -> dict[str, Between | OneOf]:
 
 
 def small(protocol: str) -> dict[str, Any]:
-    """A small system."""
     found = {name: min(max(role.least, SMALL), role.most) if isinstance(role, Between) else role.values[0]
              for name, role in sizes_of(protocol).items()}  # fmt: skip
     return {"seed": 0, **found}
 
 
 def agreeing(protocol: str) -> Agreeing:
-    """Return how implementations are driven, for the variants that its entry names, and which of them the table of
-    events has."""
+    """Return how implementations are driven, for the variants that the protocol's entry names, and which of them the
+    table of events has."""
     package = PROTOCOLS[protocol]
     sizes, entry = sizes_of(protocol), find(protocol)[0]
     of_each = [sizes_of(protocol, name) for name in entry.simulated]
@@ -137,7 +138,7 @@ def agreeing(protocol: str) -> Agreeing:
         return calls.missing(system, call_type.interface)
 
     def tour(variant: str) -> list[calls.Call]:
-        if black_box == set(VOCABULARIES[protocol].codes):  # all is observed by every implementation
+        if black_box == set(VOCABULARIES[protocol].codes):  # every implementation emits all kinds
             return []
         if own := scenarios_of(protocol, "TOUR", ()):
             return [call_type.within(small(protocol), *call) for call in own]
@@ -166,13 +167,13 @@ def agreeing(protocol: str) -> Agreeing:
 
 
 def reference_of(protocol: str) -> str:
-    """The module with the implementation that is driven where none is named."""
+    """Return the module with the implementation that is driven where none is named."""
     mine = PROTOCOLS[protocol].startswith("fencepost.") and not has(protocol, "reference")
     return f"fencepost.reference_impl.systems.{folder(protocol)}" if mine else f"{PROTOCOLS[protocol]}.reference"
 
 
 def factory(protocol: str, name: str = "reference") -> Any:
-    """A factory of the protocol's own implementations.  Raises `HistoryError`."""
+    """Return a factory of the protocol's own implementations. Raise `HistoryError` if there is none of this name."""
     module = imported(reference_of(protocol))
     if not callable(getattr(module, name, None)):
         raise HistoryError(f"{module.__name__} has no {name}; write a class, or a function of a config, of that name")
@@ -180,7 +181,7 @@ def factory(protocol: str, name: str = "reference") -> Any:
 
 
 def histories_of_defects(protocol: str) -> Iterator[tuple[str, dict[str, np.ndarray]]]:
-    """The name of each defect that the reference brings, with the columns of some histories of it."""
+    """Yield the name of each defect that the reference has, with the columns of some histories of it."""
     module = imported(f"{PROTOCOLS[protocol]}.reference") if has(protocol, "reference") else None
     for defect in getattr(module, "DEFECTS", ()):
         config = {"protocol": protocol, "broken": defect.__name__}
@@ -189,7 +190,8 @@ def histories_of_defects(protocol: str) -> Iterator[tuple[str, dict[str, np.ndar
 
 
 def simulate(seed: int, config: Mapping[str, Any]) -> list[tuple[int, ...]]:
-    """A history of the ``protocol`` that the config names: of its reference, or of the factory named as ``broken``."""
+    """Return a history of the ``protocol`` that the config names, of its reference or of the factory named as
+    ``broken``."""
     protocol = config["protocol"]
     if protocol not in PROTOCOLS:
         raise refused(f"there is no protocol {protocol!r}")

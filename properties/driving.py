@@ -1,8 +1,9 @@
-"""Driving an implementation: calls as data that can be shortened and as Python that can be pasted, on one system under
-way, which a watcher sees.
+"""This module drives an implementation: calls are data that can be shortened and written as Python, they are made on
+one running system, and a watcher judges what they cause.
 
-Of no protocol in particular.  A protocol's own ``Call`` says how it is spelled; a message is named by what it is and
-its position among its like, not by its number, so that a program from which calls were taken out still means something.
+Nothing here depends on a protocol. A protocol's own ``Call`` determines how it is spelled. A message is named by what
+it is and by its position among its like, not by its number, so that a program from which calls were removed still has a
+meaning.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -17,20 +18,20 @@ from fencepost.model.language.checks.errors import InputError
 from fencepost.properties.history.vocabulary import ABSENT
 
 Message = tuple[Any, ...]
-"""(number, kind, …), as a protocol's plug says: of what waits for the driver to let it happen."""
+"""A `Message` is (number, kind, …), as a protocol's plug defines it, and waits for the driver to let it happen."""
 
 Event = Any
-"""A mapping, or an object with attributes: ``kind`` by name, and the columns that apply to it; -1 is "does not
-apply"."""
+"""An `Event` is a mapping, or an object with attributes: ``kind`` by name, and the columns that apply to it. The value
+-1 means that a column does not apply."""
 
 Factory = Callable[[Mapping[str, Any]], Any]
-"""Makes a system from a configuration; both are as a protocol's plug says."""
+"""A `Factory` makes a system from a configuration; a protocol's plug defines both."""
 
 
 @dataclass(frozen=True)
 class Spelled:
-    """A call in full.  ``helper``: the ``module:function`` that is called with the system first, where the plug itself
-    has no such method; ``remark`` is for the reader."""
+    """A `Spelled` is a call in full. ``helper`` is the ``module:function`` that is called with the system first, where
+    the plug itself has no such method; ``remark`` is for the reader."""
 
     arguments: tuple[Any, ...] = ()
     keywords: Mapping[str, Any] = field(default_factory=dict)
@@ -40,9 +41,9 @@ class Spelled:
 
 
 class Call(Protocol):
-    """One call as data: hashable, and compared by value.  ``columns``: of the events of its protocol;
-    ``always_compared``: those by which a program distinguishes two events even where they do not apply; ``filled``: by
-    kind, those that its events may fill."""
+    """A `Call` is one call as data, hashable and compared by value. ``columns`` are those of the events of its
+    protocol. ``always_compared`` are those by which a program distinguishes two events even where they do not apply.
+    ``filled`` gives by kind the columns that its events may fill."""
 
     columns: ClassVar[tuple[str, ...]]
     always_compared: ClassVar[tuple[str, ...]]
@@ -50,33 +51,34 @@ class Call(Protocol):
 
     @property
     def name(self) -> str:
-        """Of the method, or of what a helper does."""
+        """This is the name of the method or helper that is called."""
 
     @property
     def table_name(self) -> str:
-        """Under which the protocol's table of calls has it."""
+        """A protocol's table of calls has the call under this name."""
 
     def spelled(self, system: Any) -> Spelled | None:
-        """Return what is called; None if it speaks of a message that is not in flight."""
+        """Return the call in full, or None if it names a message that is not in flight."""
 
 
 @dataclass(frozen=True)
 class Program:
-    """A system's configuration and the calls made on it."""
+    """A `Program` is a system's configuration and the calls made on it."""
 
     config: Mapping[str, Any]
     calls: tuple[Any, ...]
 
     def without(self, start: int, stop: int) -> "Program":
-        """The same with some calls taken out."""
         return replace(self, calls=self.calls[:start] + self.calls[stop:])
 
 
 @dataclass(frozen=True)
 class Made:
-    """A call as it was made: as text, with the result and the events that came of it, or the error that it raised.
+    """A `Made` is a call as it was made: as text, with the result and the events that it caused, or the error that it
+    raised.
 
-    ``needs``: what the text has to import, as ``module:function``; empty for a method of the plug."""
+    ``needs`` is what the text has to import, as ``module:function``; it is empty for a method of the plug.
+    """
 
     call: Any
     text: str
@@ -89,7 +91,7 @@ class Made:
 
 @dataclass
 class UnderWay:
-    """The call that an implementation was given and has not returned from, as text, with the time at which it began;
+    """An `UnderWay` is the call that an implementation has not returned from, as text, with the time at which it began;
     None where it has returned."""
 
     text: str = ""
@@ -100,7 +102,7 @@ class UnderWay:
         return monotonic() - since
 
     def during(self, text: str) -> Self:
-        """Within, the call is under way."""
+        """Return the context within which the call of this text is under way."""
         self.text = text
         return self
 
@@ -112,15 +114,16 @@ class UnderWay:
 
 
 UNDER_WAY = UnderWay()
-"""Of this process, which drives one implementation at a time; what limits the time of a call looks here."""
+"""This is the call under way of this process, which drives one implementation at a time; the watchdog that limits the
+time of a call reads it."""
 
 
 class Unreadable(InputError):
-    """An implementation has returned something of a type with which nothing can be judged; the call is named."""
+    """An implementation has returned a value of a type that cannot be judged; the text names the call."""
 
 
 def make(system: Any, call: Call) -> Made | None:
-    """Make one call; None if it speaks of a message that is not in flight."""
+    """Make one call and return its record, or None if it names a message that is not in flight."""
     spelled = call.spelled(system)
     if spelled is None:
         return None
@@ -140,7 +143,6 @@ def make(system: Any, call: Call) -> Made | None:
 
 
 def _drained(system: Any, text: str) -> tuple[Any, ...]:
-    """The events that came of a call.  Raises `Unreadable` for what is none."""
     observed = system.drain_events()
     if not isinstance(observed, list) and (
         not isinstance(observed, Iterable) or isinstance(observed, str | bytes | Mapping)
@@ -161,8 +163,8 @@ def _brief(value: Any) -> str:
 
 
 def waiting(system: Any) -> Sequence[Message]:
-    """Return what waits for the driver: messages in flight, or threads that are about to do something; nothing in a
-    system that has neither."""
+    """Return what waits for the driver: messages in flight, or threads that are about to do something. Return nothing
+    for a system that has neither."""
     method = "messages" if hasattr(system, "messages") else "threads" if hasattr(system, "threads") else ""
     found: Sequence[Message] = getattr(system, method)() if method else ()
     if not isinstance(found, list | Sequence) or (found and not isinstance(found[0], tuple)):
@@ -171,14 +173,14 @@ def waiting(system: Any) -> Sequence[Message]:
 
 
 class Watcher(Protocol):
-    """Who holds what happens against something."""
+    """A `Watcher` judges the calls of a run and what they cause."""
 
     def watch(self, made: Made, messages: Sequence[Message]) -> None:
-        """One call was made; ``messages`` are in flight after it.  Raises to end the run."""
+        """Judge one call that was made; ``messages`` are in flight after it. Raise an exception to end the run."""
 
 
 class Run:
-    """A system under way, with the calls made on it so far."""
+    """A `Run` is a running system, with the calls made on it so far."""
 
     def __init__(self, factory: Factory, config: Mapping[str, Any], watcher: Watcher) -> None:
         self.config = dict(config)
@@ -191,7 +193,7 @@ class Run:
         self.over = False
 
     def call(self, call: Call) -> Made | None:
-        """Make a call and have it watched; None if its message is not in flight."""
+        """Make a call and have it watched; return None if its message is not in flight."""
         self.tried.append(call)
         made = make(self.system, call)
         if made is None:
@@ -210,40 +212,39 @@ class Run:
 
 
 class Session(Protocol):
-    """One search: it makes a run for every example.  ``lacks``: what its implementation lacks of what it need not have
-    (see `agreement.Agreeing`)."""
+    """A `Session` is one search, which makes a run for every example. ``lacks`` has the optional abilities that its
+    implementation lacks (see `agreement.Agreeing`)."""
 
     config: Mapping[str, Any]
     lacks: frozenset[str]
 
     def start(self, config: Mapping[str, Any]) -> Run:
-        """A new system, watched, brought to where this search starts from."""
+        """Return the run of a new, watched system in the state where this search starts."""
 
     def call(self, run: Run, call: Call) -> Made | None:
         """Make one call of a run."""
 
 
 def read(event: Event, column: str, absent: Any = None) -> Any:
-    """One column of an event, whichever way the implementation emits it."""
+    """Return one column of an event, whichever way the implementation emits it."""
     kind: Any = type(event)
     return event.get(column, absent) if _is_mapping(kind) else getattr(event, column, absent)
 
 
 @cache
 def _is_mapping(kind: Any) -> bool:
-    """The answer is needed for every event, and slow to compute."""
     return issubclass(kind, Mapping)
 
 
 def reader_of(columns: Mapping[str, int]) -> Callable[[Event], tuple[Any, ...]]:
-    """Return what reads the kind of an event and then these columns of it, each with its value where it does not
-    apply."""
+    """Return a function that reads the kind of an event and then these columns of it, each with its value where it does
+    not apply."""
     at_once = attrgetter("kind", *columns)
 
     def row(event: Event) -> tuple[Any, ...]:
         try:
             found: tuple[Any, ...] = at_once(event)
-        except AttributeError:  # a mapping, or it has only those that apply to it
+        except AttributeError:  # the event is a mapping, or has only the columns that apply to it
             return read(event, "kind"), *(read(event, name, absent) for name, absent in columns.items())
         return found
 
@@ -251,12 +252,11 @@ def reader_of(columns: Mapping[str, int]) -> Callable[[Event], tuple[Any, ...]]:
 
 
 def columns_of(event: Event, columns: Sequence[str]) -> dict[str, int]:
-    """Those of the columns that apply to an event."""
+    """Return those of the columns that apply to an event."""
     none = {"error": 0}
     found = {name: read(event, name, none.get(name, ABSENT)) for name in columns}
     return {name: value for name, value in found.items() if value != none.get(name, ABSENT)}
 
 
 def event_text(event: Event, columns: Sequence[str]) -> str:
-    """An event in one line."""
     return f"{read(event, 'kind')}({', '.join(f'{k}={v}' for k, v in columns_of(event, columns).items())})"

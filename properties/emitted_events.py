@@ -1,17 +1,17 @@
-"""What the steps of a model show: which rows of a history each of them is.  Observations say the opposite.
+"""This module defines which rows of a history each step of a model emits, which is the inverse of observations.
 
     EMITTED = {Kraft: EmittedEvents("kraft", {
         "ask": [Row("request_sent", broker="b", request=Number("request", at="r"))],
         "take": [Row("answer_taken", broker="b", request=Remembered("request", at=lambda s, p: s.original[p.r]), …)],
     })}
 
-A table is by the protocol that it is of, and is that of every protocol which extends it, mistaken ones included; the
-first that fits counts.  An action without rows is not observed.  What a column holds is written as a model is: ``s`` is
-the state before the step, ``p`` has the action's parameters by name, ``t``, a third, is the state after it.  A column
-that is not named is absent.
+A table belongs to one protocol and to every protocol which extends it, wrong ones included; the first that fits counts.
+An action without rows is not observed. The value of a column is written as in a model: ``s`` is the state before the
+step, ``p`` has the action's parameters by name, and ``t``, a third, is the state after it. A column that is not named
+is absent.
 
 Two things are in histories and in no model, and are stored next to the state: ``Number``, how things are numbered over
-a whole history while the model uses its few members again, and ``Remembered``, what was noted when a thing was begun.
+a whole history while the model reuses its few members, and ``Remembered``, a value that was noted when a thing began.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -21,16 +21,17 @@ from typing import Any
 from fencepost.properties.registry import Found
 
 Written = Callable[..., Any]
-"""Of the state before a step and its parameters, and, where it takes three, of the state after it."""
+"""A `Written` is a function of the state before a step and its parameters, and, if it takes three arguments, of the
+state after it."""
 
 At = int | str | tuple[str, ...] | Written
-"""Where something is noted: at a member of a sort or a number, or at several parameters together."""
+"""An `At` is the place at which a value is noted: a member of a sort, a number, or several parameters together."""
 
 
 @dataclass(frozen=True)
 class Number:
-    """The next number in the history, counted from ``first``, and noted under a name ``at`` some place; ``of``: what is
-    counted, where several names share their numbers."""
+    """A `Number` is the next number in the history, counted from ``first`` and noted under a name ``at`` some place.
+    ``of`` names what is counted, where several names share their numbers."""
 
     name: str
     at: At = 0
@@ -40,7 +41,8 @@ class Number:
 
 @dataclass(frozen=True)
 class Remembered:
-    """What was noted last under that name ``at`` some place, and ``plus`` so much; ``none`` where nothing was."""
+    """A `Remembered` is the value that was last noted under that name ``at`` some place, increased by ``plus``; it is
+    ``none`` where no value was noted."""
 
     name: str
     at: At
@@ -49,13 +51,13 @@ class Remembered:
 
 
 Emitted = int | str | Written | Number | Remembered
-"""A number, a parameter by its name, or what is written of the state."""
+"""The value of a column is a number, a parameter by its name, or what is written of the state."""
 
 
 class Row:
-    """One row of a step, of a kind, with what its columns hold; ``when``: only where that is so before the step;
-    ``each``: one row for every choice of further parameters, by name, where ``when`` holds.  (Tables put rows together
-    from parts, so that types are seen where a row is read.)"""
+    """A `Row` is one row of a step, with its kind and the values of its columns. It is emitted only if ``when`` holds
+    before the step. With ``each`` there is one row for every choice of further parameters, by name, for which ``when``
+    holds. (Tables assemble rows from parts, so that types are checked where a row is read.)"""
 
     def __init__(self, kind: str, when: Any = None, each: Any = None, **columns: Any) -> None:
         self.kind = kind
@@ -66,7 +68,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Note:
-    """No row: a value is noted under a name, for rows to come.  ``when`` and ``each`` as of a row."""
+    """A `Note` emits no row but notes a value under a name, for later rows. ``when`` and ``each`` are as of a row."""
 
     name: str
     at: At
@@ -81,14 +83,14 @@ def _as_given(bounds: Mapping[str, int]) -> Mapping[str, Any]:
 
 @dataclass(frozen=True)
 class EmittedEvents:
-    """Of one way in which a system works, its ``mode``: the rows by action.
+    """An `EmittedEvents` has the rows by action for one ``mode`` in which a system works.
 
-    ``at_once``: after an action another is taken in the same step, with the same parameters, since a history has one
-    event for both; the second is taken at no other time.  ``never``: actions that are not taken, since histories have
-    no events for what follows; ``only``: those that are where that is so alone, of the state and the parameters.
-    ``config``: what the manifest says, of the bounds; ``bounds``: those that are other than in exploration.
-    ``undecidable``: history properties that do not speak of such a system, each with the reason.  ``narrower``:
-    protocols that let less happen than that which histories of the mode are held against.
+    ``at_once`` maps an action to another that is taken in the same step, with the same parameters, since a history has
+    one event for both; the second is taken at no other time. ``never`` names actions that are not taken, since
+    histories have no events for what follows. ``only`` restricts actions to those states and parameters of which its
+    function is true. ``config`` returns the manifest's config for given bounds, and ``bounds`` has those that are other
+    than in exploration. ``undecidable`` has the history properties that do not apply to such a system, each with the
+    reason. ``narrower`` has protocols that allow less than the one with which histories of the mode are compared.
     """
 
     mode: str
@@ -107,4 +109,4 @@ EMISSIONS: Found[Mapping[type, EmittedEvents | str]] = Found(
     "EMITTED",
     write="{name} = {{Protocol: EmittedEvents(…)}} in events.py",
 )
-"""By protocol of a model: what its steps show, or why no history has them."""
+"""Each protocol of a model has the rows that its steps emit, or the reason why no history has them."""

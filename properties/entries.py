@@ -1,8 +1,9 @@
-"""The entries of the catalogue: a protocol with its variants, what is expected of each property, and which bounds.
+"""This module defines the entries of the catalogue: a protocol with its variants, the expected verdict of each
+property, and the bounds.
 
-A *variant* is a protocol with its properties, perhaps with one rule read differently (``reading``); what is expected of
-it is that everything holds, but for the exceptions it names, each of which the documents predict.  Bounds are named,
-per profile, with reasons.  `fencepost.properties.catalogue` has all entries by name.
+A *variant* is a protocol with its properties, perhaps with one rule read differently (``reading``). All its properties
+are expected to hold except those that it names, each of which the documents predict to fail. Bounds are named, per
+profile, with reasons. `fencepost.properties.catalogue` has all entries by name.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -20,11 +21,12 @@ from fencepost.properties.nearest import instead
 Profile = Literal["smoke", "ci", "nightly"]
 PROFILES: tuple[Profile, ...] = ("smoke", "ci", "nightly")
 FOLLOWED = 0.95
-"""The share of simulated histories that a model must follow to their end for its verdict to count."""
+"""A model must follow this share of simulated histories to their end for its verdict to count."""
 
 
 class Names(Collection[str]):
-    """Names of properties that are found when they are first read: finding them traces the protocol."""
+    """A `Names` has names of properties that are found when they are first read, because finding them traces the
+    protocol."""
 
     def __init__(self, find: Callable[[], Iterable[str]]) -> None:
         self._find = find
@@ -47,27 +49,30 @@ class Names(Collection[str]):
 
 
 def all_but(properties: type[Properties], *names: str, roles: Collection[str] = ()) -> Names:
-    """The properties but for those of these names, and of these roles."""
+    """Return the names of all properties except these names and those of these roles."""
     return Names(lambda: (n for n, p in properties.properties.items() if n not in names and p.role not in roles))
 
 
 Wider = Mapping[Profile, Mapping[str, Mapping[str, int]]]
-"""By profile and name, what is changed of a variant's bounds."""
+"""A `Wider` has, by profile and name, changes of a variant's bounds."""
 
 
 @dataclass(frozen=True)
 class Variant:
-    """One form of a protocol.  ``reading``: (rule, mutation name) that is applied to it; ``expected``: property ->
-    verdict where it is not `holds`; ``bounds``: what it changes of the protocol's bounds, in every profile;
-    ``leaves_out``: properties not asked of it; ``progress_bounds``: smaller, since progress needs the whole graph;
-    ``for_mutants``: more lemmas, declared for mutants; ``proof``: is there an inductive invariant for it, and
-    ``proof_from``: the narrowest profile in which verification asks for its proof?  ``features``: what else
-    is explored, one feature at a time, by name: what it changes of the bounds; ``wider``: by profile, what else is
-    explored of more elements of a sort, where of states that differ in the names of elements alone one is searched;
-    ``judged``: the rules that mutations of it are to judge, where other variants judge the rest.
-    ``full``: the richer variant that is asked where a mutation does no harm to this one.  ``asks``: of a mistake, what
-    it is asked for in addition to what it is expected to violate; it has to be something that could fail there as well.
-    ``of``: the releases of Kafka that it describes, with the settings it needs there, or that it is of none."""
+    """A `Variant` is one form of a protocol.
+
+    ``reading`` is the (rule, mutation name) that is applied to it. ``expected`` has the verdict of each property for
+    which it is not `holds`. ``bounds`` has its bounds per profile, and ``leaves_out`` the properties that are not asked
+    of it. ``progress_bounds`` are smaller, since progress needs the whole graph. ``for_mutants`` has more lemmas,
+    declared for mutants. ``proof`` states whether there is an inductive invariant for it, and ``proof_from`` is the
+    narrowest profile in which verification asks for its proof. ``features`` has bounds that are explored in addition,
+    one feature at a time, as changes of its own. ``wider`` has, by profile, bounds with more elements of a sort, where
+    only one of the states that differ in the names of elements alone is explored. ``judged`` names the rules that
+    mutations of it are to judge, where other variants judge the rest. ``full`` names the richer variant that is asked
+    where a mutation does no harm to this one. ``asks`` names what a mistake is asked for in addition to what it is
+    expected to violate, which has to be something that could fail there as well. ``of`` names the releases of Kafka
+    that it describes, with the settings it needs there, or states that it describes none.
+    """
 
     name: str
     properties: type[Properties]
@@ -90,7 +95,6 @@ class Variant:
 
     @cached_property
     def spec(self) -> Spec:
-        """The settled protocol of this variant."""
         raw = self.properties.protocol.spec
         if self.reading is None:
             return settle(raw)
@@ -101,8 +105,8 @@ class Variant:
 
     @cached_property
     def asked(self) -> dict[str, Property]:
-        """The properties that are asked of this variant: of a main one all that it does not leave out; of a mistake
-        what it breaks, and what it says that it keeps (`asks`), with the witnesses of that."""
+        """These are the properties that are asked of the variant. A main variant is asked for all that it does not
+        leave out, and a mistake for what it breaks and for what it fulfils (`asks`), with the witnesses of that."""
         every = {n: p for n, p in self.properties.properties.items() if n not in self.leaves_out}
         if self.main:
             return every
@@ -111,16 +115,15 @@ class Variant:
 
     @cached_property
     def promised(self) -> dict[str, Property]:
-        """What is asked, but for what is expected to fail."""
+        """These are the properties that are asked of the variant and not expected to fail."""
         return {n: p for n, p in self.asked.items() if self.expected.get(n) != "violated"}
 
     def is_proved_in(self, profile: Profile) -> bool:
-        """Does verification in this profile ask for its proof?"""
         return self.proof and PROFILES.index(self.proof_from) <= PROFILES.index(profile)
 
     @property
     def main(self) -> bool:
-        """Is this the protocol as it should be, rather than a mistake or a rejected alternative?"""
+        """A main variant is the protocol as it should be, rather than a mistake or a rejected alternative."""
         return self.rule is None
 
 
@@ -132,8 +135,9 @@ def wrong(
     name: str, properties: type[Properties], says: str, rule: str, bounds: Mapping[Any, Any], *breaks: str,
     reading: str | tuple[str, str] | None = None, asks: tuple[str, ...] = (), of: Of = MISTAKE, **more: Any,
 ) -> Variant:  # fmt: skip
-    """A variant that lacks a rule, or has it read differently (``reading``: a mutation of that rule or another).  It is
-    asked for what it breaks, and for what it keeps all the same (``asks``).  ``bounds``: of all, or by profile."""
+    """Return a variant that lacks a rule, or has it read differently (``reading`` is a mutation of that rule or
+    another). It is asked for what it breaks, and for what it fulfils all the same (``asks``). ``bounds`` are for all
+    profiles, or by profile."""
     rest = Names(lambda: (n for n, p in properties.properties.items() if n not in breaks and not {n, p.of} & {*asks}))
     settings: dict[str, Any] = dict(bounds=bounds if "smoke" in bounds else {"smoke": bounds}, leaves_out=rest)
     read = (rule, reading) if isinstance(reading, str) else reading
@@ -142,8 +146,8 @@ def wrong(
 
 @dataclass(frozen=True)
 class Claim:
-    """What the documents say, in terms of a variant's properties: it is proved if all of them are, and says something
-    if its witnesses are reached."""
+    """A `Claim` is a statement of the documents in terms of a variant's properties: it is proved if all of them are,
+    and is not vacuous if its witnesses are reached."""
 
     rule: str
     variant: str
@@ -154,8 +158,8 @@ class Claim:
 
 @dataclass(frozen=True)
 class Scenario:
-    """A bug that is publicly known: the variant that has it, and the one that has it mended.  ``played``: the
-    reference implementation can have it as well, in a scenario or a test."""
+    """A `Scenario` is a publicly known bug, with the variant that has it and the one that has it fixed. ``played``
+    states that the reference implementation can have it as well, in a scenario or a test."""
 
     name: str
     says: str
@@ -166,23 +170,25 @@ class Scenario:
 
 @dataclass(frozen=True)
 class ProtocolEntry:
-    """A protocol: ``reasons`` says of each bound why exploration needs it and why its value is large enough.
+    """A `ProtocolEntry` describes a protocol in the catalogue; ``reasons`` explains for each bound why exploration
+    needs it and why its value is large enough.
 
-    ``implementations``: (module:factory, variant), held against the model by agreement; ``simulators``: (variant,
-    module:function, config), whose histories are replayed.  Both are reached by name, as a user's own are.  A protocol
-    of which there is no model has no variants, and what its histories must satisfy says what it promises; its
-    simulators have names of their own.
-    ``on_request``: variants of these that ``fencepost verify`` leaves out, as what they break is seen now and then.
-    ``verified``: does ``fencepost verify`` include it when no protocol is named?  ``parts``: the protocols by name that
-    hold the rest of its rules, where it has been cut into several.  ``survivors``: (rule, mutation) -> why no more can
-    be had than that it survives within bounds.  ``examples``: programs that agreement tries in a profile, and
-    ``histories`` that are simulated, where the usual number takes too long.
+    ``implementations`` are (module:factory, variant), compared with the model by agreement, and ``simulators`` are
+    (variant, module:function, config), whose histories are replayed. Both are imported by name, as a user's own are. A
+    protocol without a model has no variants, and its history properties are its promises; its simulators have names of
+    their own. ``on_request`` names variants of these that ``fencepost verify`` leaves out, as what they break is found
+    only now and then. ``verified`` states whether ``fencepost verify`` includes the protocol when none is named.
+    ``parts`` names the protocols that have the rest of its rules, where it is divided into several. ``survivors``
+    explains for a (rule, mutation) why it survives within bounds and no more can be achieved. ``examples`` is the
+    number of programs that agreement tries in a profile, and ``histories`` that of simulated histories, where the usual
+    number takes too long.
 
-    ``undecided``: by recording, and by variant whose histories are simulated, the history properties that cannot be
-    decided of them: any other that is not decided is unexpected, and so is one of these that is.  ``seldom``: by the
-    same, those that a few histories may have nothing to judge of.  ``violated``: by
-    recording, the history properties that the running system broke, in the same way.  ``followed``: by variant, the
-    least share of simulated histories that the model must follow to their end, where it is not `FOLLOWED`."""
+    ``undecided`` has, by recording and by variant whose histories are simulated, the history properties that cannot be
+    decided of them: any other that is not decided is unexpected, and so is one of these that is. ``seldom`` has, in the
+    same way, those that a few histories may give no opportunity to judge. ``violated`` has, by recording, the history
+    properties that the running system broke. ``followed`` has by variant the least share of simulated histories that
+    the model must follow to their end, where it is not `FOLLOWED`.
+    """
 
     name: str
     says: str
@@ -205,17 +211,16 @@ class ProtocolEntry:
 
     @property
     def verified_implementations(self) -> tuple[tuple[str, str], ...]:
-        """Those that verification drives."""
         return tuple(each for each in self.implementations if each[1] not in self.on_request)
 
     @property
     def verified_simulators(self) -> tuple[tuple[str, str, Mapping[str, Any]], ...]:
-        """Those whose histories verification replays."""
         return tuple(each for each in self.simulators if each[0] not in self.on_request)
 
     @property
     def simulated(self) -> tuple[str, ...]:
-        """What histories can be of: the variants; where there is no model, what the simulators are called."""
+        """Histories can be simulated of these: the variants, or where there is no model, the names of the
+        simulators."""
         return tuple(dict.fromkeys((*(v.name for v in self.variants), *(name for name, _, _ in self.simulators))))
 
     def variant(self, name: str) -> Variant:
@@ -227,34 +232,35 @@ class ProtocolEntry:
 
 
 class CatalogueError(InputError):
-    """A protocol, variant, profile or bound that does not exist, with those that do."""
+    """A `CatalogueError` names a protocol, variant, profile or bound that does not exist, and those that do."""
 
 
 def bounds_of(variant: Variant, profile: Profile, changes: Mapping[str, int] | None = None) -> dict[str, int]:
-    """The bounds of a variant in a profile, with some of them changed; CatalogueError for one it does not have."""
+    """Return the bounds of a variant in a profile, with some of them changed. Raise CatalogueError for one it does not
+    have."""
     return changed(variant, variant.bounds.get(profile) or variant.bounds.get("smoke", {}), changes or {})
 
 
 def features_of(variant: Variant, profile: Profile) -> dict[str, dict[str, int]]:
-    """All the bounds that are explored in a profile: the variant's own under the empty name, then one feature at a
-    time."""
+    """Return all the bounds that are explored in a profile: the variant's own under the empty name, then one feature at
+    a time."""
     own = bounds_of(variant, profile)
     return {"": own} | {name: changed(variant, own, changes) for name, changes in variant.features.items()}
 
 
 def wider_of(variant: Variant, profile: Profile) -> dict[str, dict[str, int]]:
-    """By name, the bounds that are explored in a profile up to the names of elements."""
+    """Return by name the bounds that are explored in a profile up to the names of elements."""
     own = bounds_of(variant, profile)
     return {name: changed(variant, own, changes) for name, changes in variant.wider.get(profile, {}).items()}
 
 
 def progress_of(variant: Variant) -> dict[str, Mapping[str, int]]:
-    """The bounds in which progress is asked for, as ``progress 1`` and so on."""
+    """Return the bounds in which progress is asked for, as ``progress 1`` and so on."""
     return {f"progress {n}": bound for n, bound in enumerate(variant.progress_bounds, 1)}
 
 
 def changed(variant: Variant, bounds: Mapping[str, int], changes: Mapping[str, int]) -> dict[str, int]:
-    """Bounds of a variant with some of them changed; CatalogueError for one it does not have."""
+    """Return bounds of a variant with some of them changed. Raise CatalogueError for one it does not have."""
     known = dict(bounds)
     for name, value in changes.items():
         if name not in known:

@@ -1,23 +1,24 @@
-"""What a protocol of which all steps are observed brings, to be followed through driven runs and through histories: its
-table of observations, and nothing else.
+"""A protocol of which all steps are observed provides only its table of observations to be followed through driven runs
+and through histories.
 
     MAPPING = EventMapping(LOCKS, {"plain": Lock}, {"client": Client, "token": Nat}, {"plain": TABLE})
 
     AGREEING = Agreeing(…, follow=MAPPING.follow)      # properties/<protocol>/scenarios.py
     CONFORMING = MAPPING.conforming                    # properties/<protocol>/translator.py
 
-A column of the table is the event's column of that name, or of the one in ``stored``.  Two sorts of columns say more:
+A column of the table is the event's column of that name, or of the one in ``stored``. Two sorts of columns have a
+further meaning:
 
-- ``names``: numbers of the implementation's own, such as of requests.  Each stands for a member of the model's sort
-  from the event on in which it is first seen, until an event of one of the given kinds ends it; then the member is free
-  for another, so that at that time the model has to know of it what it knows of one that never was.
-- ``chosen``: what no event reveals.  Any member that fits is tried; what it has to fulfil stands in ``before``.
+- ``names`` are the implementation's own numbers, such as of requests. Each stands for a member of the model's sort
+  from the first event that has it until an event of one of the given kinds ends it. Then the member is free for
+  another number, so that at that time the model's state of it must be the initial one.
+- ``chosen`` columns are revealed by no event. Any member that fits is tried; its conditions are in ``before``.
 
-Where nothing is chosen, histories are laid out in columns and followed many at a time.  Where something is, each is
+Where nothing is chosen, histories are laid out in columns and followed many at a time. Where something is, each is
 followed with the set of states in which the model may be, as a driven run is.
 
-Where events and steps of the model differ in grain, a translator says what rows of the table the events stand for
-(`translation.py`); its columns are those of the table.
+Where events and steps of the model differ in grain, a translator defines the rows of the table that the events stand
+for (`translation.py`); its columns are those of the table.
 """
 
 from collections import defaultdict
@@ -54,10 +55,10 @@ from fencepost.properties.trace_spec import MAPPED_IN, Conforming, Laid, LaidOut
 from fencepost.properties.translation import FIRST_CODE, Translator, reading_of, translated_columns
 
 ROOM = 32
-"""Members of a sort with names that are in use at one time in a driven run, at most."""
+"""At most this many members of a sort with names are in use at one time in a driven run."""
 
 SOME = 6
-"""Numbers that are tried for coverage, at most."""
+"""At most this many numbers are tried for coverage."""
 
 Given = Callable[[str, Mapping[str, Any]], Mapping[str, Any]]
 
@@ -68,16 +69,18 @@ def _as_configured(variant: str, config: Mapping[str, Any]) -> Mapping[str, Any]
 
 @dataclass(frozen=True, eq=False)
 class EventMapping:
-    """``models`` and ``observations`` are by variant; ``columns``: the type of each column that the table reads.
+    """An `EventMapping` relates the events of a vocabulary to the steps of models; ``models`` and ``observations`` are
+    by variant, and ``columns`` has the type of each column that the table reads.
 
-    ``stored``: the event's column by the table's, where the two differ in name; ``names``: the kinds that end a name,
-    by column; ``chosen``: columns that no event has.  ``given``: the model's constants and how many members each sort
-    has, of a variant and a config (default: the config's keys of these names).  ``calls``: what each call lets happen
-    that is not observed (default: nothing).  ``mode``: the key of the config that names the variant.  ``translator``:
-    of a variant and what is given of it, what makes the rows of one system; ``row_kinds``: kinds of its rows that are
-    no kinds of events; ``read``: kinds of events that it looks at, if not all; ``additional``: what is given for it
-    alone. ``lanes``: where the model is of a part of a system, the column of the rows that says which; ``numbered``:
-    columns in which such a part has numbers of its own for what events name.
+    ``stored`` gives the event's column by the table's, where the two differ in name. ``names`` gives the kinds that end
+    a name, by column, and ``chosen`` the columns that no event has. ``given`` returns the model's constants and the
+    number of members of each sort for a variant and a config (default: the config's keys of these names). ``calls``
+    gives the unobserved events that each call allows (default: none). ``mode`` is the key of the config that names the
+    variant. ``translator`` makes, from a variant and its sizes, the translator of one system's events to rows.
+    ``row_kinds`` are kinds of its rows that are no kinds of events, ``read`` the kinds of events that it reads, if not
+    all, and ``additional`` the sizes that are given for it alone. ``lanes`` is the column of the rows that identifies a
+    part, where the model is of a part of a system, and ``numbered`` has columns in which such a part has numbers of its
+    own for what events name.
     """
 
     vocabulary: Vocabulary
@@ -135,7 +138,7 @@ class EventMapping:
 
     @property
     def between(self) -> dict[str, int]:
-        """The codes of rows that are no events."""
+        """These are the codes of rows that are no events."""
         return {name: FIRST_CODE + place for place, name in enumerate(self.row_kinds)}
 
     @property
@@ -144,7 +147,7 @@ class EventMapping:
 
     @property
     def renamed(self) -> frozenset[str]:
-        """The bounds of the sorts with names."""
+        """These are the bounds of the sorts with names."""
         types = self.types
         return frozenset(kind.bound for name in self.names if isinstance(kind := types[name], AtomsType))
 
@@ -152,40 +155,41 @@ class EventMapping:
         return settle(self.models[variant].spec)  # type: ignore[attr-defined]
 
     def needed(self, variant: str) -> frozenset[str]:
-        """Kinds that have to be shown: those that are steps of the model."""
+        """Return the kinds that have to be observed, which are those that are steps of the model."""
         return frozenset(o.kind for o in self.observations[variant] if o.steps).difference(self.row_kinds)
 
     # Driven runs
 
     def follow(self, variant: str, config: Mapping[str, Any]) -> Followed:
-        """The model of a system of that configuration."""
         return self.followed(variant, self.settings_of(variant, config))
 
     def followed(self, variant: str, settings: Settings) -> Followed:
-        """The same, of the settings that are made of a configuration.  Raises `HistoryError`."""
+        """Return the model of a system with the settings that are made of a configuration. Raise `HistoryError` if a
+        size is missing."""
         return _followed(self, variant, settings)
 
     # Histories
 
     @property
     def conforming(self) -> Conforming:
-        """How histories are held against the model."""
+        """This is the way in which histories are compared with the model."""
         return Conforming(
             self.vocabulary, self.models, self.columns, self.observations, self.variant_of, self.settings_of,
             self.lay_out, self.between, follow=self.followed if self.chosen else None,
         )  # fmt: skip
 
     def variant_of(self, manifest: Manifest) -> str:
-        """The variant that the config names; the first where it names none.  Raises `HistoryError`."""
+        """Return the variant that the config names, or the first where it names none. Raise `HistoryError` if there is
+        no model of it."""
         named = str(manifest.config.get(self.mode, manifest.variant or next(iter(self.models))))
         if named not in self.models:
             raise HistoryError(f"no model for {self.mode} {named!r}; known: {', '.join(self.models)}")
         return named
 
     def settings_of(self, variant: str, config: Mapping[str, Any]) -> Settings:
-        """The constants of the model, and the sizes of its sorts as far as they are given: of one with names, how many
-        there is room for at one time in a driven run; and the largest of the numbers that maps have as keys.  Raises
-        `HistoryError`."""
+        """Return the constants of the model, the sizes of its sorts as far as they are given (for a sort with names,
+        the number of members in use at one time in a driven run), and the largest of the numbers that maps have as
+        keys. Raise `HistoryError` if a constant is missing."""
         spec, given = self.spec(variant), self.given(variant, config)
         if missing := [name for name in spec.constants if not isinstance(given.get(name), int)]:
             raise HistoryError(f"the config does not say {', '.join(missing)}, which the model of {variant} needs")
@@ -193,7 +197,8 @@ class EventMapping:
         return tuple((name, int(given[name])) for name in wanted if isinstance(given.get(name), int))
 
     def lay_out(self, columns: Mapping[str, np.ndarray], variant: str, settings: Settings) -> LaidOut:
-        """A history is one lane, or one for each value of ``lanes``, and every event is in it."""
+        """Return the events of histories laid out in lanes, where a history is one lane, or one for each value of
+        ``lanes``, and every event is in it."""
         undecided: Mapping[int, str] = {}
         events = columns
         if self.translator is not None:
@@ -245,7 +250,8 @@ class EventMapping:
         return f"in the model{of}: {words or f'no {self.numbered[0]} yet'}"
 
     def _renumbered(self, values: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """Members of sorts without names, counted anew where some are large: maps are as wide as the largest."""
+        """Return the columns of sorts without names, renumbered where some members are large, because maps are as wide
+        as the largest."""
         by_sort = dict[ScalarType, list[str]]()
         for name, kind in self.types.items():
             if isinstance(kind, AtomsType) and name in values and name not in self.names:
@@ -257,7 +263,7 @@ class EventMapping:
         }
 
     def _numbered(self, columns: Mapping[str, np.ndarray], lane: np.ndarray) -> dict[str, np.ndarray]:
-        """The members that names stand for.  Columns of one sort share its members."""
+        """Return the members that names stand for, which the columns of one sort share."""
         by_sort: dict[ScalarType, list[str]] = {}
         for name in self.names:
             by_sort.setdefault(self.types[name], []).append(name)
@@ -271,26 +277,24 @@ class EventMapping:
 
 
 def mapping_of(protocol: str) -> EventMapping | None:
-    """What a protocol has under the name MAPPING; None where it has nothing."""
+    """Return the object under the name MAPPING of a protocol, or None where it has none."""
     there = [module for module in MAPPED_IN if has(protocol, module)]
     found = (getattr(imported(f"{PROTOCOLS[protocol]}.{module}"), "MAPPING", None) for module in there)
     return next((mapping for mapping in found if mapping is not None), None)
 
 
 def _sorts(spec: Spec) -> frozenset[str]:
-    """The bounds of the sorts of a model."""
     kinds = [*spec.types.values(), *(kind for action in spec.actions.values() for _, kind in action.parameters)]
     return frozenset(part.bound for kind in kinds for part in scalars(kind) if isinstance(part, AtomsType))
 
 
 def _numbers(spec: Spec) -> frozenset[str]:
-    """The bounds of the numbers that a model's maps have as keys."""
     keys = [key for kind in spec.types.values() if isinstance(kind, MapType) for key in kind.keys]
     return frozenset(_bound_of(key) for key in keys if isinstance(key, NumberType) and key.upto is not None)
 
 
 def _bound_of(kind: NumberType) -> str:
-    """The name in the largest value of a number, such as of `n - 1`; empty where there is none."""
+    """Return the name in the largest value of a number, such as n of `n - 1`; empty where there is none."""
     return str(kind.upto or "").partition(" ")[0]
 
 
@@ -314,7 +318,8 @@ def _followed(mapping: EventMapping, variant: str, settings: Settings) -> Follow
 
 
 class Reader(PlainInterpreter):
-    """Reads one system, or one history: keeps which member of the model's sorts each name stands for."""
+    """A `Reader` reads one system or one history, and stores the member of the model's sorts that each name stands
+    for."""
 
     def __init__(self, mapping: EventMapping, needed: frozenset[str], sizes: Mapping[str, int], variant: str) -> None:
         self.mapping, self.needed, self.sizes = mapping, needed, sizes
@@ -326,7 +331,8 @@ class Reader(PlainInterpreter):
         self.ended: list[tuple[str, int]] = []
 
     def reported(self, made: Made, observed: frozenset[str]) -> Iterator[tuple[Event, Event]]:
-        """Each event says what it says, as long as all that are steps of the model are observed."""
+        """Yield each event with its row or rows. Raise `Beyond` unless all kinds that are steps of the model are
+        observed."""
         if absent := sorted(self.needed - observed):
             raise Beyond(f"it does not show {', '.join(absent)}")
         if self.translator is None:
@@ -334,14 +340,13 @@ class Reader(PlainInterpreter):
         return self._translated(self.translator, made.events)
 
     def _translated(self, translator: Translator, events: Sequence[Event]) -> Iterator[tuple[Event, Event]]:
-        """Rows, each with its event; and then an event of no kind that there is, which says nothing."""
         known = [event for event in events if read(event, "kind") in self.mapping.vocabulary.codes]
         for place, row in translator.translate([self.reading(event) for event in known]):
             yield known[place], row
         yield from ((event, event) for event in events if read(event, "kind") not in self.mapping.vocabulary.codes)
 
     def row_of_event(self, event: Event, states: Sequence[State]) -> dict[str, Any]:
-        """Return what an event says.  Raises `Beyond`."""
+        """Return the row that an event reveals. Raise `Beyond` if it has more names than there are members."""
         self.initial = self.initial or states[0]
         for name in self.ended:
             self.members.pop(name, None)
@@ -367,7 +372,7 @@ class Reader(PlainInterpreter):
         return self.members[bound, number]
 
     def _free(self, bound: str, states: Sequence[State]) -> int:
-        """The first member that stands for nothing, and that no state knows of."""
+        """Return the first member that stands for no name and that no state uses."""
         used = {member for (of, _), member in self.members.items() if of == bound}
         for state in states:
             used |= self.used(state, bound)
@@ -377,7 +382,8 @@ class Reader(PlainInterpreter):
         return free
 
     def used(self, state: State, bound: str) -> set[int]:
-        """The members of a sort that a state knows of: keys whose entries are not as they were at first."""
+        """Return the members of a sort that a state uses, which are the keys whose entries differ from the initial
+        state."""
         found = set[int]()
         for name, places in _keyed(self.mapping, bound):
             now, was = state.get(name, {}), self.initial.get(name, {})
@@ -387,8 +393,8 @@ class Reader(PlainInterpreter):
         return found
 
     def choices(self, state: State, seen: Seen, row: Row) -> Iterator[Row]:
-        """Yield what is not observed, chosen in every way: members that the state knows of, and one that it does not,
-        since these are all alike."""
+        """Yield the row with every combination of its unobserved columns: members that the state uses, and one that it
+        does not, since these are all alike."""
         open_columns = [name for name in self.mapping.chosen if name in seen.columns and row[name] is UNKNOWN]
         ranges = [self._range(self.types[name], state) for name in open_columns]
         for values in product(*ranges):
@@ -405,10 +411,9 @@ class Reader(PlainInterpreter):
         return [*sorted(self.used(state, kind.bound)), self._free(kind.bound, [state])]
 
     def some(self, kind: ScalarType, state: State) -> Sequence[Any]:
-        """Values worth trying for a parameter, for coverage."""
         if isinstance(kind, AtomsType):
             return range(min(3, self.sizes[kind.bound]))
-        if isinstance(kind, NumberType):  # those that the state has, and the next ones
+        if isinstance(kind, NumberType):  # the numbers that the state has, and the next ones
             known = {value for value in state.values() if type(value) is int}
             return sorted({0, 1, *known, *(value + 1 for value in known)})[-SOME:]
         return range(len(kind.members)) if isinstance(kind, EnumType) else range(2)
@@ -416,7 +421,7 @@ class Reader(PlainInterpreter):
 
 @lru_cache(maxsize=256)
 def _keyed(mapping: EventMapping, bound: str) -> tuple[tuple[str, tuple[int, ...]], ...]:
-    """The maps of a protocol's models that have members of a sort in their keys, and where."""
+    """Return the maps of a protocol's models that have members of a sort in their keys, and their places."""
     found = {}
     for variant in mapping.models:
         for name, kind in mapping.spec(variant).types.items():

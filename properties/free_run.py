@@ -1,7 +1,7 @@
-"""Calls at random through an annotated interface: what a protocol has that writes no driver of its own.
+"""This module makes random calls through an annotated interface, for a protocol that has no driver of its own.
 
-`simulate` makes a history of an implementation, `tour` leads one through what it can show, and `go_on` goes on from
-where a program disagreed (see `fencepost.properties.conformance_spec.Agreeing`).
+`simulate` makes a history of an implementation, `tour` makes an implementation emit what it can, and `go_on` continues
+a run in which a program disagreed (see `fencepost.properties.conformance_spec.Agreeing`).
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -15,16 +15,16 @@ from fencepost.properties.machine import every_step
 from fencepost.properties.roles import Between, FromConfig, Index, InFlight, OneOf, role_of
 
 EVENTS = 40
-"""Of a simulated history, where its config does not say how many."""
+"""A simulated history has this many events where its config does not give a number."""
 IDLE = 20
-"""Calls for each event, at most: an implementation that emits less has shorter histories."""
+"""At most this many calls are made for each event; an implementation that emits less has shorter histories."""
 TOUR, ROUNDS, FURTHER = 200, 3, 20
-"""Calls of a tour; and how often so many further calls are made from where a program disagreed."""
+"""A tour has TOUR calls, and after a disagreement FURTHER calls are made in each of ROUNDS rounds."""
 
 
 def at_random(call_type: type[Call], system: Any, config: Mapping[str, Any], seed: int) -> Iterator[Call]:
-    """Calls on a system without end, each drawn when it is asked for: of a method that the system has, with arguments
-    as their annotations say.  It ends where there is nothing to call."""
+    """Yield calls on a system without end, each drawn on request: of a method that the system has, with arguments as
+    their annotations describe. Stop where there is nothing to call."""
     chance = Random(seed)
     while True:
         names = [name for name in every_step(call_type) if callable(getattr(system, name, None))]
@@ -45,13 +45,13 @@ def at_random(call_type: type[Call], system: Any, config: Mapping[str, Any], see
 
 
 def _about(call_type: type[Call], name: str) -> str | None:
-    """The parameter that names something that waits."""
     roles = call_type.method(name).roles.items()
     return next((key for key, role in roles if isinstance(role, InFlight)), None)
 
 
 def _drawn(annotation: Any, config: Mapping[str, Any], chance: Random) -> Any:
-    """A value as `fencepost.properties.machine.strategy` says, which refuses annotations that say nothing."""
+    """Return a random value of the kind that `fencepost.properties.machine.strategy` draws, which refuses annotations
+    without values."""
     match role_of(annotation):
         case Index() as role:
             return chance.randrange(sum(int(config[size]) for size in (role.size, *role.additional)))
@@ -70,8 +70,8 @@ def simulate(
     call_type: type[Call], vocabulary: Vocabulary, factory: Callable[[Mapping[str, Any]], Any], seed: int,
     config: Mapping[str, Any],
 ) -> list[tuple[int, ...]]:  # fmt: skip
-    """A history of an implementation: its first events, as many as the config has in ``events``, as rows in the order
-    of the columns.  A call is a millisecond."""
+    """Return a history of an implementation as rows in the order of the columns: its first events, as many as the
+    config has in ``events``. A call takes a millisecond."""
     events = int(config.get("events", EVENTS))
     system = factory({**config, "seed": seed})
     rows: list[tuple[int, ...]] = []
@@ -94,7 +94,7 @@ def simulate(
 
 
 def tour(call_type: type[Call], factory: Callable[[Mapping[str, Any]], Any], config: Mapping[str, Any]) -> list[Call]:
-    """Calls that make an implementation that is right show what it can: those of a run at random."""
+    """Return random calls that make a correct implementation emit the events that it can."""
     system = factory(config)
     found = []
     for call in at_random(call_type, system, config, 0):
@@ -106,7 +106,7 @@ def tour(call_type: type[Call], factory: Callable[[Mapping[str, Any]], Any], con
 
 
 def go_on(call_type: type[Call], run: Run) -> Iterator[None]:
-    """More calls on a run; stops now and then for a look."""
+    """Make further calls on a run, and yield now and then so that the caller can check it."""
     drawn = at_random(call_type, run.system, run.config, 0)
     for _ in range(ROUNDS):
         for _, call in zip(range(FURTHER), drawn, strict=False):

@@ -1,4 +1,4 @@
-"""What the KIP-618 yardstick promises, with the four mistakes that are known to break it."""
+"""This module has the promises of the KIP-618 yardstick, with the four mistakes that are known to break it."""
 
 from collections.abc import Mapping
 
@@ -9,7 +9,7 @@ from fencepost.properties.entries import Profile, ProtocolEntry, Variant, Wider
 
 
 class Kip618YardstickProperties(Properties, of=Kip618Yardstick):
-    """Who can commit, and what the counts speak of."""
+    """The yardstick promises which tasks can commit, and which set each count covers."""
 
     @promise(rule="618.P1")
     def no_zombie(s):
@@ -33,8 +33,8 @@ class Kip618YardstickProperties(Properties, of=Kip618Yardstick):
 
     @witness(of="no_zombie")
     def a_zombie_shut_out(s):
-        """A task of an earlier generation still runs, unable to commit, in addition to one that can.  Needs a config
-        topic of 4."""
+        """A task of an earlier generation still runs, unable to commit, in addition to one that can. This needs a
+        config topic of 4 records."""
         return exists(
             Worker, Worker, Task, Task,
             lambda v, w, i, j: (s.stage[v, i] == Stage.RUNNING)

@@ -1,7 +1,7 @@
-"""The machine that drives systems of a protocol: one Hypothesis rule for each method of the annotated interface, and
+"""The machine that drives systems of a protocol has one Hypothesis rule for each method of the annotated interface, and
 one for each scenario that the protocol declares.
 
-A protocol that declares no scenarios has its machine from the interface (`calls`) alone:
+The machine of a protocol that declares no scenarios is made from the interface (`calls`) alone:
 
     class Locks(Machine):
         call_type = Call  # the protocol's `calls.Call`, which names the interface
@@ -9,13 +9,13 @@ A protocol that declares no scenarios has its machine from the interface (`calls
 
     MACHINES = {"plain": Locks}
 
-Each step calls one method.  Its arguments are drawn as their annotations say: an `Index` is a number below the size
-that the configuration of the example has, `InFlight` one of the messages that wait (where none does, no such call is
-made), `OneOf` one of the values, `Between` a number between the two, a ``bool`` either.  A method that the system at
-hand lacks is not called.
+Each step calls one method. Its arguments are drawn by their annotations: an `Index` is a number below the size in the
+configuration of the example, `InFlight` one of the messages that wait (where none does, no such call is made), `OneOf`
+one of the values, `Between` a number between the two, and a ``bool`` either value. A method that the system lacks is
+not called.
 
-A scenario is a method that makes several calls; its parameters are annotated and drawn in the same way, and ``when``
-says in which state of the machine it can be played:
+A scenario is a method that makes several calls. Its parameters are annotated and drawn in the same way, and ``when``
+decides in which state of the machine it can be played:
 
     class Locks(Machine):
         …
@@ -27,7 +27,7 @@ says in which state of the machine it can be played:
             self.call("advance", ms)
             self.call("ask", self.index("nodes", node + 1))
 
-A known bug is a scenario as well, on a machine of the variant that has it, and is no rule of a machine:
+A known bug is a scenario as well, on a machine of the variant that has it, but is no rule of a machine:
 
     KNOWN_BUGS = KnownBugs(nodes=2)
 
@@ -36,11 +36,11 @@ A known bug is a scenario as well, on a machine of the variant that has it, and 
         machine.call("ask", 0)
         machine.call("ask", 1)
 
-Where scenarios do much step by step (what arrives, is held up, or is lost), a `Script` has words for it.  By itself it
-calls a system as the interface says; on a machine its calls are the machine's.
+For scenarios that do much step by step (messages arrive, are held up, or are lost), a `Script` has methods. By itself
+it calls a system by its interface; on a machine its calls are the machine's.
 
-What comes of a call is not judged here: every call goes to the watcher of a `driving.Session`, which raises when it has
-seen enough.
+The effects of a call are not judged here: every call goes to the watcher of a `driving.Session`, which raises an
+exception to end the run.
 """
 
 import inspect
@@ -58,42 +58,43 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 OBSERVING = frozenset({"messages", "threads", "drain_events"})
-"""Methods of an interface that show something and change nothing, as those do whose names begin with ``is_``: no step
-calls them."""
+"""These methods of an interface return something and change nothing, like those whose names begin with ``is_``, and no
+step calls them."""
 
 BURST = 60
-"""Calls in a burst at most."""
+"""A burst has at most this many calls."""
 
 CHANCES = st.binary(min_size=8, max_size=8).map(lambda drawn: int.from_bytes(drawn, "big"))
-"""Any of 2**64 numbers, each as likely."""
+"""This strategy draws one of 2**64 numbers, all with the same probability."""
 
 
 class Machine(RuleBasedStateMachine):
-    """Systems of one protocol, one for each example.
+    """A `Machine` drives the systems of one protocol, one for each example.
 
-    ``sizes`` draws the configuration of an example.  Where single calls are not to be all methods of the interface
-    under their own names, a class says which methods are, each by the name of its rule:
+    ``sizes`` draws the configuration of an example. Where the steps are not all methods of the interface under their
+    own names, a class lists the methods, each by the name of its rule:
 
         class Locks(Machine, steps={"node_asks": "ask"}): ...
 
-    A method of the class that has the name of a rule takes its place.
+    A method of the class that has the name of a rule replaces it.
 
     Where scenarios are long, and take many arguments, one rule plays one of them, which is drawn by its weight
-    (``weights={"handed_on": 3, …}``) with all its arguments from eight bytes: Hypothesis prefers small integers, which
-    repeat themselves, and so would the scenarios.  ``rules``: so many rules do it, where there are many others.
+    (``weights={"handed_on": 3, …}``) with all its arguments from eight bytes, because Hypothesis prefers small
+    integers, which repeat themselves, and so would the scenarios. ``rules`` is the number of such rules, for machines
+    that have many others.
 
-    ``apart``: every example is drawn anew, and none is like the one before on purpose.
+    ``apart`` means that every example is drawn anew, rather than similar to the one before.
     """
 
     call_type: ClassVar[type[Call]]
     sizes: ClassVar[st.SearchStrategy[Any]]
     session: ClassVar[Session]
     broken: ClassVar[bool] = True
-    """Whether a known bug is played as it goes wrong."""
+    """If this is True, a known bug is played as it goes wrong."""
     apart: ClassVar[bool] = False
     run: Run
     held: set[int]
-    """The numbers of what is held up."""
+    """These are the numbers of the messages that are held up."""
 
     def __init_subclass__(
         cls, steps: Mapping[str, str] | None = None, weights: Mapping[str, int] | None = None, rules: int = 1,
@@ -116,35 +117,35 @@ class Machine(RuleBasedStateMachine):
     weights: ClassVar[Mapping[str, int]] = {}
 
     def begin(self, drawn: Any) -> None:
-        """An example begins, with what was drawn from ``sizes``."""
+        """Begin an example with the configuration that was drawn from ``sizes``."""
         self.start(drawn)
 
     def start(self, config: Mapping[str, Any]) -> None:
-        """A system of this configuration; what the session says about it goes before."""
+        """Start a system of this configuration, which the session's own overrides."""
         self.held = set()
         self.run = self.session.start({**config, **self.session.config})
 
     def call(self, name: str, *arguments: Any, **named: Any) -> Made | None:
-        """Make a call; None if nothing came of it, since the run is over or what it is about does not wait.  What the
-        configuration says need not be given."""
+        """Make a call; return None if it was not made, since the run is over or the message that it names does not
+        wait. Arguments that the configuration determines may be omitted."""
         return self.make(self.call_type.within(self.run.config, name, *arguments, **named))
 
     def make(self, call: Call) -> Made | None:
-        """Make a call: every call of the machine is made here."""
+        """Make a call, as every other method of the machine does through this one."""
         return self.session.call(self.run, call)
 
     def did(self, name: str, *arguments: Any, **named: Any) -> bool:
-        """Make a call; did it do anything?"""
+        """Make a call, and return whether it had an effect."""
         made = self.call(name, *arguments, **named)
         return made is not None and bool(made.result)
 
     def index(self, size: str, number: int) -> int:
-        """The number of one of those that the configuration counts under ``size``, from any number."""
+        """Return a number below the size that the configuration has, from any number."""
         return number % int(self.run.config[size])
 
     def waiting(self, *fields: Any) -> Sequence[Message]:
-        """Return what waits for the driver, oldest first: all of it, or what has these fields.  A field that is empty
-        or -1 is any."""
+        """Return what waits for the driver, oldest first: all of it, or what has these fields. A field that is empty or
+        -1 matches any."""
         found = () if self.run.over else waiting(self.run.system)
         if not fields:
             return found
@@ -154,46 +155,44 @@ class Machine(RuleBasedStateMachine):
         return bool(self.waiting())
 
     def send(self, message: Message, name: str = "deliver", **named: Any) -> Made | None:
-        """Make a call about something that waits, if it still does."""
+        """Make a call about a message, if it still waits."""
         messages = self.waiting()
         if message not in messages:
             return None
         return self.make(self.call_type.about(name, message, messages, **named))
 
     def first(self, *kinds: str) -> Message | None:
-        """The oldest of these kinds that waits."""
         return next((m for m in self.waiting() if m[1] in kinds), None)
 
     def send_first(self, *kinds: str, name: str = "deliver", **named: Any) -> bool:
-        """Make a call about the oldest of these kinds; does one wait?"""
+        """Make a call about the oldest message of these kinds, and return whether there is one."""
         message = self.first(*kinds)
         if message is not None:
             self.send(message, name, **named)
         return message is not None
 
     def hold(self, *messages: Message | None) -> None:
-        """Hold these up, as far as there are any: they arrive when they are released, or let go."""
+        """Hold up these messages, ignoring None: they arrive when they are released, or let go."""
         self.held.update(message[0] for message in messages if message is not None)
 
     def release(self, message: Message | None) -> None:
-        """Let what was held up arrive now, if it is still under way."""
+        """Let a message that was held up arrive now, if it is still under way."""
         if message is not None:
             self.held.discard(message[0])
             self.send(message)
 
     def let_go(self) -> None:
-        """Hold nothing up any more."""
         self.held.clear()
 
     def deliver_all(self, most: int = BURST, without: Collection[str] = ()) -> None:
-        """Deliver what waits, oldest first, and what comes of it, until there is nothing to do; not what is held up,
-        and not messages of the kinds ``without``."""
+        """Deliver what waits, oldest first, and what follows from it, until there is nothing to do, except what is held
+        up and messages of the kinds ``without``."""
         for _ in range(most):
             if not self.deliver_next(without):
                 return
 
     def deliver_next(self, without: Collection[str] = ()) -> bool:
-        """As `deliver_all`, once; False if there is nothing to do."""
+        """Deliver the next message as `deliver_all` does; return False if there is nothing to do."""
         message = next((m for m in self.waiting() if m[1] not in without and m[0] not in self.held), None)
         if message is None:
             return not self.run.over and self.otherwise()
@@ -201,11 +200,11 @@ class Machine(RuleBasedStateMachine):
         return True
 
     def otherwise(self) -> bool:
-        """Let happen what happens where nothing is to be delivered; False if nothing does."""
+        """Let something happen where there is nothing to deliver; return False if nothing does."""
         return False
 
     def by_chance(self, chance: int) -> None:
-        """Play one of the scenarios that have weights, if what it is about waits."""
+        """Play one of the scenarios that have weights, unless it is about a message and none waits."""
         random = Random(chance)
         method = getattr(type(self), random.choices(list(self.weights), list(self.weights.values()))[0])
         hints = annotations_of(method)
@@ -214,13 +213,12 @@ class Machine(RuleBasedStateMachine):
             self.play(method, random)
 
     def play(self, method: Callable[..., None], random: Random) -> None:
-        """Play a scenario, with all its arguments by chance."""
         hints = [(name, hint) for name, hint in annotations_of(method).items() if name != "return"]
         method(self, **{name: self._chosen(hint, random, method.__qualname__) for name, hint in hints})
 
     def playable(self) -> list[str]:
-        """The scenarios that can be played now, by name, not those about something that waits; each so often as it has
-        parts that are drawn, by which it is another one."""
+        """Return the names of the scenarios that can be played now, except those about something that waits. Each is
+        repeated once for each of its drawn parameters."""
         found = {name: vars(each)[_SCENARIO] for name, each in _scenarios(type(self)).items()}
         return [
             name
@@ -230,7 +228,6 @@ class Machine(RuleBasedStateMachine):
         ]
 
     def _chosen(self, annotation: Any, random: Random, where: str) -> Any:
-        """A value for a parameter, by chance."""
         role = role_of(annotation)
         match role:
             case Index():
@@ -257,7 +254,6 @@ class Machine(RuleBasedStateMachine):
         raise _no_values(annotation, where)
 
     def _fitted(self, role: Any, value: Any) -> Any:
-        """A drawn value as an argument in this example."""
         if isinstance(role, Index):
             return value % sum(int(self.run.config[size]) for size in (role.size, *role.additional))
         if isinstance(role, InFlight) and isinstance(value, int):
@@ -268,7 +264,7 @@ class Machine(RuleBasedStateMachine):
 
 @cache
 def annotations_of(method: Any) -> Mapping[str, Any]:
-    """The annotations of a scenario, or of the fields of a tuple: they are asked for in every example."""
+    """Return the annotations of a scenario, or of the fields of a tuple, which every example needs."""
     return get_type_hints(method, include_extras=True)
 
 
@@ -289,8 +285,8 @@ def _by_chance(machine: Machine, chance: int) -> None:
 def scenario(
     method: Callable[..., None] | None = None, *, when: Callable[[Any], bool] | None = None
 ) -> Callable[..., Any]:
-    """A method of a machine as a rule of its own.  Its parameters are annotated as those of an interface are; one that
-    is `InFlight` is given the message."""
+    """Make a method of a machine a rule of its own. Its parameters are annotated as those of an interface are; one that
+    is `InFlight` receives the message."""
 
     def decorated(method: Callable[..., None]) -> Callable[..., None]:
         hints = get_type_hints(method, include_extras=True)
@@ -301,19 +297,18 @@ def scenario(
 
 
 def redrawn(played: Callable[..., None], **roles: Role) -> Callable[..., None]:
-    """A scenario with other values for some of its parameters."""
+    """Return a scenario with other values for some of its parameters."""
     method, hints, when = vars(played)[_SCENARIO]
     return _played(method, {**hints, **{name: Annotated[Any, role] for name, role in roles.items()}}, when)
 
 
 def variants(base: type[Machine], sizes: Mapping[str, st.SearchStrategy[Any]]) -> dict[str, type[Machine]]:
-    """The machine of each variant, where they differ in nothing but the configurations that they draw."""
+    """Return the machine of each variant, where they differ only in the configurations that they draw."""
     return {name: type(f"{base.__name__} of {name}", (base,), {"sizes": each}) for name, each in sizes.items()}
 
 
 def strategy(annotation: Any, where: str = "") -> st.SearchStrategy[Any]:
-    """Return what a machine draws for a parameter.  Raises TypeError for one of which the annotation does not say
-    it."""
+    """Return the strategy with which a machine draws a parameter. Raise TypeError if the annotation gives no values."""
     role = role_of(annotation)
     match role:
         case Index() | InFlight():
@@ -341,13 +336,12 @@ def _no_values(annotation: Any, where: str) -> TypeError:
 
 
 def every_step(call: type[Call]) -> dict[str, str]:
-    """The methods of an interface that do something, by the names of their rules."""
+    """Return the methods of an interface that have an effect, by the names of their rules."""
     names = [name for each in call.interface for name in vars(each) if not name.startswith("_")]
     return {name: name for name in names if name not in OBSERVING and not name.startswith("is_")}
 
 
 def _step(call: type[Call], rule_name: str, method: str) -> Callable[..., None]:
-    """The rule that calls a method."""
     _, hints, roles, _ = call.method(method)
     about = next((name for name, role in roles.items() if isinstance(role, InFlight)), None)
 
@@ -365,13 +359,12 @@ def _step(call: type[Call], rule_name: str, method: str) -> Callable[..., None]:
 
 
 _SCENARIO = "fencepost_scenario"
-"""Under which a rule has the method, the annotations and the condition that it was made of."""
+"""A rule has, under this attribute, the method, the annotations and the condition that it was made of."""
 
 
 def _played(
     method: Callable[..., None], hints: Mapping[str, Any], when: Callable[[Any], bool] | None
 ) -> Callable[..., None]:
-    """The rule that plays a scenario."""
     roles = {name: role_of(hint) for name, hint in hints.items()}
     signature = inspect.signature(method)
 
@@ -403,9 +396,9 @@ def _rule(
 
 
 class KnownBug(NamedTuple):
-    """``broken``, ``fixed``: configurations of systems with it and without it; ``defect``: what the reference
-    has wrong in the first, by name, where the configuration alone makes no difference.  ``followed``: a model has all
-    that the configurations have."""
+    """A `KnownBug` has the configurations of systems with the bug (``broken``) and without it (``fixed``). ``defect``
+    names the reference's defect in the first, where the configuration alone makes no difference. ``followed`` means
+    that a model has all that the configurations need."""
 
     play: Callable[[Any], None]
     broken: Mapping[str, Any]
@@ -415,8 +408,8 @@ class KnownBug(NamedTuple):
 
 
 class KnownBugs(dict[str, KnownBug]):
-    """The known bugs of a protocol by name; ``usual``: keys of all their configurations; ``on``: what a scenario is
-    given, by the machine."""
+    """A `KnownBugs` has the known bugs of a protocol by name. ``usual`` has keys of all their configurations, and
+    ``on`` returns what a scenario receives, given the machine."""
 
     def __init__(self, on: Callable[[Machine], Any] = lambda machine: machine, **usual: Any) -> None:
         super().__init__()
@@ -426,7 +419,7 @@ class KnownBugs(dict[str, KnownBug]):
         self, name: str, broken: Mapping[str, Any] | None = None, fixed: Mapping[str, Any] | None = None,
         defect: str = "", followed: bool = True, **both: Any,
     ) -> Callable[[Callable[[Any], None]], Callable[[Any], None]]:  # fmt: skip
-        """The decorated scenario brings out the bug of this name."""
+        """Register the decorated scenario as the one that reproduces the bug of this name."""
 
         def register(play: Callable[[Any], None]) -> Callable[[Any], None]:
             usual = {**self.usual, **both}
@@ -440,21 +433,21 @@ class KnownBugs(dict[str, KnownBug]):
 
 
 STEPS_MAX = 2_000
-"""A broken cluster may go round in circles."""
+"""A delivery ends after this many steps, since a broken cluster may loop."""
 
 
 class Over(Exception):
-    """The run of a machine is over: no call is made any more."""
+    """The run of a machine is over, and no further call is made."""
 
 
 class Calls:
-    """The system of a machine, called by the machine."""
+    """A `Calls` looks like the system of a machine, and makes its calls through the machine."""
 
     def __init__(self, machine: Machine) -> None:
         self._machine, self._drained = machine, 0
 
     def drain_events(self) -> list[Any]:
-        """The events of the calls since this was asked last."""
+        """Return the events of the calls since the last time."""
         made = self._machine.run.made[self._drained :]
         self._drained += len(made)
         return [event for each in made for event in each.events]
@@ -484,8 +477,8 @@ class Calls:
 
 
 class Script:
-    """``system``: called as it is; ``config``: ``SMALL`` but for the keys given; ``held``: the numbers of what is held
-    up; ``broken``: the scenario is played as it goes wrong."""
+    """A `Script` plays scenarios on a ``system``; ``config`` is ``SMALL`` with the given keys changed. ``held`` has the
+    numbers of the messages that are held up, and ``broken`` means that the scenario is played as it goes wrong."""
 
     PROTOCOL: ClassVar[str]
     SMALL: ClassVar[Mapping[str, Any]]
@@ -497,31 +490,29 @@ class Script:
 
     @classmethod
     def on(cls, machine: Machine) -> Any:
-        """A script whose calls are a machine's."""
+        """Return a script whose calls are a machine's."""
         return cls(Calls(machine), machine.broken, **machine.run.config)
 
     @classmethod
     def of_reference(cls, **config: Any) -> Any:
-        """A script on the reference of its protocol."""
+        """Return a script on the reference of its protocol."""
         reference = import_module(f"fencepost.reference_impl.systems.{folder(cls.PROTOCOL)}").reference
         return cls(reference({**cls.SMALL, **config}), **config)
 
     def seen(self) -> list[Any]:
-        """All events so far."""
         self.events += self.system.drain_events()
         return self.events
 
     def kinds(self, *kinds: str) -> list[Any]:
-        """The events so far of some kinds."""
         return [event for event in self.seen() if event.kind in kinds]
 
 
 class Messages(Script):
-    """A script on messages: (number, kind, source, target, …).  Every message arrives, oldest first, except those that
-    are held up."""
+    """A `Messages` script is for systems with messages (number, kind, source, target, …). Every message arrives, oldest
+    first, except those that are held up."""
 
     def flying(self, kind: str, target: str = "") -> list[int]:
-        """The numbers of the messages of a kind in flight, held up or not; ``target`` narrows it."""
+        """Return the numbers of the messages of a kind in flight, held up or not; ``target`` narrows it."""
         return [m[0] for m in self.system.messages() if m[1] == kind and m[3].startswith(target)]
 
     def hold(self, kind: str, target: str = "") -> list[int]:
@@ -531,7 +522,8 @@ class Messages(Script):
         return found
 
     def hold_next(self, kind: str, target: str = "") -> list[int]:
-        """Let everything else arrive until messages of a kind are sent, and hold those up.  Raises if none ever is."""
+        """Let everything else arrive until messages of a kind are sent, and hold those up. Raise RuntimeError if none
+        ever is."""
         while not (fresh := [number for number in self.flying(kind, target) if number not in self.held]):
             if not self.step():
                 raise RuntimeError(
@@ -553,24 +545,24 @@ class Messages(Script):
             self.system.drop(number)
 
     def let_in(self, numbers: Iterable[int]) -> None:
-        """Let messages arrive that were held up, and nothing that follows from them."""
+        """Deliver messages that were held up, and nothing that follows from them."""
         for number in numbers:
             self.held.discard(number)
             self.system.deliver(number)
 
     def release(self, numbers: Iterable[int]) -> None:
-        """Let messages arrive that were held up, and everything that follows from them."""
+        """Deliver messages that were held up, and everything that follows from them."""
         self.let_in(numbers)
         self.settle()
 
     def deliver(self) -> None:
-        """Let what is in flight arrive, and what comes of it.  No time passes."""
+        """Deliver the messages in flight and those that follow, without any passage of time."""
         for _ in range(STEPS_MAX):
             if not self.step():
                 return
 
     def step(self) -> bool:
-        """One message arrives, or what happens without one; False if there is neither."""
+        """Deliver one message, or let something else happen; return False if there is neither."""
         number = next((m[0] for m in self.system.messages() if m[0] not in self.held), None)
         if number is None:
             return self.otherwise()
@@ -578,11 +570,10 @@ class Messages(Script):
         return True
 
     def otherwise(self) -> bool:
-        """Let happen what happens where nothing is to be delivered; False if nothing does."""
         return False
 
     def settle(self, ms: int = 0) -> None:
-        """Let everything arrive, and time pass."""
+        """Deliver everything, and let ``ms`` milliseconds pass."""
         self.deliver()
         for _ in range(0, ms, 100):
             self.system.advance(100)

@@ -1,17 +1,18 @@
-"""The monitor of a driven run: its events are a history, and what must hold of histories must hold of it.
+"""The monitor of a driven run takes its events for a history, which has to fulfil the history properties of the
+protocol.
 
-What a protocol declares in ``histories.py`` is judged by this, with nothing more to be written:
+The monitor judges the declarations of a protocol's ``histories.py`` without further code:
 
     monitor = HistoryMonitor("locks", {"mode": "lock", "clients": 2})
     monitor.watch(made, messages)   # a call with its result and events is noted down; nothing is judged yet
     monitor.found                   # Broken("lock.P1", "granted at step 7 (client 1): held since granted at step 3 …")
 
-An `Agreeing` object that names no monitor has this one.  The properties are evaluated over all events so far at once,
-which takes some milliseconds: ask when a program is over, not after each of its calls.  Where a property is violated,
+An `Agreeing` object that names no monitor has this one. The properties are evaluated over all events so far at once,
+which takes some milliseconds, so ask when a program is over, not after each of its calls. Where a property is violated,
 prefixes of the events are tried until the first event is found with which it is.
 
-What of a run is no event a protocol says in a `RunContext`: what the result of a call says, what should be true of it,
-after which calls nothing is left to happen, and what is excused.
+A protocol defines in a `RunContext` what the events of a run do not contain: what the result of a call reveals,
+conditions on calls, the calls after which nothing is left to happen, and excuses.
 """
 
 from bisect import bisect_left
@@ -30,12 +31,12 @@ from fencepost.properties.history.properties_of import HistoryProperties, in_a_t
 
 @dataclass(frozen=True)
 class Broken:
-    """A promise that what was seen breaks, whatever the model says.
+    """A `Broken` is a promise that the observations break, whatever state the model is in.
 
-    ``event``: the one that reveals it.  Where there is none, ``check`` is Python that the ``result`` of the call should
-    fulfil and does not; with neither, ``result`` as a whole is what should not be.  ``call``: how many calls it takes
-    to show.  ``excuse``: why it is no defect, where it is predicted.  ``other``: the event that explains it, if there
-    is one: the two do not go together.
+    ``event`` is the one that reveals it. Where there is none, ``check`` is Python that the ``result`` of the call
+    should fulfil and does not; with neither, ``result`` as a whole is wrong. ``call`` is the number of calls after
+    which it is visible. ``excuse`` is the reason why it is no defect, where it is predicted. ``other`` is the event
+    that explains it, if there is one: the two contradict each other.
     """
 
     rule: str
@@ -51,37 +52,38 @@ class Broken:
 
 
 class Monitor(Protocol):
-    """The promises against one system under way.  ``predicted``: those broken that the documents say can be, in the
-    way they say, in the order in which they broke; nothing is held against the implementation for them."""
+    """A `Monitor` checks the promises against one running system. ``predicted`` has those that were broken as the
+    documents predict, in the order in which they broke; they are not counted against the implementation."""
 
     only: frozenset[str] | None
-    """Where it is given, nothing but these promises is looked at."""
+    """If this is given, only these promises are checked."""
     observed: frozenset[str] | None
-    """The kinds of event that are observed whenever they happen; all, where it is not given."""
+    """These kinds of event are observed whenever they happen; all are, where it is not given."""
 
     @property
     def found(self) -> Broken | None:
-        """The first promise broken that should not have been, by what has been noted so far."""
+        """This is the first promise that was broken without an excuse, by the events so far."""
 
     @property
     def predicted(self) -> Sequence[Broken]: ...
 
     def watch(self, made: Made, messages: Sequence[Message]) -> None:
-        """Take note of a call with its result and events; ``messages``: what is in flight after it."""
+        """Record a call with its result and events; ``messages`` are in flight after it."""
 
 
 Concerned = frozenset[Hashable]
-"""Whose doing a violation may be, in terms of the protocol: producer ids, say."""
+"""A `Concerned` identifies those that may have caused a violation, in terms of the protocol, such as producer ids."""
 
 
 class RunContext:
-    """What of a driven run is no event of it, and what is excused; an object goes with one run.
+    """A `RunContext` has the facts about one driven run that are not among its events, and the excuses for violations.
 
-    Here nothing is.  A protocol with more to say derives from it.  ``excusable``: rules that are not held against an
-    implementation where `excuses` says so, in addition to those that the variant is ``expecting`` to break.
-    ``left_to_the_model``: properties that are not judged here; ``further``: some that are judged here alone, as no
-    recording reveals enough for them.  ``truncated``: the call, counted from 1, in which a log first lost its end, so
-    that offsets are used twice: what the events before it and those after it violate together is excused by that call.
+    The base class has none, and a protocol with such facts derives from it. ``excusable`` has rules that are not
+    counted against an implementation where `excuses` returns True, in addition to those that the variant is
+    ``expecting`` to break. ``left_to_the_model`` has properties that are not judged here, and ``further`` some that are
+    judged here alone, as no recording reveals enough for them. ``truncated`` is the call, counted from 1, in which a
+    log first lost its end, so that offsets are used twice: what the events before it and those after it violate
+    together is excused by that call.
     """
 
     excusable: frozenset[str] = frozenset()
@@ -93,45 +95,45 @@ class RunContext:
         self.config, self.expecting = config, expecting
 
     def events(self, made: Made) -> Sequence[Event]:
-        """The events of a call, with those that its result says though they were not observed."""
+        """Return the events of a call, including those that its result reveals though they were not observed."""
         return made.events
 
     def watch(
         self, made: Made, events: Sequence[Event], messages: Sequence[Message]
     ) -> Iterable[tuple[Broken, Concerned]]:
-        """Take note of a call and its `events`; ``messages`` wait after it.  What should be true of the call and is
-        not, though no property of histories says so."""
+        """Record a call and its `events`; ``messages`` wait after it. Return the conditions on the call that are not
+        fulfilled and that no history property has."""
         return ()
 
     def is_quiet(self, made: Made) -> bool:
-        """Is nothing left to happen after this call, of which note was taken?"""
+        """Return whether nothing is left to happen after this call, which was recorded."""
         return False
 
     def concerned(self, name: str, events: Sequence[Event]) -> Concerned:
-        """Whose doing the violation of a property is: by an event, and the one that explains it, if there is one."""
+        """Return who caused the violation of a property, by an event and the one that explains it, if there is one."""
         return frozenset()
 
     def lacking(self, made: Made, event: Event, other: Event | None) -> str:
-        """Python that the ``result`` of a call should fulfil, where what its event violates is that something is
-        missing: an implementation that is right may show the event as well.  ``other`` explains the violation.  Empty
-        where the event itself is wrong."""
+        """Return Python that the ``result`` of a call should fulfil, where its event violates a property because
+        something is missing, so that a correct implementation may emit the event as well. ``other`` explains the
+        violation. Return an empty text where the event itself is wrong."""
         return ""
 
     def excuses(self, call: int, concerned: Concerned) -> bool:
-        """Had happened, by the call of this number (counted from 1), what excuses a violation?  It is not taken
-        back."""
+        """Return whether an excuse for a violation had happened by the call of this number (counted from 1); an excuse
+        remains valid."""
         return False
 
     def why(self, call: int, concerned: Concerned) -> str:
-        """Return where it is excused: the rule that lets it happen, and what happened."""
+        """Return, for an excused violation, the rule that allows it and what happened."""
         return ""
 
 
 class HistoryMonitor:
-    """A `Monitor` that judges a run by the history properties of its protocol.
+    """A `HistoryMonitor` is a `Monitor` that judges a run by the history properties of its protocol.
 
-    ``observed``: the kinds of event that are observed whenever they happen (default: all); properties that need others
-    are not asked.  ``only``: the rules that are looked at, if not all.
+    ``observed`` has the kinds of event that are observed whenever they happen (default: all), and properties that need
+    others are not evaluated. ``only`` has the rules that are checked, if not all.
     """
 
     def __init__(
@@ -149,14 +151,13 @@ class HistoryMonitor:
         self._rows: list[tuple[int, ...]] = []
         self._events: list[Event] = []
         self._made: list[Made] = []
-        self._ends: list[int] = []  # by call: how many events there are after it
+        self._ends: list[int] = []  # the number of events after each call
         self._quiet: list[int] = []  # calls, counted from 1, after which nothing is left to happen
-        self._reported: list[tuple[Broken, Concerned, float]] = []  # with how many events it takes
+        self._reported: list[tuple[Broken, Concerned, float]] = []  # with the events after which each is visible
         self._judged: tuple[Any, ...] = ()
         self._answer: tuple[Broken | None, tuple[Broken, ...]] = (None, ())
 
     def watch(self, made: Made, messages: Sequence[Message] = ()) -> None:
-        """Take note of a call with its result and events; ``messages``: what waits for the driver after it."""
         events, codes, before = self.context.events(made), self.history.vocabulary.codes, len(self._rows)
         self._made.append(made)
         for event in events:
@@ -173,16 +174,15 @@ class HistoryMonitor:
 
     @property
     def found(self) -> Broken | None:
-        """The first promise broken that should not have been, by what has been noted so far."""
         return self._answered()[0]
 
     @property
     def predicted(self) -> Sequence[Broken]:
-        """What is excused of that which the variant is expected to break: each rule where it was broken first."""
+        """These are the excused violations of rules that the variant is expected to break, each where it was broken
+        first."""
         return self._answered()[1]
 
     def _answered(self) -> tuple[Broken | None, tuple[Broken, ...]]:
-        """Return what is found, and what is predicted; looked for anew where something was noted since."""
         state = (len(self._ends), self.only, self.observed)
         if state != self._judged:
             found: list[Broken] = []
@@ -196,13 +196,13 @@ class HistoryMonitor:
         return self._answer
 
     def _broken(self) -> Iterator[tuple[Broken, bool, float]]:
-        """Yield what is violated, whether it is excused, and how many events it takes; of each property the first
-        violation that is excused, and the first that is not."""
+        """Yield each violation, whether it is excused, and the number of events after which it is visible; of each
+        property only the first violation that is excused and the first that is not."""
         prefixes = Prefixes(self.history, self.config, self._rows, frozenset(self._ends))
         names = [name for name in self._decidable() if self._is_asked(self.history.rules[name])]
         whole = {len(self._ends), *([int(self.context.truncated) - 1] if self.context.truncated < inf else [])} - {0}
         calls = sorted({*self._quiet, *whole} - {0})
-        if len(calls) > 1:  # what violates a property, whatever comes after, does so at the end as well
+        if len(calls) > 1:  # a violation that no later event can undo is there at the end as well
             ends = [self._ends[call - 1] for call in whole]
             quiet = [name for name in names if self.history.properties[name].needs_quiet_end]
             names = [n for n in names if n in quiet or any(prefixes.are_any(n, end) for end in ends)]
@@ -227,7 +227,7 @@ class HistoryMonitor:
         for at, other in sorted(zip(rows.at.tolist(), rows.other.tolist(), strict=True)):
             concerned = self.context.concerned(name, [self._events[row] for row in (at, other) if row >= 0])
             if True in seen and self._is_excused(rule, bisect_left(self._ends, at + 1) + 1, concerned):
-                continue  # it is not the first, and its excuse was there when it happened
+                continue  # this is not the first violation, and its excuse was there when it happened
             visible_at = prefixes.visible_at(name, at, end)
             event = self._events[visible_at - 1] if visible_at else None
             visible_in = bisect_left(self._ends, visible_at) + 1 if visible_at else call
@@ -243,7 +243,7 @@ class HistoryMonitor:
                 explains = self._events[other] if other >= 0 else None
                 check = "" if event is None else self.context.lacking(self._made[visible_in - 1], event, explains)
                 excuse = self.context.why(excused_in, concerned) if is_excused else ""
-                if visible_at > at + 1:  # it was right until then, so it is what does not go with what reveals it
+                if visible_at > at + 1:  # the row was right until the other one came
                     explains = self._events[at]
                 broken = Broken(rule, text, None if check else event, check, visible_in, excuse, explains)
                 yield broken, is_excused, visible_at or inf
@@ -251,7 +251,6 @@ class HistoryMonitor:
                 return  # what comes later is of no interest
 
     def _decidable(self) -> Iterator[str]:
-        """The properties that the kinds shown can answer, and that are promised."""
         visible_at = tuple(self.history.vocabulary.codes if self.observed is None else self.observed)
         manifest = Manifest(self.history.vocabulary.protocol, visible_at, (), config={**self.config, "quiet_end": True})
         without = self.history.undecidable(manifest).keys() | self.history.unpromised(manifest).keys()
@@ -269,10 +268,10 @@ NO_ROWS = Rows(0, np.zeros(0, np.int64), np.zeros(0, np.int64))
 
 
 class Prefixes:
-    """The rows of one history, and what properties say of the first so many of them.
+    """A `Prefixes` evaluates properties on the first rows of one history.
 
-    `at_rest`: nothing is left to happen after them.  `whole`: numbers of rows after which nothing is cut short, as a
-    call was over then.
+    `at_rest` means that nothing is left to happen after these rows. `whole` has the numbers of rows after which nothing
+    is cut short, as a call was over then.
     """
 
     def __init__(
@@ -284,26 +283,25 @@ class Prefixes:
         self._view: tuple[int, Any] | None = None
 
     def view(self, end: int) -> Any:
-        """Return what the kernels look at; the latest is stored, as many properties ask for it one after another."""
+        """Return the view of the first rows that the kernels read; the latest is cached, as many properties ask for it
+        one after another."""
         if self._view is None or self._view[0] != end:
             columns = {name: values[:end] for name, values in self.columns.items()}
             self._view = end, self.history.view_of(columns, {**self.config, "quiet_end": end in self.whole})
         return self._view[1]
 
     def rows(self, name: str, end: int, at_rest: bool) -> Rows:
-        """The rows that violate a property."""
         item = self.history.properties[name]
         if item.needs_quiet_end and not at_rest:
             return NO_ROWS
         return item.kernel(self.view(end))
 
     def are_any(self, name: str, end: int) -> bool:
-        """Do rows violate a property before all is at rest?"""
         return bool(len(self.rows(name, end, at_rest=False).at))
 
     def visible_at(self, name: str, at: int, end: int) -> int:
-        """Return how many rows it takes until this one violates the property; 0 if it does so only because all is at
-        rest after the first `end`."""
+        """Return the number of rows after which this row violates the property, or 0 if it does so only because all is
+        at rest after the first `end`."""
 
         def is_violated(length: int) -> bool:
             return at in self.rows(name, length, at_rest=False).at
@@ -315,7 +313,7 @@ class Prefixes:
         return bisect_left(range(end), True, lo=at + 2, key=is_violated)
 
     def text(self, name: str, at: int, end: int, at_rest: bool) -> str:
-        """A violation in words, as it is after so many rows."""
+        """Return a violation in words, as it is after this number of rows."""
         rows = self.rows(name, end, at_rest)
         other = int(rows.other[rows.at.tolist().index(at)])
         return self.history.properties[name].describe(self.view(end), at, other)

@@ -1,14 +1,15 @@
-"""A name that there is none of: what may have been meant.  And names as they are printed: ``ids unique``."""
+"""This module suggests the names that an unknown name may have meant, and converts names as they are printed (``ids
+unique``) to names in the code."""
 
 from collections.abc import Collection, Iterable
 from difflib import get_close_matches
 
 FEW = 6
-"""As many names are listed in full, where none is near."""
+"""Up to this many names are listed in full, where none is near."""
 
 
 def underscored(name: str) -> str:
-    """A name as it stands in the code, where it was given as it is printed."""
+    """Return a name as it stands in the code, where it was given as it is printed."""
     return "_".join(name.split())
 
 
@@ -17,8 +18,8 @@ def in_words(name: str) -> str:
 
 
 def instead(wrong: str, known: Collection[str], where: str) -> str:
-    """What to write instead of a name that is none of ``known``: the nearest, or all if they are few, or ``where`` they
-    are listed: ``did you mean kraft or kraft-threads? fencepost list id-blocks names all``."""
+    """Return what to write instead of a name that is not ``known``: the nearest, or all if they are few, or ``where``
+    they are listed. An example is ``did you mean kraft or kraft-threads? fencepost list id-blocks names all``."""
     if near := nearest(wrong, known):
         return f"did you mean {_either(near)}? {where} names all {len(known)}"
     if len(known) <= FEW:
@@ -27,7 +28,7 @@ def instead(wrong: str, known: Collection[str], where: str) -> str:
 
 
 def nearest(wrong: str, known: Iterable[str], most: int = 3) -> list[str]:
-    """The names that are most like this one, those that begin with it or have it in them first."""
+    """Return the names that are most similar to this one, those that begin with it or contain it first."""
     names = {_plain(name): name for name in known}
     asked = _plain(wrong)
     inside = sorted((n for n in names if asked and asked in n), key=lambda n: (not n.startswith(asked), len(n), n))

@@ -1,24 +1,24 @@
-"""The registry: every protocol that fencepost knows, one line each, and those of one's own.
+"""The registry has every protocol that fencepost knows, one line each, and those of users.
 
-What a protocol brings is found by convention in its package, and imported when it is asked for:
+The objects of a protocol are found by convention in its package, and imported on request:
 
     variants.py      variants/catalogue.py     ENTRIES      its entries in the catalogue, and those of its parts
     events.py        events/kinds.py           ID_BLOCKS    the vocabulary of its histories (its folder, in capitals)
-    events.py        events/kinds.py           SIGNS        by which events a danger shows
+    events.py        events/kinds.py           SIGNS        the events that reveal a danger
     interface.py                               SYSTEM …     what implementations offer, from which driving is derived
     scenarios.py     scenarios/agreement.py    ID_BLOCKS    how implementations are driven, where that is not derived
     scenarios.py     scenarios/known.py        KNOWN_BUGS   its known bugs as scenarios
     histories.py     histories/properties.py   HISTORY      what must hold of its events, of runs that are driven too
     histories.py     histories/properties.py   BED          histories with seeded violations, for its properties
     translator.py    translator/conforming.py  CONFORMING   how its histories are held against the model
-    translator.py    translator/emitted.py     EMITTED      which rows of a history the steps of its models show
+    translator.py    translator/emitted.py     EMITTED      the rows of a history that steps of its models emit
 
-The second column is for a file that would be too long, and so is a folder.  ENTRIES may stand in claims.py.  In a
-folder of the same name under `fencepost.proofs.recording`, `command.py` makes histories of real logs.  A protocol may
-lack any of these but the first: part of it is derived then (`Found.derived`), and for the rest it cannot be driven,
-replayed or recorded.
+The second column is for a file that would be too long, and so is a folder. ENTRIES may stand in claims.py. In a folder
+of the same name under `fencepost.proofs.recording`, `command.py` makes histories of real logs. A protocol may lack any
+of these but the first: some are derived then (`Found.derived`), and without the others it cannot be driven, replayed or
+recorded.
 
-A protocol of one's own is a package anywhere.  Its public name is the last part of the package's, with - for _.  It is
+A user's own protocol is a package anywhere. Its public name is the last part of the package's, with - for _. It is
 known where it was installed with an entry point (``[project.entry-points."fencepost.protocols"]`` of its
 pyproject.toml), where `OWN` names it, or once `add` was called, as the command line does with a name that has a point.
 """
@@ -46,37 +46,36 @@ PROTOCOLS: dict[str, str] = {
     "source-offsets": "fencepost.properties.source_offsets",
     "end-to-end": "fencepost.properties.end_to_end",
 }
-"""Package by public name, in the order in which they are listed.  The first is meant where no protocol is named."""
+"""Each protocol's package is given by its public name, in the order in which they are listed. The first is the default
+where no protocol is named."""
 
 OWN = "FENCEPOST_PROTOCOLS"
-"""The environment variable with packages of protocols of one's own, separated by commas.  Processes that do a part of
-the work inherit it."""
+"""This environment variable has the packages of users' own protocols, separated by commas, and worker processes inherit
+it."""
 
 T = TypeVar("T")
 
 
 def refused(why: str) -> Exception:
-    """The error for a protocol of one's own that lacks something: what, where, and what to write."""
+    """Return the error for a user's protocol that lacks something: what is missing, where, and what to write."""
     from fencepost.model.language.checks.errors import (
-        InputError,  # with all of the language, which names need not wait for
+        InputError,  # this imports all of the language, which names need not wait for
     )
 
     return InputError(why)
 
 
 def default() -> str:
-    """The protocol that is meant where none is named."""
     return next(iter(PROTOCOLS))
 
 
 def folder(protocol: str) -> str:
-    """The name of a protocol's folders."""
     return PROTOCOLS[protocol].rpartition(".")[2]
 
 
 def add(package: str) -> str:
-    """Take a package with a protocol of one's own into the registry, here and in processes begun from here; its public
-    name.  Raises `InputError` where there is no such package, or another one has that name."""
+    """Add a user's package with a protocol to the registry, here and in processes started from here, and return its
+    public name. Raise `InputError` where there is no such package, or another one has that name."""
     name = package.rpartition(".")[2].replace("_", "-")
     if PROTOCOLS.get(name, package) != package:
         raise refused(f"{package} and {PROTOCOLS[name]} are both {name}; give the folder another name")
@@ -92,7 +91,7 @@ def add(package: str) -> str:
 
 
 def require(protocol: str) -> None:
-    """Raises `InputError` if the package of a protocol is not there, or has no entries for the catalogue."""
+    """Raise `InputError` unless the package of a protocol exists and has entries for the catalogue."""
     package = PROTOCOLS[protocol]
     if not all(part.isidentifier() for part in package.split(".")) or not _there(package):
         named = f", as {OWN} says" if package in os.environ.get(OWN, "").split(",") else ""
@@ -104,12 +103,12 @@ def require(protocol: str) -> None:
 
 
 class Found(Mapping[str, T], Generic[T]):
-    """What protocols bring in a module of their package, by protocol: those that have it.
+    """A `Found` maps each protocol that has it to an object in a module of its package.
 
-    ``where``: modules in which it may stand; in the first that defines it it is found.  ``name`` of the object; the
-    folder's name in capitals where none is given.  ``write``: what a package lacks that does not have it, and where.
-    ``derived``: of a protocol without it that has another object, in one of these modules and of that name, by a
-    function of the protocol.
+    ``where`` has the modules in which the object may stand, and the first that defines it counts. ``name`` is that of
+    the object, by default the folder's name in capitals. ``write`` is what a package without the object has to add, and
+    where. ``derived`` computes the object of a protocol that lacks it but has another object, in one of these modules
+    and of that name, by a function of the protocol.
     """
 
     def __init__(
@@ -122,7 +121,8 @@ class Found(Mapping[str, T], Generic[T]):
         return self.name or folder(protocol).upper()
 
     def _found(self, protocol: str) -> tuple[str, bool]:
-        """The module that has it, or from which it is derived, and whether it is derived; empty where there is none."""
+        """Return the module that has the object or from which it is derived (empty where there is none), and whether it
+        is derived."""
         if protocol in PROTOCOLS:
             package = PROTOCOLS[protocol]
             for each in self.where:
@@ -134,7 +134,8 @@ class Found(Mapping[str, T], Generic[T]):
         return "", False
 
     def module_name(self, protocol: str) -> str:
-        """Where it is, or what it is derived from.  KeyError for a protocol that does not have it."""
+        """Return the module that has the object, or from which it is derived. Raise KeyError for a protocol without
+        one."""
         module, _ = self._found(protocol)
         if not module:
             raise KeyError(protocol)
@@ -150,7 +151,7 @@ class Found(Mapping[str, T], Generic[T]):
         return found  # type: ignore[no-any-return]
 
     def lacking(self, protocol: str) -> str:
-        """What to write where a protocol does not have it."""
+        """Return what to write where a protocol does not have the object."""
         writing = self.write.format(name=self._named(protocol), protocol=protocol)
         return f"{PROTOCOLS[protocol]} lacks a part; write {writing}"
 
@@ -166,8 +167,8 @@ class Found(Mapping[str, T], Generic[T]):
 
 @cache
 def _defines(module: str, name: str) -> bool:
-    """Does a module have an object of that name, as its text says?  It is not imported, the packages that it is in
-    are."""
+    """Return whether a module's text defines an object of that name. The module is not imported, but the packages
+    around it are."""
     if not _there(module):
         return False
     text = Path(str(find_spec(module).origin)).read_text(encoding="utf-8")  # type: ignore[union-attr]
@@ -176,14 +177,14 @@ def _defines(module: str, name: str) -> bool:
 
 
 def imported(module: str) -> ModuleType:
-    """A module of a protocol.  Raises `InputError` where one of one's own cannot be imported."""
+    """Return a module of a protocol. Raise `InputError` where a user's own cannot be imported."""
     with _importing(module):
         return import_module(module)
 
 
 @contextmanager
 def _importing(module: str) -> Iterator[None]:
-    """Whatever a user's module raises is a mistake in it: where, and what."""
+    """Turn any exception of a user's module into an error with its place and text."""
     try:
         yield
     except Exception as error:
@@ -193,12 +194,12 @@ def _importing(module: str) -> Iterator[None]:
 
 
 def place(error: Exception) -> str:
-    """File and line in a package of one's own: of text that is no Python, or what was run last there; empty where the
-    error was raised elsewhere."""
+    """Return the file and line of an error in a user's package, for text that is no Python or the line that was run
+    last there; empty where the error was raised elsewhere."""
     if isinstance(error, SyntaxError):
         return f"{error.filename}:{error.lineno}"
     run = [(frame.f_code.co_filename, line) for frame, line in walk_tb(error.__traceback__)]
-    while run and run[-1][0].startswith("<frozen importlib"):  # a module that is not there: who asked for it
+    while run and run[-1][0].startswith("<frozen importlib"):  # for a missing module, the frame that imported it
         run.pop()
     mine = [
         f"{path}{os.sep}"
@@ -210,18 +211,17 @@ def place(error: Exception) -> str:
 
 
 def own() -> dict[str, str]:
-    """The protocols that are of a user's own, with their packages."""
     return {name: package for name, package in PROTOCOLS.items() if not package.startswith("fencepost.")}
 
 
 def has(protocol: str, module: str) -> bool:
-    """Does the package of a protocol have this module, which is not imported?"""
+    """Return whether the package of a protocol has this module, without importing it."""
     return _there(f"{PROTOCOLS[protocol]}.{module}")
 
 
 @cache
 def _there(module: str) -> bool:
-    """Is there a module of that name?  It is not imported, the packages that it is in are."""
+    """Return whether there is a module of that name. The module is not imported, but the packages around it are."""
     with _importing(module):
         try:
             return find_spec(module) is not None
@@ -232,7 +232,6 @@ def _there(module: str) -> bool:
 
 
 def _known() -> Iterator[str]:
-    """Packages of one's own that are installed, or named by the environment."""
     yield from (point.value for point in entry_points(group="fencepost.protocols"))
     yield from filter(None, (package.strip() for package in os.environ.get(OWN, "").split(",")))
 

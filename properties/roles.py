@@ -1,8 +1,8 @@
-"""Roles: what the annotation of a parameter of an interface says about its values.
+"""A role is what the annotation of a parameter of an interface declares about its values.
 
     def send(self, slot: Annotated[int, Index("clients")], partition: Annotated[int, Index("partitions")]) -> bool: ...
 
-Calls are named, shortened and drawn by them (`calls`, `machine`).
+Calls are named, shortened and drawn by roles (`calls`, `machine`).
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -12,18 +12,19 @@ from typing import Annotated, Any, get_args, get_origin
 from fencepost.properties.driving import Message
 
 Config = Mapping[str, Any]
-"""Of a system, as its interface says."""
+"""A `Config` is that of a system, as its interface defines it."""
 
 
 class Role:
-    """What a value is about, and what is simpler."""
+    """A `Role` defines what a value is about, and which values are simpler."""
 
     def at(self, size: str, value: Any, config: Config) -> int:
-        """Which one of those that the configuration counts under ``size`` the value is about; -1 if about none."""
+        """Return the member that the value is about, of those that the configuration counts under ``size``; -1 if it is
+        about none."""
         return -1
 
     def moved(self, size: str, value: Any, was: int, now: int, config: Config) -> Any:
-        """The value about another one of ``size``, if it is about that."""
+        """Return the value about another member of ``size``, if it is about that one."""
         return value
 
     def simpler(self, value: Any) -> Iterable[Any]:
@@ -32,10 +33,10 @@ class Role:
 
 @dataclass(frozen=True)
 class Index(Role):
-    """Which one of those of which the configuration says under ``size`` how many there are, from 0; behind them are
-    numbered those that it counts under the keys ``additional``.  A machine draws numbers below ``among``, and takes
-    them modulo the number of those that there are.  ``fixed``: the one before may be of another sort, on which the call
-    makes no sense, so that it is not simpler."""
+    """An `Index` is the number, from 0, of one of those that the configuration counts under ``size``, followed by those
+    that it counts under the keys ``additional``. A machine draws numbers below ``among``, and takes them modulo that
+    count. ``fixed`` means that the member before may be of another sort, on which the call makes no sense, so that it
+    is not simpler."""
 
     size: str
     additional: tuple[str, ...] = ()
@@ -62,7 +63,7 @@ class Index(Role):
 
 @dataclass(frozen=True)
 class Count(Role):
-    """How many, of which the configuration says under ``size`` how many there are at most."""
+    """A `Count` is a number of members, of which the configuration has at most as many as it gives under ``size``."""
 
     size: str
 
@@ -75,7 +76,8 @@ class Count(Role):
 
 @dataclass(frozen=True, init=False)
 class Numbered(Role):
-    """A word with a number, such as ``client-0``: of each word, what it counts.  Other words count nothing."""
+    """A `Numbered` is a word with a number, such as ``client-0``; ``words`` gives for each word what it counts, and
+    other words count nothing."""
 
     words: tuple[tuple[str, Role], ...]
 
@@ -95,10 +97,10 @@ class Numbered(Role):
 
 @dataclass(frozen=True)
 class InFlight(Role):
-    """The number of what waits for the driver to let it happen.  ``fields``: what is behind the number and tells it
-    from what is not its like, the kind first, and the role of each if it has one; ``remark`` is for the reader.
-    ``happens``: the call lets it happen, so that what may be seen of the call depends on its kind.  A machine draws
-    numbers below ``among``, and takes them modulo the number of what waits."""
+    """An `InFlight` is the number of what waits for the driver to let it happen. ``fields`` are those after the number
+    that distinguish it from others, the kind first, with the role of each if it has one; ``remark`` is for the reader.
+    ``happens`` means that the call lets it happen, so that the possible events of the call depend on its kind. A
+    machine draws numbers below ``among``, and takes them modulo the number of what waits."""
 
     fields: tuple[Role | None, ...]
     remark: Callable[[Message], str]
@@ -117,21 +119,20 @@ class InFlight(Role):
 
 @dataclass(frozen=True)
 class Named:
-    """What waits, by its fields and its position among its like (oldest first): a program from which calls were taken
-    out still means something, which it would not with numbers."""
+    """A `Named` identifies what waits by its fields and its position among its like (oldest first), so that a program
+    from which calls were removed still has a meaning, which it would not have with numbers."""
 
     fields: tuple[Any, ...]
     nth: int = 0
 
     def find(self, messages: Sequence[Message]) -> Message | None:
-        """It among these; None if it is not there."""
         like = [m for m in messages if tuple(m[1 : 1 + len(self.fields)]) == self.fields]
         return like[self.nth] if self.nth < len(like) else None
 
 
 @dataclass(frozen=True, init=False)
 class OneOf(Role):
-    """One of these values; a machine draws those more often that stand here more often."""
+    """A `OneOf` is one of these values; a machine draws a value more often that is listed more often."""
 
     values: tuple[Any, ...]
 
@@ -141,7 +142,7 @@ class OneOf(Role):
 
 @dataclass(frozen=True)
 class Between(Role):
-    """A number between these two, or a list of which they are the least and the greatest length."""
+    """A `Between` is a number between these two, or a list of which they are the least and the greatest length."""
 
     least: int
     most: int
@@ -149,7 +150,7 @@ class Between(Role):
 
 @dataclass(frozen=True, init=False)
 class Fields(Role):
-    """A named tuple, of which some fields have other roles than the tuple's own annotations say."""
+    """A `Fields` is a named tuple of which some fields have other roles than in the tuple's own annotations."""
 
     roles: tuple[tuple[str, Role], ...]
 
@@ -159,7 +160,7 @@ class Fields(Role):
 
 @dataclass(frozen=True)
 class FromConfig(Role):
-    """What the configuration says: under a key, or by a function of it."""
+    """A `FromConfig` value is read from the configuration, under a key or by a function of it."""
 
     says: str | Callable[[Config], Any]
 
@@ -169,25 +170,24 @@ class FromConfig(Role):
 
 @dataclass(frozen=True)
 class Amount:
-    """A key of the configuration that is simpler the smaller it is, but not below ``least``, which may be a function of
-    it; and not as long as there is anything under the keys ``unless``, which is numbered behind."""
+    """An `Amount` is a key of the configuration that is simpler the smaller it is, but not below ``least``, which may
+    be a function of the configuration. It is not made smaller while the configuration has anything under the keys
+    ``unless``, which is numbered after it."""
 
     least: int | Callable[[Config], int] = 1
     unless: tuple[str, ...] = ()
 
     def of(self, config: Config) -> int:
-        """The least value in this configuration."""
         return self.least(config) if callable(self.least) else self.least
 
 
 @dataclass(frozen=True)
 class Simplest:
-    """A key of the configuration that is simplest with this value."""
+    """A `Simplest` is a key of the configuration that is simplest with this value."""
 
     value: Any
 
 
 def role_of(annotation: Any) -> Role | None:
-    """The role in an annotation, if it has one."""
     found = get_args(annotation)[1:] if get_origin(annotation) is Annotated else ()
     return next((each for each in found if isinstance(each, Role)), None)

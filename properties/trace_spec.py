@@ -1,7 +1,7 @@
-"""What a protocol brings to have its histories held against its model: `proofs/traces` does the rest.
+"""This module defines what a protocol provides so that `proofs/traces` can compare its histories with its model.
 
-A history is laid out as lanes: each is the events of one instance of the model (for id blocks the whole history is one
-lane, for transactions there is one for each transactional id), with the columns that the observations read.
+A history is laid out as lanes: each lane is the events of one instance of the model (for id blocks the whole history is
+one lane, for transactions there is one for each transactional id), with the columns that the observations read.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -17,17 +17,17 @@ from fencepost.properties.registry import Found
 STRANGE = -1  # a kind that the protocol does not have
 
 Settings = tuple[tuple[str, int], ...]
-"""What of a run's config the layout needs, by name."""
+"""`Settings` are the parts of a run's config that the layout needs, by name."""
 
 
 @dataclass(frozen=True)
 class Laid:
-    """The events of many lanes, sorted by (lane, step).
+    """A `Laid` has the events of many lanes, sorted by (lane, step).
 
-    ``rows``: each event's row in the piece; ``lane``: 0, 1, … of each; ``kind``: its code, or STRANGE.  ``values``: the
-    columns of the observations, -1 where a parameter of a sort names none; members of sorts are numbered from 0.
-    ``sizes``: how many of everything there are, by the name of the bound; ``constants``: of the model.  ``text``: what
-    the numbers in a lane stand for, in words, where they are not those of the history.
+    ``rows`` has each event's row in the piece, ``lane`` its lane (0, 1, …), and ``kind`` its code, or STRANGE.
+    ``values`` has the columns of the observations, -1 where a parameter of a sort names none; members of sorts are
+    numbered from 0. ``sizes`` gives the number of members by the name of the bound, and ``constants`` are those of the
+    model. ``text`` returns in words what the numbers in a lane stand for, where they are not those of the history.
     """
 
     rows: np.ndarray
@@ -41,7 +41,8 @@ class Laid:
 
 @dataclass(frozen=True)
 class LaidOut:
-    """A piece, laid out.  ``undecided``: why a history is not held against the model to its end, by its number."""
+    """A `LaidOut` is a piece that is laid out. ``undecided`` gives, by a history's number, the reason why it is not
+    compared with the model to its end."""
 
     parts: tuple[Laid, ...]
     undecided: Mapping[int, str]
@@ -49,8 +50,8 @@ class LaidOut:
 
 @dataclass(frozen=True)
 class Excuse:
-    """A step of a model that lets a property of histories be broken.  ``rule``: what the variant lacks, or says
-    otherwise; ``action``: the step; ``says``: what was seen."""
+    """An `Excuse` is a step of a model that allows a history property to be broken. ``rule`` is the one that the
+    variant lacks or reads differently, ``action`` the step, and ``says`` what was observed."""
 
     rule: str
     action: str
@@ -61,17 +62,18 @@ class Excuse:
 
 
 class Excusing(Protocol):
-    """What steps of the model excuse in some histories that it follows."""
+    """An `Excusing` finds the steps of the model that excuse violations in some histories that it follows."""
 
     def excuse(self, name: str, at: int, other: int) -> Excuse | None:
-        """The step that excuses the violation of this property in row `at`, which row `other` explains (-1: none)."""
+        """Return the step that excuses the violation of this property in row `at`, which row `other` explains (-1:
+        none)."""
 
 
 @dataclass(frozen=True)
 class Recorded:
-    """A row of a recording.  ``row``: of the piece; ``columns``: those of the observations, and what the interpreter
-    needs; ``hidden``: it is none, but stands for what happened unseen before that row.  ``after``: it comes after so
-    many rows of other sources, by their names."""
+    """A `Recorded` is a row of a recording. ``row`` is that of the piece, and ``columns`` has those of the observations
+    and what the interpreter needs. ``hidden`` means that it is no row but stands for what happened unobserved before
+    that row. ``after`` gives the numbers of rows of other sources that it comes after, by their names."""
 
     row: int
     kind: str
@@ -80,13 +82,13 @@ class Recorded:
     after: tuple[tuple[str, int], ...] = ()
 
     def waiting(self, source: str, rows: int) -> "Recorded":
-        """The same, after so many rows of that source as well."""
+        """Return the same row, which comes after this number of rows of that source as well."""
         return replace(self, after=(*self.after, (source, rows)))
 
 
 @dataclass(frozen=True)
 class Source:
-    """Rows of which the order is known: a log, or clients that were watched together."""
+    """A `Source` has rows whose order is known: those of a log, or of clients that were observed together."""
 
     name: str
     rows: tuple[Recorded, ...]
@@ -94,9 +96,9 @@ class Source:
 
 @dataclass(frozen=True)
 class Sources:
-    """What was recorded of one instance of the model: between sources the order of rows is not known.  ``followed``:
-    the model; a row has a column ``unlikely`` where a choice of its interpreter is to be tried last.  ``text``: what
-    the model's numbers stand for."""
+    """A `Sources` has what was recorded of one instance of the model, where the order of rows between sources is not
+    known. ``followed`` is the model; a row has a column ``unlikely`` where a choice of its interpreter is to be tried
+    last. ``text`` names what the model's numbers stand for."""
 
     followed: Followed
     sources: tuple[Source, ...]
@@ -105,8 +107,9 @@ class Sources:
 
 @dataclass(frozen=True)
 class Recording:
-    """How recordings are followed.  ``followable``: the variant of a manifest; raises `HistoryError`.  ``sources``: all
-    columns of one history, the variant, and the config, to what is followed, one by one."""
+    """A `Recording` defines how recordings are followed. ``followable`` returns the variant of a manifest, and raises
+    `HistoryError` if there is none. ``sources`` returns, from all columns of one history, the variant and the config,
+    the sources that are followed one by one."""
 
     followable: Callable[[Manifest], str]
     sources: Callable[[Mapping[str, np.ndarray], str, Mapping[str, Any]], Iterable[Sources]]
@@ -117,15 +120,16 @@ LayOut = Callable[[Mapping[str, np.ndarray], str, Settings], LaidOut]
 
 @dataclass(frozen=True)
 class Conforming:
-    """One protocol.  ``models`` and ``observations`` are by variant; ``columns``: the type of each column that these
-    read.
+    """A `Conforming` is the mapping of one protocol's histories to its models; ``models`` and ``observations`` are by
+    variant, and ``columns`` has the type of each column that these read.
 
-    ``variant_of`` the manifest of a directory, and ``settings_of`` a variant and a config, raise `HistoryError`: why
-    these histories cannot be held against a model.  ``lay_out`` takes all columns of a piece, the variant, and the
-    settings.  ``between``: codes, none of the vocabulary's, of what it lays out between the events.  ``follow``: where
-    columns are a matter of choice, and so cannot be laid out: how a history is followed instead, with the set of states
-    in which the model may be (`proofs/traces/interpreted.py`).  ``recording``: how recordings of real systems are,
-    which hide steps and the order between nodes (`proofs/traces/interleavings.py`).
+    ``variant_of`` takes the manifest of a directory, and ``settings_of`` a variant and a config. Both raise
+    `HistoryError` with the reason if these histories cannot be compared with a model. ``lay_out`` takes all columns of
+    a piece, the variant, and the settings. ``between`` has the codes, none of the vocabulary's, of rows that it lays
+    out between the events. ``follow`` returns the model with which a history is followed where columns are chosen and
+    so cannot be laid out, with the set of states in which the model may be (`proofs/traces/interpreted.py`).
+    ``recording`` describes recordings of real systems, which hide steps and the order between nodes
+    (`proofs/traces/interleavings.py`).
     """
 
     vocabulary: Vocabulary
@@ -150,11 +154,11 @@ def _derived(protocol: str) -> Conforming:
 
 
 MAPPED_IN = ("translator.conforming", "translator", "events")
-"""Where a protocol may have a `EventMapping`, from which all of it is derived."""
+"""A protocol may have an `EventMapping` in these modules, from which its `Conforming` is derived."""
 CONFORMING: Found[Conforming] = Found(
     ("translator.conforming", "translator"),
     "CONFORMING",
     write="MAPPING = EventMapping(…) in events.py",
     derived=(MAPPED_IN, "MAPPING", _derived),
 )
-"""By protocol: those whose histories can be held against a model.  Importing one traces its models."""
+"""Histories of these protocols can be compared with a model; importing one traces its models."""

@@ -1,15 +1,14 @@
-"""What a protocol brings whose events and whose model's steps differ in grain: a translation of its events.
+"""A protocol whose events and whose model's steps differ in grain provides a translation of its events.
 
-A log says each offset of a commit by itself where the model takes all at once; an application is seen to begin its
-next transaction before the marker of the last one is; a coordinator begins a generation that its successor knows
-nothing of.  A `Translator` turns the events of one system into rows of the table, each with the event that it is
+A log has each offset of a commit by itself where the model commits all at once, an application begins its next
+transaction before the marker of the last one is observed, and a coordinator begins a generation that its successor
+knows nothing of. A `Translator` turns the events of one system into rows of the table, each with the event that it is
 reported at, and `event_mapping.EventMapping` follows these rows instead, in driven runs and in histories alike:
 
-    MAPPING = EventMapping(…, translator=Places, row_kinds=("waits",))        # ``text``: kinds of rows that are no
-    kinds of events
+    MAPPING = EventMapping(…, translator=Places, row_kinds=("waits",))        # kinds of rows that no event has
 
-It looks at events alone, never at the model, so that what it says is the same whatever the model makes of it; it may
-keep a row back until a later event, but no row comes before the event that it is of.
+A translator reads events alone, never the model, so that its rows do not depend on the model. It may delay a row until
+a later event, but no row comes before the event that it belongs to.
 """
 
 import gc
@@ -29,26 +28,27 @@ from fencepost.properties.history.pieces import starts_of
 from fencepost.properties.trace_spec import STRANGE
 
 Row = Mapping[str, Any]
-"""A row of the table: its ``kind``, and columns by name; what it lacks is -1."""
+"""A `Row` of the table has its ``kind``, and columns by name; a missing column is -1."""
 
 _NO_KIND = ""
 _STRANGE: Row = {"kind": _NO_KIND}
 
 FIRST_CODE = 20_000
-"""Codes of kinds that no event has are counted from here; no vocabulary comes so far."""
+"""Codes of kinds that no event has are counted from here, which is above the codes of every vocabulary."""
 
 
 class Translator(Protocol):
-    """Of one system, or of one history."""
+    """A `Translator` translates the events of one system, or of one history."""
 
     def translate(self, events: Sequence[Any]) -> Iterator[tuple[int, Row]]:
-        """The rows of the next events, each with the place, among these, of the event that it is reported at.  Events
-        have their kind by name, and every column of the vocabulary as an attribute.  Raises `Beyond`."""
+        """Yield the rows of the next events, each with the place, among these, of the event that it is reported at.
+        Events have their kind by name, and every column of the vocabulary as an attribute. Raise `Beyond` if the model
+        leaves an event out."""
 
 
 class Tellers(dict[str, Callable[[Any], Iterable[Row]] | None]):
-    """By kind of event, the method that tells its rows, named by the kind behind a prefix; None where there is none.
-    Each is looked up once."""
+    """A `Tellers` maps each kind of event to the method that yields its rows, named by the kind after a prefix; None
+    where there is none. Each is looked up once."""
 
     def __init__(self, translator: object, prefix: str = "") -> None:
         super().__init__()
@@ -60,13 +60,13 @@ class Tellers(dict[str, Callable[[Any], Iterable[Row]] | None]):
 
 
 def _event_of(vocabulary: Vocabulary) -> Callable[..., Any]:
-    """Return what makes an event of its kind and its columns."""
     return namedtuple("Told", ["kind", *vocabulary.names])  # its names are not known before
 
 
 @lru_cache
 def reading_of(vocabulary: Vocabulary) -> Callable[[Event], Any]:
-    """Return what makes an event, whichever way an implementation emits it, one with every column as an attribute."""
+    """Return a function that converts an event, whichever way an implementation emits it, to one with every column as
+    an attribute."""
     made = _event_of(vocabulary)
     read = reader_of({column.name: column.absent for column in vocabulary.columns})
     return lambda event: made(*read(event))
@@ -74,8 +74,8 @@ def reading_of(vocabulary: Vocabulary) -> Callable[[Event], Any]:
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """Without looking for cycles: among hundreds of thousands of new rows, which are in none, that takes a third of the
-    time."""
+    """Suspend garbage collection, which takes a third of the time of making hundreds of thousands of rows without
+    cycles."""
     was = gc.isenabled()
     gc.disable()
     try:
@@ -90,9 +90,9 @@ def translated_columns(
     vocabulary: Vocabulary, translator: Callable[[], Translator], codes: Mapping[str, int], names: Sequence[str],
     columns: Mapping[str, np.ndarray], read: Collection[str] = (),
 ) -> tuple[dict[str, np.ndarray], dict[int, str]]:  # fmt: skip
-    """The rows of some whole histories in columns: ``names``, ``history``, ``kind``, and ``row``, that of the event;
-    and why a history is not followed to its end, by its number.  ``read``: kinds of events that are looked at, if
-    not all.  An event of no kind that there is stays what it is."""
+    """Return the rows of some whole histories in columns (``names``, ``history``, ``kind``, and ``row``, that of the
+    event), and the reason why a history is not followed to its end, by its number. ``read`` has the kinds of events
+    that are read, if not all. An event of an unknown kind becomes a row of its own."""
     history, kind, kinds = columns["history"], columns["kind"], {int(k): name for name, k in vocabulary.codes.items()}
     unknown = np.flatnonzero(~np.isin(kind, list(kinds)))[::-1]
     strange = dict(zip(history[unknown].tolist(), unknown.tolist(), strict=True))  # the first of each history

@@ -1,4 +1,4 @@
-"""Groups with generations: what shipped, and the draft of KIP-447 with what repairs it."""
+"""This module has groups with generations: what shipped, and the draft of KIP-447 with its repairs."""
 
 from fencepost.model.group_fencing.core import Epoch, Fate, Group, Member, Partition, Stage
 from fencepost.model.language import (
@@ -26,7 +26,8 @@ class Classic(Group):
 
     @fault(budget="rebalances", danger="rebalance")
     def rebalance(s, g: Epoch):
-        """A new generation, which nobody has joined yet: whoever does not is out, and may not know it."""
+        """A new generation begins without members, and a member that does not join it is out, perhaps without knowing
+        it."""
         require(s.newest < g)
         limit(g <= s.newest + 1)
         s.newest = g
@@ -35,7 +36,7 @@ class Classic(Group):
 
     @action
     def give(s, m: Member, p: Partition):
-        """A member that polls learns of its assignment in the newest generation, and has given up earlier ones.  The
+        """A member that polls learns of its assignment in the newest generation, and has given up earlier ones. The
         consumer takes part in rebalances, and changes its generation, in poll() alone."""
         require(s.stage[m] == Stage.POLLING, rule="447.16")
         require(s.owner[p] == None)  # noqa: E711
@@ -48,7 +49,7 @@ class Classic(Group):
     @fault(budget="restarts", danger="client-crash")
     def replace(s, m: Member, n: Member):
         """A static member restarts within its session time-out: with the same instance id it gets what it had, in the
-        same generation, under another member id.  The former instance may be a zombie."""
+        same generation, under another member id. The former instance may be a zombie."""
         idle = s.stage[n] == Stage.POLLING
         require((m != n) & (0 < s.epoch[m]) & (s.epoch[n] == 0) & idle)
         s.epoch[m] = 0
@@ -58,19 +59,18 @@ class Classic(Group):
         s.become_member(n, False)
 
     def become_member(s, m, already):
-        """Of the newest generation."""
         s.epoch[m] = s.newest
         s.knows[m] = s.newest
         s.stamp[m] = s.newest
 
 
 class Shipped(Classic):
-    """Kafka 2.5 and later: the coordinator knows members and their generation, and fetches ask for stable offsets.  The
-    transactions below refuse late requests, as those of transaction.version 2 do; `LateCopies` has others."""
+    """In Kafka 2.5 and later the coordinator knows members and their generation, and fetches ask for stable offsets.
+    The transactions refuse late requests, as those of transaction.version 2 do; in `LateCopies` they do not."""
 
     def takes_of(s, m, p, e):
-        """Of a member of the newest generation; else UNKNOWN_MEMBER_ID (25), FENCED_INSTANCE_ID (82),
-        ILLEGAL_GENERATION (22)."""
+        """Return whether the commit is of a member of the newest generation. Errors: UNKNOWN_MEMBER_ID (25),
+        FENCED_INSTANCE_ID (82), ILLEGAL_GENERATION (22)."""
         return (s.epoch[m] == e) & (0 < e)
 
     def is_taken(s, m):
@@ -85,7 +85,7 @@ class Shipped(Classic):
 
 
 class GroupIdOnly(Shipped):
-    """KAFKA-9365: a client that names the group and nothing else is taken unasked, by every release."""
+    """A client names only the group in its commits, which every release accepts unchecked (KAFKA-9365)."""
 
     def epoch_sent(s, m):
         return 0
@@ -95,20 +95,21 @@ class GroupIdOnly(Shipped):
 
 
 class LateMarkers(Shipped):
-    """Nothing bounds how long markers take: the partition of the group's offsets may be without a leader."""
+    """Nothing bounds how long markers take, because the partition of the group's offsets may be without a leader."""
 
     @action
     def end(s, m: Member):
-        """The marker reaches the group's coordinator, or does not."""
+        """The transaction's marker may reach the group's coordinator, but need not."""
         Shipped.end(s, m)
 
 
 class Draft(Classic):
-    """The draft: an initialisation for the assigned partitions, and the last producer that committed each of them."""
+    """In the draft, a producer is initialised for its assigned partitions, and the coordinator remembers the last
+    producer that committed each of them."""
 
-    ready: Set[Member]  # has initialised for its assignment
-    last: Map[Partition, Option[Member]]  # who committed the partition last
-    last_epoch: Map[Partition, Epoch]  # and in which generation
+    ready: Set[Member]  # the member has initialised its producer for its assignment
+    last: Map[Partition, Option[Member]]  # the member that committed the partition last
+    last_epoch: Map[Partition, Epoch]  # the generation of that commit
 
     def become_member(s, m, already):
         Classic.become_member(s, m, already)
@@ -116,26 +117,26 @@ class Draft(Classic):
 
     @action(fair="weak")
     def initialise(s, m: Member):
-        """A fenced producer begins anew: it has to be initialised for its assignment again."""
+        """A fenced producer begins anew, and has to be initialised for its assignment again."""
         Classic.initialise(s, m)
         s.ready[m] = False
 
     @action(fair="weak")
     def abort_for(s, m: Member, n: Member):
-        """InitProducerId of a member finds a transaction of another producer that includes an assigned partition: it
-        is aborted, and its producer fenced."""
+        """InitProducerId of a member finds a transaction of another producer that includes an assigned partition, and
+        the transaction is aborted and its producer fenced."""
         require(s.asks(m) & (m != n) & (s.fate[n] == Fate.OPEN))
         require(exists(Partition, lambda p: s.assigned[m, p] & (0 < s.pending[n, p])), rule="447.5")
         s.fate[n] = Fate.ABORTED
         s.fenced[n] = either("447.5", True, only_aborted=s.fenced[n])
 
     def asks(s, m):
-        """The member has sent InitProducerId, and has no answer."""
         return ~s.ready[m] & s.is_up(m) & (s.stage[m] == Stage.POLLING) & exists(Partition, lambda p: s.assigned[m, p])
 
     @action(fair="weak")
     def answer(s, m: Member):
-        """InitProducerId answers: nothing that could change the offsets of the assigned partitions is pending."""
+        """InitProducerId is answered, because nothing that could change the offsets of the assigned partitions is
+        pending."""
         require(s.asks(m))
         require(s.nothing_pending_for(m), rule="447.2")
         s.ready[m] = True
@@ -147,7 +148,8 @@ class Draft(Classic):
         require(s.ready[m], rule="447.17")
 
     def takes_of(s, m, p, e):
-        """Refused (85) if another producer has committed the partition in a later generation."""
+        """Return False if another producer has committed the partition in a later generation, and the commit is refused
+        (85)."""
         return s.is_same_producer(m, p) | (s.last_epoch[p] <= e)
 
     def is_same_producer(s, m, p):
@@ -164,14 +166,14 @@ class Draft(Classic):
 
     @fault(budget="fail_overs", danger="coordinator-fail-over")
     def fail_over(s):
-        """The group's coordinator changes.  Nothing says that its map of producers is in any log."""
+        """The group's coordinator changes and loses its map of producers, which the draft puts in no log."""
         s.last = each(lambda p: None)
         s.last_epoch = each(lambda p: 0)
 
 
 class ByGeneration(Draft):
-    """A repair: the group's coordinator compares with the generation that the group has, rather than with that of the
-    last commit.  Members are dynamic."""
+    """In this repair of the draft, the group's coordinator compares a commit with the generation of the group, rather
+    than with that of the last commit. Members are dynamic."""
 
     replace = None
     outside = excused("members are dynamic: a static one that restarts keeps its generation", "client-crash")
@@ -186,14 +188,16 @@ class ByGeneration(Draft):
 
 
 class ByGenerationStatic(ByGeneration):
-    """That repair with static members, which keep their generation when they restart."""
+    """This repair compares with the group's generation and has static members, which retain their generation when they
+    restart."""
 
     replace = Classic.replace
 
 
 class ByAssignment(Draft):
-    """Another: the transaction coordinator remembers for which partitions, and in which generation, a producer was
-    initialised, and fences it when another one is for any of them, whether it has a transaction or not."""
+    """In this repair of the draft, the transaction coordinator remembers the partitions and the generation that a
+    producer was initialised for, and fences it when another producer is initialised for any of them, whether it has a
+    transaction or not."""
 
     remembers: Set[Member, Partition]
     remembered_epoch: Map[Member, Epoch]
@@ -202,9 +206,9 @@ class ByAssignment(Draft):
 
     @action(fair="strong")
     def abort_for(s, m: Member):
-        """InitProducerId of a member finds others that were initialised for its partitions: they are fenced, and their
-        transactions aborted, and from now on it is the member that is remembered.  If one was in a later generation,
-        the request is refused; while markers of one are on the way, it is told to ask again, which it does."""
+        """InitProducerId of a member finds producers that were initialised for its partitions: they are fenced, their
+        transactions are aborted, and the member is remembered in their place. If one of them was in a later generation,
+        the request is refused; while markers of one are on the way, the member has to ask again, which it does."""
         require(s.asks(m) & exists(Member, lambda n: s.is_in_the_way(m, n)))
         require(
             forall(Member, lambda n: implies(s.is_in_the_way(m, n), s.may_be_fenced_by(m, n))),
@@ -221,18 +225,20 @@ class ByAssignment(Draft):
         s.remember(m)
 
     def is_in_the_way(s, m, n):
-        """The other member is remembered for a partition that this one is assigned."""
+        """Return whether member n is remembered for a partition that m is assigned."""
         return (m != n) & exists(Partition, lambda p: s.assigned[m, p] & s.remembers[n, p])
 
     def can_be_fenced(s, n):
-        """No marker of its transactions is on the way: InitProducerId waits for those (txn.3)."""
+        """Return whether no marker of the member's transactions is on the way, for which InitProducerId waits
+        (txn.3)."""
         return (s.fate[n] == Fate.NONE) | (s.fate[n] == Fate.OPEN)
 
     def may_be_fenced_by(s, m, n):
         return s.remembered_epoch[n] <= s.knows[m]
 
     def remember(s, m):
-        """The log has a key for each member of the group; a member that is fenced is remembered no more."""
+        """Remember the member for its assigned partitions and forget the members that it fences; the log has a key for
+        each member of the group."""
         s.remembers = each(
             lambda n, p: when(
                 n == m,
@@ -244,7 +250,7 @@ class ByAssignment(Draft):
 
     @action(fair="weak")
     def answer(s, m: Member):
-        """InitProducerId answers, when no other producer is remembered for the assigned partitions."""
+        """InitProducerId is answered when no other producer is remembered for the assigned partitions."""
         alone = ~exists(Member, lambda n: s.is_in_the_way(m, n))
         require(s.asks(m))
         require(either("447.3", alone, sees_its_own_id_only=True), rule="447.5")
@@ -254,31 +260,31 @@ class ByAssignment(Draft):
 
     @fault(budget="fail_overs", danger="coordinator-fail-over")
     def move_transactions(s):
-        """The transaction coordinator changes: what it remembers is in its log."""
+        """The transaction coordinator changes, and what it remembers is restored from its log."""
         s.remembers = each(lambda m, p: either("447.6", s.remembers[m, p], in_memory_alone=False))
 
 
 class EqualRefused(ByAssignment):
-    """There an initialisation of an equal generation is refused like that of an older one."""
+    """An initialisation of an equal generation is refused like that of an older one."""
 
     def may_be_fenced_by(s, m, n):
         return s.remembered_epoch[n] < s.knows[m]
 
 
 class Probing(ByGeneration):
-    """Clients ask a broker for its version, and take the new way; the group's coordinator may move to a broker of an
-    older one, which checks no generation and answers every fetch."""
+    """Clients ask a broker for its version and use the new protocol, while the group's coordinator may move to a broker
+    of an older version, which checks no generation and answers every fetch."""
 
     older: Bool
 
     @fault(budget="fail_overs", danger="coordinator-fail-over")
     def fail_over(s):
-        """To a broker of another version."""
+        """The group's coordinator moves to a broker of another version."""
         s.older = ~s.older
 
     @action(fair="weak")
     def fetch(s, m: Member, p: Partition):
-        """OffsetFetch; an older broker answers whatever is pending."""
+        """A member fetches its offset, and an older broker answers whatever is pending."""
         Draft.fetch(s, m, p)
 
     def is_stable(s, p):

@@ -1,14 +1,14 @@
-"""Groups with member epochs (KIP-848): a partition moves when its owner has given it up, or is out of the group.
+"""In groups with member epochs (KIP-848) a partition moves when its owner has given it up, or is out of the group.
 
-The consumer's background thread takes part in the group whenever it likes: it learns of new epochs and partitions,
-drops them when it is told that its epoch is old or that it is not a member, and joins again, while the application
-still processes what it has polled.  Since Kafka 4.2 (KAFKA-19233) it may do so while the coordinator knows it, which
-then takes it for one that has given up everything (GroupMetadataManager.throwIfConsumerGroupMemberEpochIsInvalid).  So
-it matters when the application reads the group's metadata: with the inputs that it polls, or as it sends their offsets.
+The consumer's background thread takes part in the group at any time. It learns of new epochs and partitions, drops them
+when it learns that its epoch is old or that it is not a member, and joins again, while the application still processes
+what it has polled. Since Kafka 4.2 (KAFKA-19233) it may do so while the coordinator knows it, which then assumes that
+the member has given up everything (GroupMetadataManager.throwIfConsumerGroupMemberEpochIsInvalid). So it matters when
+the application reads the group's metadata: with the inputs that it polls, or as it sends their offsets.
 
-Where a partition becomes free, the epoch of its member moves (CurrentAssignmentBuilder.java).  To that there are two
-exceptions, which are assumed away but in `PatternChanged` and `EpochAgain`: a partition does not belong any more to
-what the member has subscribed to (`withdraw`), and a member joins again before the group has a new assignment.
+Where a partition becomes free, the epoch of its member increases (CurrentAssignmentBuilder.java). There are two
+exceptions, which are assumed away except in `PatternChanged` and `EpochAgain`: the member's subscription no longer
+includes a partition (`withdraw`), and a member joins again before the group has a new assignment.
 """
 
 from fencepost.model.group_fencing.core import Epoch, Group, Member, Partition, Stage
@@ -30,10 +30,13 @@ from fencepost.model.language import (
 
 
 class Modern(Group):
-    """Until 4.2: a commit needs the member's epoch as the coordinator has it.  Metadata are read at the poll."""
+    """Until 4.2, a commit needs the member's epoch as the coordinator has it, and the application reads the metadata at
+    the poll."""
 
     since: Map[Partition, Epoch]  # the epoch in which its owner was assigned the partition
-    left: Set[Member]  # a static member that left for a while (epoch -2): its partitions are kept for its instance id
+    left: Set[
+        Member
+    ]  # a static member left for a while (epoch -2), and its partitions are reserved for its instance id
 
     outside = open_hole(
         "all members use the new protocol: a classic group that becomes such a group is left out. (Its members then "
@@ -54,7 +57,7 @@ class Modern(Group):
 
     @fault(budget="rebalances", danger=("rebalance", "time-out"))
     def expel(s, m: Member, g: Epoch):
-        """A member is not heard of in time, and put out of the group; its partitions are free."""
+        """The coordinator removes a member that sends no heartbeat in time, and its partitions are free."""
         require(((0 < s.epoch[m]) | s.left[m]) & (s.newest < g))
         limit(g <= s.newest + 1)
         s.newest = g
@@ -75,7 +78,7 @@ class Modern(Group):
 
     @action
     def advance(s, m: Member, g: Epoch):
-        """The group changes, and the member keeps what it has: its epoch follows, and it will learn of that."""
+        """The group changes and the member retains what it has: its epoch follows, and it will learn of that."""
         require((0 < s.epoch[m]) & (s.epoch[m] < g) & (s.newest <= g))
         limit(g <= s.newest + 1)
         s.newest = g
@@ -83,7 +86,7 @@ class Modern(Group):
 
     @action
     def assign(s, m: Member, p: Partition):
-        """A free partition is added to what a member has."""
+        """A free partition is added to the partitions of a member."""
         require((s.owner[p] == None) & (0 < s.epoch[m]) & ~s.assigned[m, p])  # noqa: E711
         s.owner[p] = m
         s.since[p] = s.epoch[m]
@@ -91,13 +94,13 @@ class Modern(Group):
 
     @action
     def release(s, m: Member, p: Partition, g: Epoch):
-        """The coordinator hears, in a heartbeat or as the member joins again, that it does not have a partition any
-        more which is to go to another one.  It is free, and the member's epoch follows."""
+        """The coordinator learns, from a heartbeat or as the member joins again, that the member has given up a
+        partition that is to go to another one. The partition is free, and the member's epoch follows."""
         require(~s.assigned[m, p])
         s.frees(m, p, g)
 
     def frees(s, m, p, g):
-        """With the member's epoch, which follows that of the group."""
+        """Free the partition, and let the member's epoch follow that of the group."""
         require((s.owner[p] == m) & (0 < s.epoch[m]) & (s.epoch[m] < g))
         limit(g <= s.newest + 1)
         s.newest = when(s.newest < g, g, s.newest)
@@ -106,16 +109,16 @@ class Modern(Group):
 
     @fault(budget="fences", danger=("late-copy", "duplicate"))
     def mishear(s, m: Member, p: Partition, g: Epoch):
-        """A late copy of a heartbeat in which the member had nothing, such as that with which it joined: a partition
-        that is to go to another one is free, though the member has it."""
+        """A late copy of a heartbeat in which the member had nothing, such as that with which it joined, frees a
+        partition that the member has and that is to go to another one."""
         require(s.assigned[m, p])
         s.frees(m, p, g)
 
     @action
     def withdraw(s, m: Member, p: Partition):
-        """The same where the member has subscribed to something else, in whose pattern no topic has been found yet: the
-        partition is free, and the epoch stays (since 4.2: updateCurrentAssignment).  Applications change what they
-        subscribe to between transactions."""
+        """A member gives up a partition because it has subscribed to a pattern for which no topic has been found yet,
+        and the partition is free while the epoch stays the same (since 4.2: updateCurrentAssignment). Applications
+        change their subscription between transactions."""
         require((s.owner[p] == m) & ~s.assigned[m, p] & (0 < s.epoch[m]))
         require(~s.is_in(m, p), rule="447.21")
         s.owner[p] = None
@@ -126,12 +129,12 @@ class Modern(Group):
         require((s.owner[p] == m) & (0 < s.epoch[m]) & ~s.assigned[m, p])
         s.assigned[m, p] = True
 
-    # Static members.  A member id has one instance id, as in Kafka's consumer: where another client changes it, a
-    # coordinator before 4.4.0 goes on to find the member under the former one (KAFKA-20747), keeps that from others.
+    # Static members. A member id has one instance id, as in Kafka's consumer. Where another client changes it, a
+    # coordinator before 4.4.0 still finds the member under the former one, and reserves that one (KAFKA-20747).
 
     @fault(budget="restarts")
     def leave(s, m: Member):
-        """A static member ends, or its application does not poll in time: it leaves for a while."""
+        """A static member leaves for a while, because it ends or its application does not poll in time."""
         require(0 < s.epoch[m])
         s.epoch[m] = 0
         s.left[m] = True
@@ -139,33 +142,35 @@ class Modern(Group):
         s.leaves(m)
 
     def leaves(s, m):
-        """What the member does then: it drops its partitions in the background."""
+        """Drop the partitions of the leaving member in the background."""
         s.drop(m)
 
     @action
     def let_go(s, m: Member, p: Partition):
-        """What it was to give up when it left is free at once (GroupMetadataManager.consumerGroupStaticMemberGroupLeave
-        leaves no partition pending revocation)."""
+        """A partition that a static member was to give up when it left is free at once
+        (GroupMetadataManager.consumerGroupStaticMemberGroupLeave leaves no partition pending revocation)."""
         require(s.left[m] & (s.owner[p] == m))
         s.owner[p] = None
 
     @action
     def come_back(s, m: Member):
-        """It is there again, under the same member id, and gets what it had, in the newest epoch, which may be the one
-        that it left in."""
+        """A static member returns under the same member id, and gets what it had, in the newest epoch, which may be the
+        one that it left in."""
         require(s.left[m] & ~s.has_some(m))
         s.has_polled(m)
         s.left[m] = False
         s.joins_in_the_newest(m)
 
     def has_polled(s, m):
-        """The consumer waits for a poll (AbstractMembershipManager.maybeRejoinStaleMember)."""
+        """Require that the application polls, for which the consumer waits
+        (AbstractMembershipManager.maybeRejoinStaleMember)."""
         require(s.stage[m] == Stage.POLLING)
 
     @action(danger="client-crash")
     def replace(s, m: Member, n: Member):
-        """Another process joins with its instance id, and takes its partitions over under another member id.  The
-        former one may be a zombie.  (Before it has left, the other one is told UNRELEASED_INSTANCE_ID, 111.)"""
+        """Another process joins with the instance id of a member that has left, and takes its partitions over under
+        another member id. The former member may be a zombie. (Before it has left, the new process gets
+        UNRELEASED_INSTANCE_ID, 111.)"""
         require((m != n) & s.left[m] & (s.epoch[n] == 0) & ~s.left[n] & ~s.has_some(n))
         require(s.stage[n] == Stage.POLLING)
         s.left[m] = False
@@ -175,7 +180,7 @@ class Modern(Group):
         s.joins_in_the_newest(n)
 
     def joins_in_the_newest(s, m):
-        """No other member is concerned, so that the group keeps its epoch."""
+        """Let the member join in the newest epoch, which the group retains because no other member is concerned."""
         s.epoch[m] = s.newest
         s.knows[m] = s.newest
 
@@ -183,67 +188,66 @@ class Modern(Group):
 
     @action(fair="weak")
     def learn(s, m: Member):
-        """A heartbeat's answer brings the epoch, in the background."""
+        """A heartbeat's answer brings the epoch to the member, in the background."""
         require((0 < s.epoch[m]) & (s.knows[m] != s.epoch[m]))
         require(~s.has_too_much(m), rule="447.21")
         s.knows[m] = s.epoch[m]
 
     def has_too_much(s, m):
-        """The member has a partition that it does not own: with an older epoch it is fenced for that (isSubset in
-        GroupMetadataManager.throwIfConsumerGroupMemberEpochIsInvalid)."""
+        """Return whether the member has a partition that it does not own, for which it is fenced if its epoch is older
+        (isSubset in GroupMetadataManager.throwIfConsumerGroupMemberEpochIsInvalid)."""
         return exists(Partition, lambda p: s.assigned[m, p] & (s.owner[p] != m))
 
     @action
     def revoke(s, m: Member, p: Partition):
-        """A member that polls gives a partition up, perhaps in the middle of a transaction."""
+        """A member gives a partition up, perhaps in the middle of a transaction."""
         require(s.assigned[m, p])
         s.assigned[m, p] = False
         s.has[m, p] = False
 
     @action(fair="weak")
     def fall_out(s, m: Member):
-        """A member learns that it was put out, has left, or has something that it does not own, and drops its
-        partitions at once: in the background, so that its application goes on with what it has polled."""
+        """A member learns that it was removed, has left, or has a partition that it does not own, and drops its
+        partitions at once. That happens in the background, so that its application goes on with what it has polled."""
         require(((s.epoch[m] == 0) & s.has_some(m)) | s.has_too_much(m))
         s.drop(m)
 
     @fault(budget="fences", danger="lost-answer")
     def be_fenced(s, m: Member):
-        """Answers that brought newer epochs were lost, and a member is told that its own is too old: it drops its
-        partitions in the background, to join again."""
+        """Answers with newer epochs were lost, and a member whose epoch is refused as too old drops its partitions in
+        the background, to join again."""
         require((s.knows[m] < s.epoch[m]) & s.has_some(m))
         s.drop(m)
 
     @fault(budget="fences", danger="overlapping-coordinators")
     def be_unknown(s, m: Member):
-        """A coordinator that was deposed, and has heard of the member no more, answers that the member is unknown."""
+        """A deposed coordinator, which has lost track of the member, answers that the member is unknown."""
         require((0 < s.epoch[m]) & s.has_some(m))
         s.drop(m)
 
     def has_some(s, m):
-        """The member believes to own something."""
         return exists(Partition, lambda p: s.assigned[m, p])
 
     def drop(s, m):
-        """All partitions of the member, on its side."""
         s.assigned = each(lambda n, p: s.assigned[n, p] & (n != m))
         s.has = each(lambda n, p: s.has[n, p] & (n != m))
 
     def begins(s, m):
-        """The metadata are read together with the first inputs of a transaction: before the poll and after it, and they
-        are the same.  Those that are read once poll() has returned may be later ones, as in `AtSend`."""
+        """Record the epoch that the application reads together with the first inputs of a transaction, which is the
+        same before the poll and after it. Metadata that are read once poll() has returned may be later ones, as in
+        `AtSend`."""
         s.stamp[m] = when(s.stage[m] == Stage.POLLING, s.knows[m], s.stamp[m])
 
     def ends(s, m):
-        """The next transaction has metadata of its own."""
         s.stamp[m] = 0
 
     def may_fetch(s, m, p):
-        """OffsetFetch needs the member's epoch."""
+        """Require that OffsetFetch has the member's epoch as the coordinator has it."""
         require((s.epoch[m] == s.knows[m]) & (0 < s.epoch[m]), rule="447.21")
 
     def takes_of(s, m, p, e):
-        """STALE_MEMBER_EPOCH (113) or ILLEGAL_GENERATION (22) else, UNKNOWN_MEMBER_ID (25) of no known member."""
+        """Return whether the commit has the member's epoch. Errors: STALE_MEMBER_EPOCH (113), ILLEGAL_GENERATION (22),
+        UNKNOWN_MEMBER_ID (25) of no known member."""
         return (0 < e) & (s.epoch[m] == e)
 
     def is_taken(s, m):
@@ -253,10 +257,12 @@ class Modern(Group):
 
 
 class Relaxed(Modern):
-    """KIP-1251 (4.3): an older epoch is taken too, where each partition had been assigned by then, and still is."""
+    """An older epoch is accepted too, if each partition had been assigned to the member by then and still is (KIP-1251,
+    4.3)."""
 
     def has_polled(s, m):
-        """It has to: what a static member had is assigned in epoch 0 from now on, which is older than any commit."""
+        """Require that the application polls, because the partitions of a static member count as assigned in epoch 0
+        from now on, which is older than any commit."""
         require(s.stage[m] == Stage.POLLING, rule="447.21")
 
     def takes_of(s, m, p, e):
@@ -280,29 +286,30 @@ class Relaxed(Modern):
 
 
 class PatternChanged(Relaxed):
-    """There an application changes its pattern in the middle of a transaction, and polls before it has committed."""
+    """An application changes its pattern in the middle of a transaction, and polls before it has committed."""
 
     @action
     def withdraw(s, m: Member, p: Partition):
-        """The partition is free, and the epoch stays."""
+        """A partition that the member's new pattern does not include is free, and the epoch stays the same."""
         require((s.owner[p] == m) & ~s.assigned[m, p] & (0 < s.epoch[m]))
         s.owner[p] = None
 
 
 class EpochAgain(Relaxed):
-    """There a member that was removed joins again while the group waits for its next assignment, for a second by
-    default (since 4.3: group.consumer.assignment.interval.ms; GroupMetadataManager.canComputeNextTargetAssignment)."""
+    """A removed member joins again while the group waits for its next assignment, for a second by default (since 4.3:
+    group.consumer.assignment.interval.ms; GroupMetadataManager.canComputeNextTargetAssignment)."""
 
     @action
     def join_again(s, m: Member):
-        """The newest assignment is that in which the member was, and so is its epoch."""
+        """A removed member joins again in the epoch that it had, because the newest assignment is still that in which
+        it was a member."""
         require((s.epoch[m] == 0) & ~s.left[m] & ~s.has_some(m) & (0 < s.knows[m]))
         require(forall(Member, lambda n: s.epoch[n] <= s.knows[m]))
         s.epoch[m] = s.knows[m]
 
 
 class AtSend(Modern):
-    """The application reads the group's metadata as it sends its offsets (and has no rebalance listener)."""
+    """The application reads the group's metadata as it sends its offsets, and has no rebalance listener."""
 
     @action
     def revoke(s, m: Member, p: Partition):
@@ -311,30 +318,32 @@ class AtSend(Modern):
         Modern.revoke(s, m, p)
 
     def begins(s, m):
-        """Nothing."""
+        """Record nothing, because the application reads no metadata at its poll."""
 
     def epoch_sent(s, m):
         return s.knows[m]
 
 
 class RelaxedAtSend(AtSend, Relaxed):
-    """The same with KIP-1251."""
+    """The application reads the group's metadata as it sends its offsets, and an older epoch is accepted (KIP-1251)."""
 
 
 class OwnedAtSend(AtSend):
-    """The same, if the coordinator asked of every commit that the member owns the partitions, whatever its epoch."""
+    """The application reads the group's metadata as it sends its offsets, and the coordinator also requires that the
+    member owns every partition of the commit."""
 
     def takes_of(s, m, p, e):
         return (s.epoch[m] == e) & (0 < e) & (s.owner[p] == m)
 
 
 class AtSendListening(AtSend):
-    """The same with a rebalance listener, which the background thread waits for: it is called in poll() alone."""
+    """The application reads the group's metadata as it sends its offsets, and has a rebalance listener, which is called
+    in poll() alone and which the background thread waits for."""
 
     def drop(s, m):
-        """When the member polls."""
+        """Remove all partitions of the member when the application polls."""
         require(s.stage[m] == Stage.POLLING, rule="447.21")
         Modern.drop(s, m)
 
     def leaves(s, m):
-        """The listener is not called yet."""
+        """Change nothing, because the rebalance listener has not been called yet."""

@@ -1,13 +1,14 @@
-"""What shipped, where one member's transactions are the core of v2 itself, and the others' are their interface.
+"""This module has what shipped, where one member's transactions are the core of v2 itself, and those of the other
+members are the interface of transactions.
 
-The core of v2 is a part: with requests that come late, several times or never, markers for each partition, time-outs,
-fences and coordinators that take over.  The member is any one, `watched`.  That it makes no difference which members'
-transactions are the core and which are the interface follows when this refines what shipped: the members' transactions
-are exchanged for the core one after the other.
+The core of v2 is a part: it has requests that arrive late, several times or never, markers for each partition,
+time-outs, fences and coordinators that take over. The member is any one, `watched`. Which members' transactions are the
+core and which are the interface makes no difference if this model refines what shipped, because the members'
+transactions can be exchanged for the core one after the other.
 
-A step of the member that waits for an answer, such as to go on after a commit, is taken together with what the
-coordinator does: until it has the answer the member does nothing.  What a producer processes whose epoch is not the
-newest one goes nowhere, and is left out.
+A step of the member that waits for an answer, such as to go on after a commit, is joined with that of the coordinator,
+because the member does nothing until it has the answer. What a producer processes whose epoch is not the newest has no
+effect, and is left out.
 """
 
 from fencepost.model.group_fencing.classic import Shipped
@@ -37,19 +38,19 @@ from fencepost.model.transactions.abstract.cores import V2Core
 
 
 class Log(Sort, bound="logs"):
-    """A partition that producers write to: that of the group's offsets, or one of outputs."""
+    """A `Log` is a partition that producers write to: that of the group's offsets, or one of outputs."""
 
 
 class ProducerEpoch(Nat, upto="producer_epochs"):
-    """Epoch of a producer."""
+    """A `ProducerEpoch` is the epoch of a producer."""
 
 
 class Term(Nat, upto="fail_overs"):
-    """Coordinator epoch of the transaction coordinator."""
+    """A `Term` is the coordinator epoch of the transaction coordinator."""
 
 
 class ShippedOverCore(Shipped):
-    """Kafka 2.5 and later, with transaction.version 2."""
+    """This is Kafka 2.5 and later with transaction.version 2, over the core of transactions."""
 
     txn: Part[V2Core] = part(
         joint=[
@@ -68,74 +69,76 @@ class ShippedOverCore(Shipped):
     offsets: Constant[Log]  # the partition of the group's offsets
 
     mine: Client  # the member's producer
-    now: Txn  # its transaction, unless the member polls
-    request: Map[Txn, Partition, Offset]  # what TxnOffsetCommit of a transaction says; 0: nothing
+    now: Txn  # the member's transaction, unless the member polls
+    request: Map[Txn, Partition, Offset]  # the offsets in the TxnOffsetCommit of a transaction; 0: none
     request_stamp: Map[Txn, Epoch]
 
     # The other members
 
     @action
     def process(s, m: Member, p: Partition, i: Offset):
-        """The next input; the watched member begins a transaction otherwise."""
+        """A member processes the next input of its transaction; the watched member begins a transaction by another
+        action."""
         require((m != s.watched) | (s.stage[m] == Stage.PROCESSING))
         Shipped.process(s, m, p, i)
 
     @action
     def send(s, m: Member):
-        """TxnOffsetCommit of another member."""
+        """A member other than the watched one sends TxnOffsetCommit."""
         require(m != s.watched)
         Shipped.send(s, m)
 
     @action
     def accept(s, m: Member):
-        """It is taken."""
+        """The coordinator accepts the offsets of a member other than the watched one."""
         require(m != s.watched)
         Shipped.accept(s, m)
 
     @action
     def refuse(s, m: Member):
-        """It is refused."""
+        """The coordinator refuses the offsets of a member other than the watched one."""
         require(m != s.watched)
         Shipped.refuse(s, m)
 
     @action
     def commit(s, m: Member):
-        """EndTxn."""
+        """A member other than the watched one commits by EndTxn."""
         require(m != s.watched)
         Shipped.commit(s, m)
 
     @action
     def abort(s, m: Member):
-        """EndTxn."""
+        """A member other than the watched one aborts by EndTxn."""
         require(m != s.watched)
         Shipped.abort(s, m)
 
     @action(fair="weak")
     def initialise(s, m: Member):
-        """initTransactions."""
+        """A member other than the watched one calls initTransactions."""
         require(m != s.watched)
         Shipped.initialise(s, m)
 
     @action(fair="weak", rule="447.10", danger="time-out")
     def give_up(s, m: Member):
-        """The transaction timed out."""
+        """The transaction of a member other than the watched one times out."""
         require(m != s.watched)
         Shipped.give_up(s, m)
 
     @fault(budget="fencings")
     def fence(s, m: Member):
-        """Another producer initialises the id."""
+        """Another producer initialises the id of a member other than the watched one."""
         require(m != s.watched)
         Shipped.fence(s, m)
 
     @action(fair="weak")
     def end(s, m: Member):
-        """The marker arrives."""
+        """The marker of a member other than the watched one reaches the group's coordinator."""
         require(m != s.watched)
         Shipped.end(s, m)
 
     def is_up(s, m):
-        """The watched member's producer has the newest epoch, or will have it with an answer that is on its way."""
+        """Return whether the member works; the watched member's producer has the newest epoch, or will have it with an
+        answer that is on its way."""
         return when(m == s.watched, s.has_newest(), ~s.fenced[m]) & ~s.crashed[m]
 
     def has_newest(s):
@@ -146,7 +149,8 @@ class ShippedOverCore(Shipped):
         return s.txn.given[s.mine, s.txn.epoch] | on_its_way
 
     def is_stable(s, p):
-        """Offsets that came when their transaction was to be aborted already do not count, and delay a fetch."""
+        """Return whether no offset is pending for the partition. Offsets that arrive when their transaction is already
+        to be aborted do not count, and delay a fetch."""
         mine = exists(Txn, lambda t: (s.txn.fate[t, s.offsets] == Fate.OPEN) & (0 < s.request[t, p]))
         return ~mine & Shipped.is_stable(s, p)
 
@@ -154,7 +158,7 @@ class ShippedOverCore(Shipped):
 
     @action
     def begin(s, p: Partition, i: Offset, t: Txn):
-        """The first input of a transaction."""
+        """The watched member processes the first input of a transaction."""
         m = s.watched
         require(s.has[m, p] & s.is_up(m) & (s.stage[m] == Stage.POLLING) & (s.next[m, p] < i))
         limit(i <= s.next[m, p] + 1)
@@ -166,13 +170,13 @@ class ShippedOverCore(Shipped):
 
     @action
     def produce(s, q: Log):
-        """An output is sent."""
+        """The watched member sends an output."""
         require((s.stage[s.watched] == Stage.PROCESSING) & ~s.crashed[s.watched] & (q != s.offsets))
         s.txn.send(s.now, q)
 
     @action
     def send_offsets(s):
-        """TxnOffsetCommit is sent.  From now on it may come, at any time and several times."""
+        """The watched member sends TxnOffsetCommit, which may arrive at any time and several times."""
         m, t = s.watched, s.now
         require((s.stage[m] == Stage.PROCESSING) & ~s.crashed[m])
         stamp = s.epoch_sent(m)
@@ -189,7 +193,7 @@ class ShippedOverCore(Shipped):
 
     @action
     def accept_offsets(s, t: Txn):
-        """TxnOffsetCommit of some transaction of the member arrives, and the group takes it."""
+        """TxnOffsetCommit of some transaction of the watched member arrives, and the group's coordinator accepts it."""
         m = s.watched
         require(s.takes_request(t), rule="447.16")
         current = s.txn.number[t] == s.txn.epoch
@@ -201,32 +205,32 @@ class ShippedOverCore(Shipped):
 
     @action
     def append_output(s, t: Txn, q: Log):
-        """An output arrives."""
+        """An output of the watched member arrives at its partition."""
         require(q != s.offsets)
         s.txn.append(t, q)
 
     @action
     def be_refused(s):
-        """The group does not take the offsets, and the application asks for an abort."""
+        """The group's coordinator refuses the offsets of the watched member, and the application asks for an abort."""
         m = s.watched
         require((s.stage[m] == Stage.SENT) & ~s.crashed[m] & ~s.takes_request(s.now))
         s.txn.abort(s.now)
 
     @action
     def ask_commit(s):
-        """EndTxn is sent, which may come at any time."""
+        """The watched member sends EndTxn to commit, which may arrive at any time."""
         require((s.stage[s.watched] == Stage.ACCEPTED) & ~s.crashed[s.watched])
         s.txn.commit(s.now)
 
     @action
     def ask_abort(s):
-        """So is this one."""
+        """The watched member sends EndTxn to abort, which may arrive at any time."""
         require((s.stage[s.watched] != Stage.POLLING) & ~s.crashed[s.watched])
         s.txn.abort(s.now)
 
     @action(fair="weak")
     def end_txn(s, t: Txn, marker: ProducerEpoch, to: ProducerEpoch):
-        """EndTxn of some transaction arrives.  If it is the present one, the member goes on."""
+        """EndTxn of some transaction of the watched member arrives, and the member goes on if it is the present one."""
         m = s.watched
         mine = (t == s.now) & (s.stage[m] != Stage.POLLING)
         commits = mine & (s.txn.choice[t] == Outcome.COMMIT)
@@ -242,21 +246,21 @@ class ShippedOverCore(Shipped):
 
     @action(fair="weak", danger=("lost-answer", "duplicate"))
     def answer_again(s, t: Txn):
-        """EndTxn comes again.  A producer that took too long, and asks for an abort, is given the newest epoch."""
+        """EndTxn arrives again; a producer that took too long, and asks for an abort, is given the newest epoch."""
         require(~(s.crashed[s.watched] & (s.txn.owner[t] == s.mine)))
         s.begin_anew((s.txn.owner[t] == s.mine) & ~s.has_newest())
         s.txn.answer_again(t)
 
     @action(danger="lost-answer")
     def initialize_again(s, c: Client):
-        """So is one that initialises with the epoch that ended last."""
+        """A producer that initialises with the epoch that ended last is given the newest epoch."""
         require(~(s.crashed[s.watched] & (c == s.mine)))
         s.begin_anew((c == s.mine) & ~s.has_newest())
         s.txn.initialize_again(c)
 
     @action(fair="weak")
     def start(s, c: Client, to: ProducerEpoch):
-        """initTransactions of the member, or of the one that takes its place."""
+        """The watched member, or the one that takes its place, calls initTransactions."""
         m = s.watched
         require(s.crashed[m] | ~s.has_newest())
         crashed = s.crashed[m]
@@ -268,12 +272,11 @@ class ShippedOverCore(Shipped):
 
     @fault(budget="fencings")
     def be_fenced(s, c: Client, to: ProducerEpoch):
-        """Another producer initialises the member's transactional id."""
+        """Another producer initialises the watched member's transactional id."""
         require(c != s.mine)
         s.txn.initialize(c, to)
 
     def begin_anew(s, if_so):
-        """The positions of the member are forgotten."""
         m = s.watched
         s.stage[m] = when(if_so, Stage.POLLING, s.stage[m])
         s.has = each(lambda n, p: s.has[n, p] & ~((n == m) & if_so))
@@ -284,18 +287,19 @@ class ShippedOverCore(Shipped):
 
     @action(fair="weak")
     def mark_offsets(s, e: ProducerEpoch, commit: Bool, k: Term):
-        """A marker of the transaction that is prepared reaches the group's coordinator."""
+        """A marker of the prepared transaction reaches the group's coordinator."""
         s.settle(commit)
         s.txn.mark(s.offsets, e, commit, k)
 
     @action(danger="late-copy")
     def mark_offsets_late(s, e: ProducerEpoch, commit: Bool, k: Term):
-        """So does an earlier one, or one of an earlier coordinator."""
+        """A marker of an earlier transaction, or of an earlier coordinator, reaches the group's coordinator."""
         s.settle(commit)
         s.txn.mark_late(s.offsets, e, commit, k)
 
     def settle(s, commit):
-        """What is open in the partition of the offsets counts, or is forgotten."""
+        """Commit or drop the pending offsets of the watched member, if a transaction is open in the partition of the
+        offsets."""
         m = s.watched
         settles = exists(Txn, lambda t: s.txn.fate[t, s.offsets] == Fate.OPEN)
         counts = settles & commit
@@ -304,12 +308,12 @@ class ShippedOverCore(Shipped):
 
     @action(fair="weak")
     def mark_output(s, q: Log, e: ProducerEpoch, commit: Bool, k: Term):
-        """A marker reaches another partition."""
+        """A marker of the prepared transaction reaches a partition of outputs."""
         require(q != s.offsets)
         s.txn.mark(q, e, commit, k)
 
     @action(danger="late-copy")
     def mark_output_late(s, q: Log, e: ProducerEpoch, commit: Bool, k: Term):
-        """An earlier one does."""
+        """A marker of an earlier transaction, or of an earlier coordinator, reaches a partition of outputs."""
         require(q != s.offsets)
         s.txn.mark_late(q, e, commit, k)

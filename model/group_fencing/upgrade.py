@@ -1,9 +1,9 @@
-"""Clients of both kinds in one group: old ones have a producer for each partition, and name no generation.
+"""One group has clients of both kinds: old ones have a producer for each partition, and send no generation.
 
-An old client is fenced by the transactional id of the partition, which the next old owner initialises; a new one has an
-id of its own, and no member that is given its partition knows that.  Clients are upgraded one by one.  Of an old client
-all producers are fenced together here, which makes a difference only if it has several partitions.  What an old client
-does whose id was taken from it is left out: it leaves the group and joins again.
+An old client is fenced by the transactional id of the partition, which the next old owner initialises. A new client has
+an id of its own, which is unknown to other members that are given its partition. Clients are upgraded one by one. All
+producers of an old client are fenced together here, which makes a difference only if it has several partitions. The
+steps of an old client whose id was taken from it are left out: it leaves the group and joins again.
 """
 
 from fencepost.model.group_fencing.classic import Draft
@@ -12,11 +12,12 @@ from fencepost.model.language import Map, Option, Set, action, each, fault, fora
 
 
 class Upgrade(Draft):
-    """The draft's words for it: the last producer that committed is remembered, and every fetch waits."""
+    """In the draft's wording, the coordinator remembers the last producer that committed a partition, and every fetch
+    waits for pending offsets."""
 
     old: Set[Member]
-    holder: Map[Partition, Option[Member]]  # who initialised the id of the partition last
-    last_old: Set[Partition]  # the last commit was by a producer of that id
+    holder: Map[Partition, Option[Member]]  # the member that initialised the id of the partition last
+    last_old: Set[Partition]  # the last commit was by a producer of the partition's id
 
     replace = None
 
@@ -26,7 +27,7 @@ class Upgrade(Draft):
 
     @fault(budget="upgrades", danger="mixed-clients")
     def upgrade(s, m: Member):
-        """A client is stopped in order, and a new one takes its place."""
+        """An old client is stopped in order, and a new one takes its place."""
         require(s.old[m] & (s.stage[m] == Stage.POLLING) & (s.fate[m] == Fate.NONE))
         s.old[m] = False
         s.ready[m] = False
@@ -38,7 +39,8 @@ class Upgrade(Draft):
 
     @action(fair="weak")
     def claim(s, m: Member, p: Partition):
-        """An old client initialises the id of a partition that it is assigned: the producer that held it is fenced."""
+        """An old client initialises the id of a partition that it is assigned, and the producer that held the id is
+        fenced."""
         require(s.old[m] & s.assigned[m, p] & ~s.has[m, p] & s.is_up(m) & (s.stage[m] == Stage.POLLING))
         require(s.holder[p] != m)
         s.fenced = each(lambda n: s.fenced[n] | s.is_held(n, m, p))
@@ -46,16 +48,17 @@ class Upgrade(Draft):
         s.holder[p] = m
 
     def is_held(s, n, m, p):
-        """By another old client, which has a transaction open."""
+        """Return whether n is another old client that holds the partition's id and has a transaction open."""
         return (n != m) & s.old[n] & (s.holder[p] == n) & s.is_in(n, p) & (s.fate[n] == Fate.OPEN)
 
     def may_fetch(s, m, p):
-        """The id's own transaction is over, or the new client has its answer."""
+        """Require that an old client's transactional id has no transaction left, or that a new client's InitProducerId
+        was answered."""
         over = forall(Member, lambda n: implies(s.old[n], s.pending[n, p] == 0))
         require(when(s.old[m], (s.holder[p] == m) & over, s.ready[m]), rule="447.17")
 
     def epoch_sent(s, m):
-        """Old clients send none."""
+        """Return the generation that the client sends, which is 0 for old clients."""
         return when(s.old[m], 0, s.stamp[m])
 
     def is_same_producer(s, m, p):
@@ -64,11 +67,12 @@ class Upgrade(Draft):
         return (s.last[p] == None) | of_the_id | its_own  # noqa: E711
 
     def takes_of(s, m, p, e):
-        """Refused (85) if another producer has committed the partition, and the generation is older, or undefined."""
+        """Return whether the commit is accepted; it is refused (85) if another producer has committed the partition and
+        the generation is older, or undefined."""
         return s.holds(m, p) & (s.is_same_producer(m, p) | ((0 < e) & (s.last_epoch[p] <= e)))
 
     def holds(s, m, p):
-        """An old client's producer is not fenced (txn.P1)."""
+        """Return whether an old client's producer is not fenced (txn.P1); a new client's id is its own."""
         return ~s.old[m] | (s.holder[p] == m)
 
     def is_taken(s, m):
@@ -80,18 +84,18 @@ class Upgrade(Draft):
 
 
 class NoMap(Upgrade):
-    """Without 447.8: a producer that is not fenced otherwise is accepted."""
+    """Without 447.8, a producer that is not fenced otherwise is accepted."""
 
     def takes_of(s, m, p, e):
         return s.holds(m, p)
 
 
 class NoWaiting(Upgrade):
-    """Without 447.9: a fetch is answered with the committed offset, whatever is pending."""
+    """Without 447.9, a fetch is answered with the committed offset, whatever is pending."""
 
     @action(fair="weak")
     def fetch(s, m: Member, p: Partition):
-        """OffsetFetch, as it was."""
+        """A member fetches the committed offset as before the draft."""
         Draft.fetch(s, m, p)
 
     def is_stable(s, p):
@@ -99,15 +103,16 @@ class NoWaiting(Upgrade):
 
 
 class AsShipped(Upgrade):
-    """What shipped in Kafka Streams 2.6 to 3.x: a commit that names the group alone, as a producer for each task sends
-    it, is taken; one that has a generation needs the newest (StreamsProducer.java, OffsetMetadataManager.java)."""
+    """In Kafka Streams 2.6 to 3.x a commit that names the group alone, as a producer for each task sends it, is
+    accepted, and one that has a generation needs the newest (StreamsProducer.java, OffsetMetadataManager.java)."""
 
     def takes_of(s, m, p, e):
         return s.holds(m, p) & ((e == 0) | (s.newest == e))
 
 
 class InTwoSteps(Upgrade):
-    """First every client learns to send its generation, and to wait for pending offsets; then ids change."""
+    """First every client learns to send its generation and to wait for pending offsets, and then the transactional ids
+    change."""
 
     def epoch_sent(s, m):
         return s.stamp[m]

@@ -1,6 +1,7 @@
-"""What a source task is told of committed offsets (SourceTask.commit, today's and the proposed one).
+"""These models cover the committed offsets that a source task learns of through SourceTask.commit, today's and the
+proposed one.
 
-Read `at_least_once` (Connect's at-least-once runtime as it would have to be), `two_threads` (what today's committing
-threads do to one another), `connectors` (what a task makes of `commit`, and what ships), `left_behind` (instances and
-writes that come late), `exactly_once` (tasks with transactions).  CONTRACT.md has the wording that results.
+`at_least_once` has Connect's at-least-once runtime as it would have to be, `two_threads` the interference of today's
+committing threads, `connectors` the ways in which a task interprets `commit` and the runtime that ships, `left_behind`
+late instances and writes, and `exactly_once` tasks with transactions. CONTRACT.md has the wording that results.
 """

@@ -1,7 +1,8 @@
-"""What a task makes of `commit()` as it is today, without an argument: one way that is right, and others that are not.
+"""This module has the ways in which a task may interpret today's `commit()`, which has no argument: one that is right,
+and others that are not.
 
-`commit()` says that some offsets were committed, and not which.  A task that has to know reads the offsets topic; what
-else it may take for committed is in the history of connectors.
+`commit()` reports that some offsets were committed, and not which. A task that has to know them reads the offsets
+topic; the wrong interpretations are those that connectors have had.
 """
 
 from fencepost.model.language import Map, action, each, forall, require, when
@@ -10,37 +11,36 @@ from fencepost.model.source_commits.two_threads import PermitGivenBack, TakenAnd
 
 
 class Shipped(TakenAndPutApart, PermitGivenBack):
-    """Each call of commit() has the task read the stored offsets, as Debezium's connector for PostgreSQL does; and the
-    runtime is that of Kafka (`WorkerSourceTask.commitOffsets`)."""
+    """Each call of commit() makes the task read the stored offsets, as Debezium's connector for PostgreSQL does, and
+    the runtime is that of Kafka (`WorkerSourceTask.commitOffsets`)."""
 
     def reported_of(s, t, p):
-        """What the topic has now."""
         return s.stored[p]
 
 
 class Mended(Shipped):
-    """And what one thread takes goes to the writer before another one takes more: it is enough that the lock under
-    which it takes is held until the writer has it."""
+    """A thread hands the offsets that it takes to the writer before another thread takes more. It is enough to hold the
+    lock under which a thread takes offsets until the writer has them."""
 
     def has_its_turn(s):
         require(forall(Thread, lambda u: ~s.taken[u]), rule="src.13")
 
 
 class LastPolled(AtLeastOnce):
-    """commit() is taken for: all that was polled is safe (KAFKA-5716, KAFKA-15091)."""
+    """The task takes a call of commit() to mean that everything polled is safe (KAFKA-5716, KAFKA-15091)."""
 
     def reported_of(s, t, p):
         return s.polled[p]
 
 
 class NewestAcknowledged(AtLeastOnce):
-    """The task remembers the newest record that commitRecord was called with, and takes that to be committed."""
+    """The task remembers the newest record that commitRecord was called with, and takes it to be committed."""
 
     newest: Map[Partition, Offset]
 
     @action(fair="weak")
     def acknowledge(s, p: Partition, i: Offset):
-        """Kafka has the record: commitRecord is called, and then the record is acknowledged."""
+        """Kafka has stored the record: commitRecord is called, and then the record is acknowledged."""
         AtLeastOnce.acknowledge(s, p, i)
         s.newest[p] = when(s.newest[p] < i, i, s.newest[p])
 
@@ -53,13 +53,14 @@ class NewestAcknowledged(AtLeastOnce):
 
 
 class AheadOfTheFlush(AtLeastOnce):
-    """The task keeps count of commitRecord by itself, and takes to be committed what has no gap before it."""
+    """The task tracks calls of commitRecord by itself, and takes to be committed every record that has no gap before
+    it."""
 
     known: Map[Partition, Offset]
 
     @action
     def keep_count(s, p: Partition, i: Offset):
-        """Of all records up to this one the task has heard that they were delivered."""
+        """The task has seen commitRecord for all records up to this one."""
         require((s.known[p] < i) & (i <= s.polled[p]) & s.is_prefix(p, i))
         s.known[p] = i
 
@@ -72,14 +73,14 @@ class AheadOfTheFlush(AtLeastOnce):
 
 
 class AtThePreviousCommit(AheadOfTheFlush):
-    """There the task takes to be committed what it knew at the commit before, on the ground that the flush since then
-    has written that."""
+    """The task takes to be committed what it knew at the commit before, because the flush since then has written
+    that."""
 
     before: Map[Partition, Offset]
 
     @action(fair="weak")
     def tell(s, t: Thread):
-        """The task's commit is called."""
+        """The task's commit is called, and the task remembers what it knows at that time."""
         AheadOfTheFlush.tell(s, t)
         s.before = each(lambda p: s.known[p])
 
@@ -92,7 +93,7 @@ class AtThePreviousCommit(AheadOfTheFlush):
 
 
 class FirstOfSeveral(AtLeastOnce):
-    """The first two records of a source partition are one event, and both of them bear its offset."""
+    """The first two records of a source partition are one event, and both of them carry its offset."""
 
     def offset_of(s, p, i):
         return when(i == 1, 2, i)

@@ -1,14 +1,15 @@
-"""A source task of the exactly-once runtime: records and their offsets in one transaction, of which the task is told.
+"""This module models a source task of the exactly-once runtime, whose records and offsets are in one transaction that
+SourceTask.commit reports.
 
-There are no submitted records to wait for: what the proposal calls committable offsets is, of such a task, the offsets
-of the transaction that was committed.  A connector that defines its boundaries may have the records of a transaction
-aborted; their offsets are committed all the same, in a transaction of their own, so that nothing is polled again.
+There are no submitted records to wait for: the proposal's committable offsets are, for such a task, the offsets of the
+committed transaction. A connector that defines its boundaries may have the records of a transaction aborted. Their
+offsets are committed all the same, in a transaction of their own, so that nothing is polled again.
 
-The next instance of the task fences the one before, which may have been told of its last transaction too late, or not
-yet.  Whether a transaction ends is for the coordinator to say, which may be asked and not heard of any more.
+The next instance of the task fences the one before, whose commit may be called for its last transaction too late, or
+not yet. The coordinator decides whether a transaction ends, and its answer may be lost.
 
-From ExactlyOnceWorkerSourceTask of Connect.  That records are read once, and that a fenced producer commits nothing, is
-for source-offsets and transactions to say.
+The model follows ExactlyOnceWorkerSourceTask of Connect. That records are read once, and that a fenced producer commits
+nothing, is proved of source-offsets and transactions.
 """
 
 from fencepost.model.language import (
@@ -33,14 +34,14 @@ from fencepost.model.source_commits.outside import OF_EXACTLY_ONCE
 
 
 class Moment(Enumeration):
-    """Of the instance: it works; its offsets are in the transaction, and its end is asked for; the transaction is
-    committed, and the task is to be told."""
+    """An instance works, or its offsets are in the transaction whose end is asked for, or the transaction is committed
+    and the task's commit is still to be called."""
 
     WORKING, ASKED, COMMITTED = range(3)
 
 
 class ExactlyOnce(Protocol):
-    """A task, its transactions, its offsets topic, and the system upstream."""
+    """The exactly-once runtime has a task, its transactions, its offsets topic, and the upstream system."""
 
     over: Bool  # the instance has failed, or is gone
     moment: Moment
@@ -50,8 +51,8 @@ class ExactlyOnce(Protocol):
     flushing: Map[Partition, Offset]  # offsets in the transaction that is to end
 
     stored: Map[Partition, Offset]
-    told: Map[Partition, Offset]  # what tasks were told last, but for those that have been fenced
-    late: Map[Partition, Offset]  # what an instance was or will be told that has been fenced
+    told: Map[Partition, Offset]  # the offsets last reported to instances that have not been fenced
+    late: Map[Partition, Offset]  # the offsets that were or will be reported to a fenced instance
     released: Map[Partition, Offset]
 
     done: Ghost[Set[Partition, Offset]]  # committed, filtered, or aborted as the connector wished
@@ -62,7 +63,7 @@ class ExactlyOnce(Protocol):
 
     @action
     def submit(s, p: Partition, i: Offset):
-        """The next record is sent in the transaction, and its offset is with the writer."""
+        """The task's next record is sent in the transaction, and its offset is handed to the writer."""
         s.is_next(p, i)
         s.polled[p] = i
         s.inside[p, i] = True
@@ -70,7 +71,7 @@ class ExactlyOnce(Protocol):
 
     @action
     def filter_out(s, p: Partition, i: Offset):
-        """A transformation drops the next record: it has no offset."""
+        """A transformation drops the next record, which has no offset."""
         s.is_next(p, i)
         s.polled[p] = i
         s.done[p, i] = True
@@ -80,7 +81,7 @@ class ExactlyOnce(Protocol):
 
     @fault(budget="aborts")
     def abort_batch(s):
-        """The connector has the transaction aborted: its records are not wanted, and their offsets stay with the
+        """The connector has the transaction aborted: its records are discarded, and their offsets stay with the
         writer."""
         require(~s.over & (s.moment == Moment.WORKING) & s.is_open())
         s.told = each(
@@ -94,7 +95,8 @@ class ExactlyOnce(Protocol):
 
     @action(fair="weak")
     def end(s):
-        """A boundary: the offsets are sent in the transaction, which is to be committed, if there is anything."""
+        """At a boundary the offsets are sent in the transaction, and its commit is requested, if there is anything to
+        commit."""
         require(~s.over & (s.moment == Moment.WORKING))
         s.moment = when(forall(Partition, lambda p: s.data[p] == 0), Moment.COMMITTED, Moment.ASKED)
         s.flushing = each(lambda p: s.data[p])
@@ -102,7 +104,7 @@ class ExactlyOnce(Protocol):
 
     @action(fair="weak")
     def commit(s):
-        """The coordinator commits it, whether or not a client hears of that."""
+        """The coordinator commits the transaction, whether or not its client receives the answer."""
         require(s.moment == Moment.ASKED)
         s.done = each(lambda p, i: s.done[p, i] | s.inside[p, i])
         s.inside = each(lambda p, i: False)
@@ -123,7 +125,7 @@ class ExactlyOnce(Protocol):
         return when(0 < s.flushing[p], s.flushing[p], s.reported_by_others(p))
 
     def reported_by_others(s, p):
-        """Of a source partition that is not in the map the task knows what it knew before."""
+        """Return the offset that the task knows of a partition that is not in the map, which is what it knew before."""
         return either("src.5", s.told[p], all_polled_if_empty=when(s.flushes_nothing(), s.polled[p], s.told[p]))
 
     def flushes_nothing(s):
@@ -131,13 +133,14 @@ class ExactlyOnce(Protocol):
 
     @action
     def release(s, p: Partition):
-        """The upstream system hears of what the task was told, and discards up to there."""
+        """The upstream system learns of the offsets that the task's commit was called with, and discards its records up
+        to there."""
         require(s.released[p] < s.told[p])
         s.released[p] = s.told[p]
 
     @action
     def release_late(s, p: Partition):
-        """It hears of it from an instance that has been fenced."""
+        """The upstream system learns of committed offsets from an instance that has been fenced."""
         require(s.released[p] < s.late[p])
         s.released[p] = s.late[p]
 
@@ -145,8 +148,8 @@ class ExactlyOnce(Protocol):
 
     @fault(budget="failures", danger=("loss", "time-out"))
     def fail(s):
-        """A record or an offset is not taken, the transaction has timed out, or its end is not answered: the task
-        fails, and is not told.  If its end was asked for it may yet be committed."""
+        """A record or an offset is refused, the transaction times out, or its end is not answered: the task fails, and
+        its commit is not called. If the end was asked for, the transaction may yet be committed."""
         require(~s.over & (s.moment != Moment.COMMITTED) & (s.is_open() | (s.moment == Moment.ASKED)))
         s.told = each(
             lambda p: either("src.4", s.told[p], told_all_the_same=when(0 < s.flushing[p], s.flushing[p], s.told[p]))
@@ -155,20 +158,21 @@ class ExactlyOnce(Protocol):
 
     @fault(budget="crashes", danger="client-crash")
     def crash(s):
-        """The instance is gone, before or after its transaction was committed."""
+        """The instance crashes, before or after its transaction was committed."""
         require(~s.over)
         s.moment = when(s.moment == Moment.COMMITTED, Moment.WORKING, s.moment)
         s.over = True
 
     @action
     def restart(s):
-        """The next instance has its transactional producer, so that an open transaction is aborted, and resumes."""
+        """The next instance opens its transactional producer, which aborts an open transaction, and resumes."""
         require(s.over)
         s.begin_anew()
 
     @fault(budget="replacements", danger=("zombie", "rebalance"))
     def replace(s):
-        """Another instance does that while this one runs, which may still be told of what it has committed."""
+        """Another instance opens the transactional producer while this one runs, whose commit may still be called for
+        what it has committed."""
         require(~s.over)
         s.late = each(
             lambda p: when((s.moment == Moment.COMMITTED) & (0 < s.flushing[p]), s.flushing[p],
@@ -186,19 +190,18 @@ class ExactlyOnce(Protocol):
         s.resumed = each(lambda p: s.stored[p])
 
     def found(s, p):
-        """What the next instance finds in the offsets topic."""
         return either("src.P2", s.stored[p], from_the_beginning=0)
 
-    # What is in the way
+    # Dangers
 
     @danger("lost-answer")
     def commits_unheard(s):
-        """A transaction is to be committed whose task has failed, or is gone."""
+        """A transaction is still to be committed although its task has failed or is gone."""
         return s.over & (s.moment == Moment.ASKED)
 
     @danger("zombie")
     def hears_late(s):
-        """An instance that has been fenced is to be told of less than the one after it was."""
+        """A fenced instance has yet to report a smaller committed offset than its successor has learned of."""
         return exists(Partition, lambda p: (0 < s.late[p]) & (s.late[p] < s.told[p]))
 
     @danger("several-records")

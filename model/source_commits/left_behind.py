@@ -1,7 +1,7 @@
-"""What comes late, or from elsewhere: an instance that was left behind, a write of one that is gone, a copy of a write,
-an operator; and records that fail because their own worker has given them up.
+"""This module adds late and foreign writes of offsets: an instance that was left behind, a write of one that is gone, a
+copy of a write, an operator's change, and records that fail because their own worker has closed the producer.
 
-Nothing fences an instance of the at-least-once runtime.
+An instance of the at-least-once runtime is never fenced.
 """
 
 from fencepost.model.language import Map, action, each, fault, forall, open_hole, require, when
@@ -9,15 +9,16 @@ from fencepost.model.source_commits.at_least_once import AtLeastOnce, Life, Offs
 
 
 class Zombie(AtLeastOnce):
-    """An instance that does not stop in time is left behind, and writes what it had collected when another one runs."""
+    """An instance that does not stop in time is left behind, and writes what it had collected while its successor
+    runs."""
 
-    left: Map[Partition, Offset]  # what it still writes
+    left: Map[Partition, Offset]  # the offsets that the instance left behind still writes
 
     outside = open_hole("one instance is left behind, in the middle of no flush", "rebalance", "mixed-clients")
 
     @fault(budget="crashes", danger="zombie")
     def leave_behind(s):
-        """Another worker starts the task, which resumes from the offsets topic."""
+        """Another worker starts the task, which resumes from the offsets topic while the former instance still runs."""
         require((s.life == Life.RUNNING) & s.former_is_over())
         s.left = each(lambda p: when(0 < s.merged[p], s.merged[p], s.data[p]))
         s.forget()
@@ -25,7 +26,7 @@ class Zombie(AtLeastOnce):
 
     @action
     def write_late(s, p: Partition):
-        """The one that was left behind writes an offset."""
+        """The instance that was left behind writes an offset."""
         require(0 < s.left[p])
         s.stored[p] = s.left[p]
         s.left[p] = 0
@@ -35,11 +36,10 @@ class LateWrite(AtLeastOnce):
     """The next instance starts while a write of the former one is on its way."""
 
     def former_is_over(s):
-        """No thread of it commits."""
         return forall(Thread, lambda t: s.stage[t] == Stage.IDLE)
 
     def comes_first(s, p, v):
-        """The writes of two producers come in any order."""
+        """Return True, because the writes of two producers arrive in any order."""
         return v == v  # noqa: PLR0124
 
 
@@ -53,7 +53,7 @@ class LateCopy(AtLeastOnce):
 
     @fault(budget="copies", danger="duplicate")
     def leave_a_copy(s, p: Partition, v: Offset):
-        """The connection fails, the write is sent again, and the first copy is on its way too."""
+        """The connection fails and the write is sent again, while its first copy is on its way too."""
         require(s.sent[p, v])
         s.copy[p] = v
 
@@ -69,18 +69,18 @@ class Altered(AtLeastOnce):
 
     @fault(budget="alterations")
     def alter(s, p: Partition, v: Offset):
-        """The stored offset is an older one from now on."""
+        """The operator replaces the stored offset by an older one."""
         require(((s.life == Life.OVER) | (s.life == Life.GONE)) & s.former_is_over() & (v < s.stored[p]))
         s.stored[p] = v
 
 
 class ClosedProducer(AtLeastOnce):
-    """A task that does not stop in time is cancelled, which closes its producer: each record in flight fails.  Where
-    failures are tolerated these are, too, and their offsets are committed at the end."""
+    """A task that does not stop in time is cancelled, which closes its producer and fails each record in flight. Where
+    failures are tolerated these failures are too, and the offsets of the lost records are committed at the end."""
 
     @fault(budget="failures", danger="time-out")
     def cancel(s):
-        """AbstractWorkerSourceTask.cancel: the producer is closed at once."""
+        """The worker cancels the task and closes its producer at once (AbstractWorkerSourceTask.cancel)."""
         require(s.life == Life.RUNNING)
         s.place = each(lambda p, i: when(s.place[p, i] == Place.WAITING, Place.ACKED, s.place[p, i]))
         s.counted = each(lambda p, i: False)

@@ -1,7 +1,8 @@
-"""Records without a source offset (null), at the end of what may be committed: today the offset of their source
-partition is erased, and as proposed they leave it as it is.
+"""Records without a source offset (null) may be the last of those that may be committed: today they erase the offset of
+their source partition, and as proposed they leave it as it is.
 
-Small on purpose: a flush is one step and succeeds, and one instance follows another.  The rest is in `at_least_once`.
+The model is small on purpose: a flush is one step and succeeds, and one instance follows another. `at_least_once` has
+everything else.
 """
 
 from fencepost.model.language import (
@@ -25,7 +26,7 @@ from fencepost.model.source_commits.outside import OF_NULL_OFFSETS
 
 
 class NullOffsets(Protocol):
-    """A task some of whose records have no source offset."""
+    """Some records of this task have no source offset."""
 
     polled: Map[Partition, Offset]
     queue: Set[Partition, Offset]
@@ -41,14 +42,14 @@ class NullOffsets(Protocol):
 
     @action
     def submit(s, p: Partition, i: Offset):
-        """The next record is queued, and sent."""
+        """The task's next record, which has a source offset, is queued and sent."""
         require(i == s.polled[p] + 1)
         s.polled[p] = i
         s.queue[p, i] = True
 
     @action
     def submit_bare(s, p: Partition, i: Offset):
-        """The next record has no source offset."""
+        """The task's next record, which has no source offset, is queued and sent."""
         require(i == s.polled[p] + 1)
         s.polled[p] = i
         s.queue[p, i] = True
@@ -56,14 +57,14 @@ class NullOffsets(Protocol):
 
     @action(fair="weak")
     def acknowledge(s, p: Partition, i: Offset):
-        """Kafka has the record."""
+        """Kafka has stored the record and acknowledges it."""
         require(s.queue[p, i] & ~s.acked[p, i])
         s.acked[p, i] = True
         s.done[p, i] = True
 
     @action(fair="weak")
     def collect(s, p: Partition, i: Offset):
-        """The head of a queue is acknowledged, and leaves it; if it has an offset, that is written next."""
+        """The head of a queue is acknowledged and leaves it, and its offset, if it has one, is written next."""
         require(s.queue[p, i] & s.acked[p, i])
         require(forall(Offset, lambda j: implies(j < i, ~s.queue[p, j])), rule="src.3")
         s.data[p] = when(
@@ -78,7 +79,7 @@ class NullOffsets(Protocol):
 
     @action(fair="weak")
     def flush(s):
-        """The offsets are in the topic, and the task is told of them."""
+        """The offsets are stored in the topic, and the task's commit reports them."""
         require(exists(Partition, lambda p: (0 < s.data[p]) | s.erases[p]))
         s.stored = each(lambda p: when(s.erases[p], 0, when(0 < s.data[p], s.data[p], s.stored[p])))
         s.told = each(lambda p: when(0 < s.data[p], s.data[p], s.told[p]))
@@ -87,7 +88,7 @@ class NullOffsets(Protocol):
 
     @fault(budget="crashes", danger="client-crash")
     def crash(s):
-        """The instance is gone, and the next one resumes from the offsets topic."""
+        """The instance crashes, and the next one resumes from the offsets topic."""
         s.polled = each(lambda p: s.stored[p])
         s.queue = each(lambda p, i: False)
         s.acked = each(lambda p, i: False)

@@ -1,4 +1,4 @@
-"""What the models of committing offsets leave out of the dangers, and why."""
+"""This module lists the dangers that the models of committing offsets leave out, with the reasons."""
 
 from fencepost.model.language import excused, not_of_this, open_hole
 

@@ -1,7 +1,8 @@
-"""What the committer and the task's own thread do to one another where the runtime does not order them.
+"""The committer and the task's own thread interfere where the runtime does not order them.
 
-As WorkerSourceTask is today, the permit of the writer is free again as soon as the topic has answered, before the task
-is told; and what a thread took goes to the writer in a step of its own, unordered with that of another thread.
+In today's WorkerSourceTask, the permit of the writer is free again as soon as the topic has answered, before the task's
+commit is called. The offsets that a thread took go to the writer in a step of its own, unordered with that of another
+thread.
 """
 
 from fencepost.model.language import Map, Set, action, danger, each, exists, forall, implies, open_hole, require, when
@@ -9,29 +10,29 @@ from fencepost.model.source_commits.at_least_once import AtLeastOnce, Life, Offs
 
 
 class PermitGivenBack(AtLeastOnce):
-    """A thread has the permit until the topic has answered, and tells the task later."""
+    """A thread holds the permit until the topic has answered, and calls the task's commit later."""
 
     def hold(s, t):
-        """The thread has the permit, if there is something to write."""
+        """Give the permit to the thread if there is something to write."""
         s.permit = when(s.has_nothing(), s.permit, t)
 
     @action(fair="weak")
     def succeed(s, t: Thread):
-        """All of the flush is in the offsets topic."""
+        """The flush succeeds and frees the permit, because all its offsets are in the offsets topic."""
         AtLeastOnce.succeed(s, t)
         s.flushing = each(lambda p: 0)
         s.permit = None
 
     @action(fair="weak")
     def tell(s, t: Thread):
-        """The task's commit is called."""
+        """A thread calls the task's commit, while another flush may be under way."""
         require(s.stage[t] == Stage.WRITTEN)
         s.call_commit(t)
         s.end_commit(t)
 
 
 class ToldByTwoThreads(PermitGivenBack):
-    """What the task is told of is what the flush of the thread wrote (H7b)."""
+    """The task's commit is called with the offsets that the flush of the calling thread wrote (H7b)."""
 
     wrote: Map[Thread, Partition, Offset]  # the map that a thread is about to call commit with
 
@@ -48,9 +49,9 @@ class ToldByTwoThreads(PermitGivenBack):
 
 
 class TakenAndPutApart(AtLeastOnce):
-    """A thread takes what was collected, and another one may take and write something newer before it has handed that
-    to the writer, which has the older offset then.  One thread is the committer, and the task's own commits once, at
-    its end."""
+    """A thread takes the collected offsets, and another thread may take and write newer ones before the first has
+    handed its own to the writer, which then has the older offset. One thread is the committer, and the task's own
+    thread commits once, at its end."""
 
     taken: Set[Thread]
     holds: Map[Thread, Partition, Offset]
@@ -64,14 +65,15 @@ class TakenAndPutApart(AtLeastOnce):
 
     @action(fair="weak")
     def take(s, t: Thread):
-        """What was collected is the committer's."""
+        """The committer takes the collected offsets."""
         require((s.stage[t] == Stage.IDLE) & ~s.taken[t] & (s.ends != t) & (s.life != Life.GONE))
         require(forall(Thread, lambda u: (u == t) | (s.ends == u) | ((s.stage[u] == Stage.IDLE) & ~s.taken[u])))
         s.grab(t)
 
     @action(fair="strong")
     def take_last(s, t: Thread):
-        """The task's thread does that for the last time, having collected all there is after its wait."""
+        """The task's thread takes the collected offsets for the last time, having collected all that its wait
+        allowed."""
         require((s.stage[t] == Stage.IDLE) & ~s.taken[t] & (s.life == Life.LAST) & (s.ends == None))  # noqa: E711
         require(forall(Partition, Offset, lambda p, i: implies(s.drained, s.place[p, i] != Place.ACKED)))
         s.grab(t)
@@ -84,11 +86,11 @@ class TakenAndPutApart(AtLeastOnce):
         s.taken[t] = True
 
     def has_its_turn(s):
-        """Nothing is waited for."""
+        """Require nothing: a thread may take offsets at any time."""
 
     @action(fair="weak")
     def put(s, t: Thread):
-        """The writer has it, over whatever it had."""
+        """A thread hands its offsets to the writer, where they replace whatever the writer had."""
         require(s.taken[t])
         s.data = each(lambda p: when(0 < s.holds[t, p], s.holds[t, p], s.data[p]))
         s.holds = each(lambda u, p: when(u == t, 0, s.holds[u, p]))
@@ -105,7 +107,8 @@ class TakenAndPutApart(AtLeastOnce):
 
 
 class SnapshotOnly(AtLeastOnce):
-    """The task is told of what the thread took, and not of what a failed flush had left with the writer (H7a)."""
+    """The task's commit is called with the offsets that the thread took, and not with those that a failed flush had
+    left with the writer (H7a)."""
 
     snapshot: Map[Thread, Partition, Offset]
 

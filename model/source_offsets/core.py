@@ -1,25 +1,27 @@
-"""Tasks of a source connector, their transactions, and the two offsets topics that are read as one.
+"""The core has the tasks of a source connector, their transactions, and the two offsets topics that are read as one.
 
 The records of each source partition are numbered from 1, and a source offset is the number of the last record that it
-covers: 0 is none.  An instance opens its transactional producer, looks whether it is of the newest set of tasks, reads
-its offsets to the end, and only then polls.  It sends records in a transaction, adds the offsets, and asks for the end.
-When a transaction ends is for the connector's boundary to say: it may be after each batch, after several, or when the
-connector asks for that, which may also have it aborted.
+covers: 0 is none. An instance opens its transactional producer, checks whether it is of the newest set of tasks, reads
+its offsets to the end, and only then polls. It sends records in a transaction, adds the offsets, and asks for the end.
+The connector's boundary decides when a transaction ends: after each batch, after several, or when the connector asks
+for it, which may also have the transaction aborted.
 
-A connector has its offsets in the worker's topic, or in one of its own, from when it is given one.  Then the worker's
-topic is what is fallen back on, for each source partition alone, and later offsets are copied there, with no one to
-wait for that.  A record may have a null offset, for which a tombstone is stored: the source has its partition begin
-anew, and when asked for the next record without an offset gives the first one behind.
+A connector has its offsets in the worker's topic, or in its own topic from the time when it is given one. Then the
+worker's topic is the fallback, for each source partition alone, and later offsets are copied there without any step
+waiting for the copy. A record may have a null offset, for which a tombstone is stored: the source has its partition
+begin anew, and returns the next record when it is asked for one without an offset.
 
 That an instance with a newer set of tasks, or of the same id, has fenced those before it is 618.P1, which is proved of
-task-counts, and what comes of it is said of transactions: what was asked for by a fenced producer takes no effect, and
-what was open is aborted.  Reading to the end is one step here: `reading` has what it is made of.
+task-counts. Its consequence is proved of transactions: a request of a fenced producer takes no effect, and its open
+transaction is aborted. Reading to the end is one step here; `reading` has its parts.
 
-Two conditions are the model's, and nothing in Kafka sees to them: copies that are under way are over when the next
+Two conditions belong to the model, and Kafka does not enforce them: copies that are under way are over when the next
 instance begins (`copies_no_more`), and a null offset is not the first in the connector's own topic where the worker's
-has one (`may_erase`).  And a connector that has been given its own topic keeps it.  `mistakes` is without them.
+topic has an offset (`may_erase`). A connector that has been given its own topic also never loses it. `mistakes` drops
+these conditions.
 
-From ExactlyOnceWorkerSourceTask, ConnectorOffsetBackingStore and OffsetStorageWriter of Connect, and KIP-618.
+The model follows ExactlyOnceWorkerSourceTask, ConnectorOffsetBackingStore and OffsetStorageWriter of Connect, and
+KIP-618.
 """
 
 from fencepost.model.language import (
@@ -47,36 +49,36 @@ from fencepost.model.source_offsets.outside import OF_THE_CORE
 
 
 class Partition(Sort, bound="partitions"):
-    """A source partition of the connector."""
+    """A `Partition` is a source partition of the connector."""
 
 
 class Instance(Sort, bound="instances"):
-    """A task of one set of tasks, with what runs for it: one run after the other.  A run that is left behind while the
-    next one is at work is another of these."""
+    """An `Instance` is a task of one set of tasks together with its runs, one after the other. A run that is left
+    behind while its successor is at work is another instance."""
 
 
 class Place(Enumeration):
-    """Of a record, for an instance: it has not polled it, or has done with it; it is in the open transaction; it was
-    dropped by a transformation, or its transaction aborted as the connector wished."""
+    """For an instance, a record is not polled or is finished; is in the open transaction; or was left out, because a
+    transformation dropped it or the connector had its transaction aborted."""
 
     AWAY, INSIDE, LEFT_OUT = range(3)
 
 
 class Stage(Enumeration):
-    """Of an instance: it has not begun; its producer is open; it is of the newest set; it has read its offsets, and
-    works; the offsets are in the transaction, and its end was asked for; the transaction is committed, and the task is
-    to be told."""
+    """An instance has not begun, has opened its producer, is of the newest set, has read its offsets and works, has its
+    offsets in a transaction whose end is asked for, or has that transaction committed and its task's commit still to be
+    called."""
 
     NEW, OPENED, CHECKED, WORKING, ASKED, COMMITTED = range(6)
 
 
 class MergedView(Protocol):
-    """A connector, its source, and its offsets topics, as KIP-618 has them.  No release reads both topics so: `shipped`
-    has what they do."""
+    """A connector, its source and its offsets topics behave as KIP-618 has them. No release reads both topics so;
+    `shipped` has the behaviour of the releases."""
 
-    separate: Bool  # sets of tasks that come now have the connector's own offsets topic
-    newest: Map[Partition, Option[Instance]]  # which is given the source partition in the newest set
-    reads: Set[Instance, Partition]  # which the instance believes to have
+    separate: Bool  # new sets of tasks have the connector's own offsets topic
+    newest: Map[Partition, Option[Instance]]  # the instance that is assigned the source partition in the newest set
+    reads: Set[Instance, Partition]  # the instance believes that it has the source partition
     apart: Set[Instance]  # its offsets go to the connector's own topic
 
     stage: Map[Instance, Stage]
@@ -84,20 +86,20 @@ class MergedView(Protocol):
     fenced: Set[Instance]  # its producer is not the newest of its transactional id, or timed out
     polled: Map[Instance, Partition, Offset]
     place: Map[Instance, Partition, Offset, Place]
-    data: Map[Instance, Partition, Offset]  # the writer's: the offset for the next end of a transaction
+    data: Map[Instance, Partition, Offset]  # the writer's offset for the next end of a transaction
     erases: Set[Instance, Partition]  # that offset is null
     copying: Map[Instance, Partition, Offset]  # to be copied to the worker's topic, or on its way there
 
     own: Map[Partition, Offset]  # what the connector's own topic has
-    worker: Map[Partition, Offset]  # what the worker's has
+    worker: Map[Partition, Offset]  # what the worker's topic has
     begins: Map[Partition, Offset]  # without an offset the source goes on behind this one
     told: Map[Partition, Offset]  # the most that SourceTask.commit was called after
     released: Map[Partition, Offset]  # what the system upstream has discarded
 
     out: Ghost[Set[Partition, Offset]]  # in the committed output
     left_out: Ghost[Set[Partition, Offset]]  # dropped, or aborted as the connector wished, for good
-    twice: Ghost[Bool]  # a record came into the committed output that was there
-    disordered: Ghost[Bool]  # or behind a later one of its source partition
+    twice: Ghost[Bool]  # a record was committed that was in the committed output already
+    disordered: Ghost[Bool]  # a record was committed after a later one of its source partition
 
     outside = OF_THE_CORE
 
@@ -105,7 +107,7 @@ class MergedView(Protocol):
 
     @fault(budget="sets", danger="rebalance")
     def assign(s, n: Instance, p: Partition):
-        """A new set of tasks has the source partition with an instance that has not begun."""
+        """A new set of tasks assigns the source partition to an instance that has not begun."""
         require((s.stage[n] == Stage.NEW) & (s.newest[p] != n))
         some = exists(Partition, lambda q: s.reads[n, q])
         require(implies(some, s.apart[n] == s.separate))  # a set has one topic
@@ -123,8 +125,8 @@ class MergedView(Protocol):
 
     @action(fair="weak")
     def open(s, n: Instance):
-        """initTransactions: what an earlier instance has open is aborted, and it is fenced, of whatever set it was, if
-        this one is of the newest.  A task of that set may have failed, and is started again."""
+        """An instance calls initTransactions, which aborts the open transaction of an earlier instance of the id and
+        fences it, if this one is of the newest set. A task of that set may have failed and be started again."""
         again = s.over[n] & exists(Partition, lambda p: s.newest[p] == n)
         require((s.stage[n] == Stage.NEW) | again)
         require(exists(Partition, lambda p: s.reads[n, p]))
@@ -141,17 +143,18 @@ class MergedView(Protocol):
         s.erases = each(lambda m, p: s.erases[m, p] & (m != n))
 
     def shares_with(s, m, n):
-        """Something that the newest set gives to this instance the other one reads."""
+        """Return whether m reads a partition that the newest set assigns to n."""
         return exists(Partition, lambda p: s.reads[m, p] & (s.newest[p] == n))
 
     def copies_no_more(s, m, n, p):
-        """Copies that are under way arrive before the next instance begins, or never do."""
+        """Return whether m's copies for p are over when n begins, because copies that are under way arrive before the
+        next instance begins, or never do."""
         return (m == n) | (s.newest[p] == n)
 
     @action(fair="weak")
     def check(s, n: Instance):
-        """The instance reads the config topic to the end, and finds no newer set of tasks.  One that another of its
-        own set has taken over from, which has its producer, finds none either, and later that it is fenced."""
+        """The instance reads the config topic to the end, and finds no newer set of tasks. An instance whose producer
+        another one of its own set has fenced finds none either, and later finds that it is fenced."""
         require((s.stage[n] == Stage.OPENED) & ~s.over[n])
         require(s.finds_none_newer(n), rule="618.19")
         s.stage[n] = Stage.CHECKED
@@ -160,7 +163,7 @@ class MergedView(Protocol):
         return forall(Partition, lambda p: implies(s.reads[n, p], (s.newest[p] == n) | s.has_successor(n, p)))
 
     def has_successor(s, n, p):
-        """It is fenced, by another one that the newest set gives the partition to."""
+        """Return whether the instance is fenced by another one that the newest set assigns the partition to."""
         return s.fenced[n] & exists(Instance, lambda m: (s.newest[p] == m) & (s.stage[m] != Stage.NEW))
 
     def is_newest(s, n):
@@ -168,13 +171,14 @@ class MergedView(Protocol):
 
     @action(fair="weak")
     def abandon(s, n: Instance):
-        """It finds one."""
+        """The instance finds a newer set of tasks, and gives up."""
         require((s.stage[n] == Stage.OPENED) & ~s.over[n] & ~s.is_newest(n))
         s.over[n] = True
 
     @action(fair="weak")
     def resume(s, n: Instance):
-        """The offsets are read to the end, and the task begins behind them, or behind what the system upstream has."""
+        """The task reads its offsets to the end and begins behind them, or behind what the upstream system has
+        discarded."""
         require((s.stage[n] == Stage.CHECKED) & ~s.over[n])
         s.polled = each(lambda m, p: when((m == n) & s.reads[n, p], s.goes_on(n, p), s.polled[m, p]))
         s.stage[n] = Stage.WORKING
@@ -189,23 +193,24 @@ class MergedView(Protocol):
         return when(found < s.released[p], s.released[p], found)
 
     def finds(s, n, p):
-        """What this instance finds."""
         return s.found(p)
 
     def in_its_topic(s, p, apart):
-        """What the connector's own topic has, if its offsets are there, and otherwise the worker's alone."""
+        """Return what the connector's own topic has if its offsets are there, and otherwise what the worker's topic
+        has."""
         stored = when(apart, s.own[p], s.worker[p])
         return when(0 < stored, stored, s.begins[p])
 
     def found(s, p):
-        """The two topics as one: the connector's own wins, for each source partition."""
+        """Return the offset of the two topics read as one, where the connector's own topic wins for each source
+        partition."""
         return when(0 < s.own[p], s.own[p], when(0 < s.worker[p], s.worker[p], s.begins[p]))
 
     # Records
 
     @action(fair="weak")
     def submit(s, n: Instance, p: Partition, i: Offset):
-        """The next record is sent in the transaction, and its offset is with the writer."""
+        """The task's next record is sent in the transaction, and its offset is handed to the writer."""
         s.is_next(n, p, i)
         s.polled[n, p] = i
         s.place[n, p, i] = Place.INSIDE
@@ -214,7 +219,7 @@ class MergedView(Protocol):
 
     @fault(budget="nulls")
     def submit_the_last(s, n: Instance, p: Partition, i: Offset):
-        """The next record has a null offset, after which the source begins the partition anew."""
+        """The task's next record has a null offset, after which the source begins the partition anew."""
         s.is_next(n, p, i)
         require(s.may_erase(n, p))
         s.polled[n, p] = i
@@ -223,12 +228,13 @@ class MergedView(Protocol):
         s.erases[n, p] = True
 
     def may_erase(s, n, p):
-        """The worker's topic has nothing to fall back on that would be erased before the connector's own has more."""
+        """Return whether a null offset erases nothing in the worker's topic that the connector's own topic would need
+        as fallback."""
         return ~s.apart[n] | (0 < s.own[p]) | (s.worker[p] == 0)
 
     @fault(budget="drops")
     def filter_out(s, n: Instance, p: Partition, i: Offset):
-        """A transformation drops the next record: it has no offset."""
+        """A transformation drops the task's next record, which has no offset."""
         s.is_next(n, p, i)
         s.polled[n, p] = i
         s.place[n, p, i] = Place.LEFT_OUT
@@ -241,8 +247,8 @@ class MergedView(Protocol):
 
     @fault(budget="aborts")
     def abort_batch(s, n: Instance):
-        """The connector has the transaction aborted: its records are not wanted, and their offsets stay with the
-        writer, for a transaction of their own."""
+        """The connector has the transaction aborted: its records are discarded, and their offsets stay with the writer
+        for a transaction of their own."""
         require(~s.over[n] & (s.stage[n] == Stage.WORKING) & s.is_open(n))
         s.place = each(
             lambda m, p, i: when((m == n) & s.is_inside(m, p, i), Place.LEFT_OUT, s.place[m, p, i])
@@ -258,8 +264,9 @@ class MergedView(Protocol):
 
     @action(fair="weak")
     def flush(s, n: Instance):
-        """A boundary: tombstones go to the worker's topic, beside the transaction; then the offsets are sent in the
-        transaction, which is to be committed.  A producer that is fenced hears of that here at the earliest."""
+        """At a boundary tombstones go to the worker's topic outside the transaction. Then the offsets are sent in the
+        transaction, and its commit is requested. A fenced producer may get this far without learning that it is fenced.
+        """
         require(~s.over[n] & (s.stage[n] == Stage.WORKING) & exists(Partition, lambda p: 0 < s.data[n, p]))
         s.stage[n] = Stage.ASKED
         s.worker = each(
@@ -285,7 +292,8 @@ class MergedView(Protocol):
         )  # fmt: skip
 
     def copied_when_sent(s, n, p):
-        """Nothing more: a copy is for when the transaction is committed."""
+        """Return the copy that is under way without adding to it, because a copy starts when the transaction is
+        committed."""
         return s.copying[n, p]
 
     def copied_when_committed(s, n, p):
@@ -295,17 +303,17 @@ class MergedView(Protocol):
         return s.apart[n] & s.reads[n, p] & (0 < s.data[n, p]) & s.erases[n, p]
 
     def to_copy(s, n, p):
-        """What the worker's topic is to have, when no tombstone is to be stored."""
+        """Return the offset that is to be copied to the worker's topic, unless a tombstone is stored."""
         return when(s.apart[n] & (0 < s.data[n, p]) & ~s.erases[n, p], s.data[n, p], s.copying[n, p])
 
     def stores(s, n, p, before):
-        """What a topic has of a source partition when the offsets of this instance are stored there."""
+        """Return what a topic has of a source partition when the offsets of this instance are stored there."""
         return when(s.data[n, p] == 0, before, when(s.erases[n, p], 0, s.data[n, p]))
 
     @action(fair="weak")
     def commit(s, n: Instance):
-        """The coordinator commits the transaction, whether or not the instance hears of that; it does nothing for a
-        producer that is fenced."""
+        """The coordinator commits the transaction, whether or not the instance receives the answer, unless its producer
+        is fenced."""
         asked = s.stage[n] == Stage.ASKED
         early = ~s.over[n] & (s.stage[n] == Stage.WORKING) & s.is_open(n)
         require(either("618.27", asked, offsets_not_in_it=asked | early))
@@ -338,7 +346,7 @@ class MergedView(Protocol):
 
     @action(fair="weak")
     def call_commit(s, n: Instance):
-        """SourceTask.commit is called, also where there was nothing to commit, as all was dropped."""
+        """SourceTask.commit is called, also where all records were dropped and there was nothing to commit."""
         nothing = (s.stage[n] == Stage.WORKING) & forall(Partition, lambda p: s.data[n, p] == 0)
         ready = ~s.over[n] & ((s.stage[n] == Stage.COMMITTED) | (nothing & s.has_polled(n)))
         copied = forall(Partition, lambda p: s.copying[n, p] == 0)
@@ -350,12 +358,12 @@ class MergedView(Protocol):
 
     @action
     def discard(s, p: Partition):
-        """The system upstream hears of it, and discards what was polled."""
+        """The upstream system learns of the committed offset, and discards what was polled."""
         require(s.released[p] < s.told[p])
         s.released[p] = s.told[p]
 
     def has_polled(s, n):
-        """Something that it was not told of."""
+        """Return whether the instance has polled a record that its task's commit was not called for."""
         return exists(Partition, Offset, lambda p, i: s.place[n, p, i] != Place.AWAY)
 
     @action
@@ -367,7 +375,7 @@ class MergedView(Protocol):
 
     @action
     def copy_in_vain(s, n: Instance, p: Partition):
-        """It does not, which is logged."""
+        """A copy of an offset does not arrive in the worker's topic, which is only logged."""
         require(0 < s.copying[n, p])
         s.copying[n, p] = 0
 
@@ -375,14 +383,14 @@ class MergedView(Protocol):
 
     @fault(budget="failures", danger="loss")
     def fail(s, n: Instance):
-        """A record or an offset is not taken, or the end of the transaction is not answered: the task fails.  If that
-        was asked for it may yet be committed, until the next instance has its producer."""
+        """A record or an offset is refused, or the end of the transaction is not answered, and the task fails. If the
+        end was asked for, the transaction may yet be committed until the next instance opens its producer."""
         require(~s.over[n] & ((s.stage[n] == Stage.WORKING) | (s.stage[n] == Stage.ASKED)))
         s.over[n] = True
 
     @fault(budget="crashes", danger="client-crash")
     def crash(s, n: Instance):
-        """The process is gone, and what it would have copied is not."""
+        """The process crashes, and the offsets that it would have copied are not copied."""
         require(~s.over[n] & (s.stage[n] != Stage.NEW))
         s.over[n] = True
         s.copying = each(lambda m, p: when(m == n, 0, s.copying[m, p]))
@@ -395,15 +403,15 @@ class MergedView(Protocol):
 
     @action(fair="weak")
     def find_out(s, n: Instance):
-        """An instance finds its producer fenced, and fails.  It may take its time."""
+        """An instance finds its producer fenced, perhaps late, and fails."""
         require(s.fenced[n] & ~s.over[n] & (s.stage[n] != Stage.NEW))
         s.over[n] = True
 
-    # What is in the way
+    # Dangers
 
     @danger("zombie")
     def left_behind(s):
-        """An instance that is fenced has a record in a transaction, and another one works on its source partition."""
+        """A fenced instance has a record in a transaction while another instance works on its source partition."""
         return exists(
             Instance, Instance, Partition, Offset,
             lambda n, m, p, i: s.fenced[n] & ~s.over[n] & s.is_inside(n, p, i)
@@ -412,7 +420,7 @@ class MergedView(Protocol):
 
     @danger("lost-answer")
     def commits_unheard(s):
-        """A transaction is to be committed whose instance has failed, or is gone."""
+        """A transaction is still to be committed although its instance has failed or is gone."""
         return exists(Instance, lambda n: s.over[n] & (s.stage[n] == Stage.ASKED) & ~s.fenced[n])
 
     @danger("several-records")
@@ -441,7 +449,7 @@ class MergedView(Protocol):
 
     @danger("several-ids")
     def in_one_topic(s):
-        """Two instances have offsets in transactions that are to be committed, in the same topic."""
+        """Two instances have offsets for the same topic in transactions that are to be committed."""
         return exists(
             Instance, Instance,
             lambda n, m: (n != m) & (s.stage[n] == Stage.ASKED) & (s.stage[m] == Stage.ASKED)

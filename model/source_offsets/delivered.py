@@ -1,24 +1,26 @@
-"""A source partition's committed output, as those see it who read it and as a restart of its task does: the interface
-of source offsets.
+"""This module has the interface of source offsets: the committed output of a source partition as its readers see it,
+and as a restart of its task does.
 
-Of tasks, instances, transactions, offsets topics and copies this says nothing.
-`properties.source_offsets.claims.core` proves that the core does nothing else, for each source partition, with tasks
-that fail, are left behind and are fenced, and transactions whose end is not answered.
+The interface has no tasks, instances, transactions, offsets topics or copies. `properties.source_offsets.claims.core`
+proves that the core does nothing else, for each source partition, with tasks that fail, are left behind and are fenced,
+and transactions whose end is not answered.
 
-The records of a source partition are numbered from 1. One transaction brings all from the one behind `end` to `upto`,
-each of them once and in their order, but for those that a transformation drops or the connector has had aborted, which
-are in no output.
+The records of a source partition are numbered from 1. One transaction brings all records from the one behind `end` to
+`upto`, each of them once and in order. Records that a transformation drops or the connector has had aborted are in no
+output.
 """
 
 from fencepost.model.language import Bool, Nat, Protocol, action, require
 
 
 class Offset(Nat, upto="records"):
-    """The number of a record of its source partition, and the offset that covers it and all before; 0 is none."""
+    """An `Offset` is the number of a record of its source partition, and the offset that covers it and all records
+    before it; 0 is none."""
 
 
 class Delivered(Protocol):
-    """One source partition."""
+    """The committed output of one source partition grows by whole transactions, and a restart resumes behind its
+    end."""
 
     end: Offset  # the committed output has the records up to this one
     resume: Offset  # a restart of the task goes on behind this one

@@ -1,19 +1,20 @@
-"""A connector that gets an offsets topic of its own: what its tasks find there, and in the worker's global one.
+"""A connector gets an offsets topic of its own, and its tasks find offsets there and in the worker's global topic.
 
-`MergedStart` is the later text (618.31), as shipped: who starts sees both topics as one, and nothing is copied.
-`Migrating` is the earlier one (618.30, 618.45), never shipped: the worker that has the Connector copies, in one
-transaction, what the global topic has, or writes a sentinel, and tasks wait for either.  That text names no
-transactional id for the copy, nor does it say what the tasks before do meanwhile.  Here the owner's producer has one
-and is opened before the owner looks whether the topic is empty, and what is copied is read when the tasks before are
-fenced; without any of the three it goes wrong.  That the topic exists is taken as given: else the Connector fails.
+`MergedStart` is the later text (618.31), as shipped: a starting task sees both topics as one, and nothing is copied.
+`Migrating` is the earlier text (618.30, 618.45), never shipped: the worker that has the Connector copies the offsets of
+the global topic in one transaction, or writes a sentinel, and tasks wait for either. That text names no transactional
+id for the copy, and leaves open what the former tasks do meanwhile. In this model the owner's producer has such an id
+and is opened before the owner checks whether the topic is empty, and the offsets to copy are read when the former tasks
+are fenced; without any of the three the migration goes wrong. The model assumes that the topic exists, since otherwise
+the Connector fails.
 
-`Downgrading` is of both (618.36): workers of a software that knows no separate topics store offsets in the global one
-again, and then an upgrade finds the separate one as it was.  With the feature switched off (a soft downgrade) an
-explicitly configured topic stays in use, so that nothing happens; an implicitly configured one is used with the
-feature only, and is then left as a downgraded software leaves it (Worker.offsetStoreForRegularSourceTask of Connect).
+`Downgrading` applies to both (618.36): workers of a software without separate topics store offsets in the global one
+again, and then an upgrade finds the separate one as it was. With the feature switched off (a soft downgrade) an
+explicitly configured topic stays in use, so that nothing happens. An implicitly configured one is used with the feature
+only, and is then left as a downgraded software leaves it (Worker.offsetStoreForRegularSourceTask of Connect).
 
-A task here is all tasks of its set; that the ones of a set before are fenced, and how, is for task-counts to say, and
-that a record and its offset are one transaction for the core.
+A task here stands for all tasks of its set. Task-counts prove that the tasks of a former set are fenced, and the core
+proves that a record and its offset are in one transaction.
 """
 
 from fencepost.model.language import (
@@ -44,12 +45,12 @@ from fencepost.model.source_offsets.outside import CONNECT, STEPS, TOPICS, TRANS
 
 
 class Worker(Sort, bound="workers"):
-    """A worker that the Connector may be given to."""
+    """A `Worker` is one that the Connector may be assigned to."""
 
 
 class Stage(Enumeration):
-    """Of a worker that has the Connector, or believes so: it is given it; its producer is open; it has found the
-    separate topic empty; it has read the global one, and its transaction is open; the Connector runs."""
+    """A worker that has the Connector, or believes so, has been assigned it, has its producer open, has found the
+    separate topic empty, has read the global topic and opened its transaction, or runs the Connector."""
 
     NONE, ASSIGNED, OPENED, EMPTY, COPYING, DONE = range(6)
 
@@ -69,7 +70,7 @@ OUTSIDE = (
 
 
 class OneTopic(Protocol):
-    """What all of these come to for tasks, where they are right: one topic, and offsets that stay where they are."""
+    """To its tasks, every right form of the migration behaves like one topic whose offsets are never lost."""
 
     stored: Map[Partition, Offset]
     older: Bool
@@ -86,7 +87,7 @@ class OneTopic(Protocol):
 
     @action
     def upgrade(s):
-        """Tasks that know of the separate topic take the place of the others."""
+        """Tasks that know of the separate topic replace the older ones."""
         require(s.older)
         s.older = False
 
@@ -109,7 +110,7 @@ class OneTopic(Protocol):
 
 
 class OneTopicThroughout(OneTopic):
-    """And back."""
+    """The tasks behave as with one topic even if they are downgraded."""
 
     @action
     def downgrade(s):
@@ -118,16 +119,17 @@ class OneTopicThroughout(OneTopic):
 
 
 class MergedStart(Protocol):
-    """Tasks with the global topic, and then tasks with the separate one, which take either's offset (618.31)."""
+    """Tasks that use the global topic are followed by tasks that use the separate topic and accept the offset of either
+    (618.31)."""
 
     in_global: Map[Partition, Offset]
     in_separate: Map[Partition, Offset]
     older: Bool  # tasks that store in the global topic run, or may do so
 
-    running: Bool  # tasks that store in the separate one run
-    position: Map[Partition, Offset]  # where they are
+    running: Bool  # tasks that store in the separate topic run
+    position: Map[Partition, Offset]  # the offsets where those tasks are
 
-    output: Ghost[Map[Partition, Offset]]  # as far as records are committed
+    output: Ghost[Map[Partition, Offset]]  # the last record that is committed
 
     outside = (
         *OUTSIDE,
@@ -139,20 +141,20 @@ class MergedStart(Protocol):
 
     @action
     def commit_older(s, p: Partition):
-        """A record and its offset, in the global topic."""
+        """A task of the older kind commits a record and its offset in the global topic."""
         require(s.older)
         s.output[p] = when(s.output[p] <= s.in_global[p], s.in_global[p] + 1, s.output[p])
         s.in_global[p] = s.in_global[p] + 1
 
     @action(fair="weak")
     def fence_older(s):
-        """There is a set of tasks with the separate topic, and those before it are fenced, all of them."""
+        """A set of tasks with the separate topic begins, and all older tasks are fenced."""
         require(s.older)
         s.older = False
 
     @action(fair="weak")
     def start(s):
-        """The tasks read what is stored, and begin there."""
+        """The tasks read the stored offsets, and begin there."""
         require(s.may_start())
         s.running = True
         s.position = each(lambda p: s.found(p))  # noqa: PLW0108  a helper has to be called
@@ -169,7 +171,7 @@ class MergedStart(Protocol):
 
     @action
     def commit(s, p: Partition):
-        """A record and its offset, in the separate topic."""
+        """A task commits a record and its offset in the separate topic."""
         require(s.running)
         s.output[p] = when(s.output[p] <= s.position[p], s.position[p] + 1, s.output[p])
         s.in_separate[p] = s.position[p] + 1
@@ -177,14 +179,14 @@ class MergedStart(Protocol):
 
     @fault(budget="stops", danger="client-crash")
     def stop(s):
-        """The tasks are gone, or are replaced."""
+        """The tasks crash, or are replaced."""
         require(s.running)
         s.running = False
         s.position = each(lambda p: 0)
 
     @danger("several-partitions")
     def in_both(s):
-        """Of one source partition the separate topic has an offset, and of another one the global topic alone."""
+        """The separate topic has an offset of one source partition, and only the global topic has one of another."""
         return s.running & exists(
             Partition, Partition,
             lambda p, q: (0 < s.in_separate[p]) & (s.in_separate[q] == 0) & (0 < s.in_global[q]),
@@ -192,13 +194,14 @@ class MergedStart(Protocol):
 
 
 class Migrating(MergedStart):
-    """The earlier text: an owner of the Connector fills the separate topic, of which alone tasks take offsets."""
+    """An owner of the Connector fills the separate topic, and tasks read offsets of that topic alone (the earlier
+    text)."""
 
     stage: Map[Worker, Stage]
-    holds: Option[Worker]  # whose producer has the newest epoch of the id that the copy is written with
+    holds: Option[Worker]  # the worker whose producer has the newest epoch of the id of the copy
     took: Map[Worker, Partition, Offset]
-    sent: Set[Worker, Partition]  # in its transaction
-    sentinel: Bool  # stands in the separate topic
+    sent: Set[Worker, Partition]  # offsets that the worker's transaction has
+    sentinel: Bool  # the sentinel stands in the separate topic
 
     outside = OUTSIDE
 
@@ -206,7 +209,6 @@ class Migrating(MergedStart):
         return s.sentinel | exists(Partition, lambda p: 0 < s.in_separate[p])
 
     def may_start(s):
-        """Tasks wait for an offset, or for the sentinel."""
         return MergedStart.may_start(s) & either("618.45", s.is_filled(), not_waited_for=True)
 
     def found(s, p):
@@ -214,32 +216,32 @@ class Migrating(MergedStart):
 
     @action(fair="weak")
     def assign(s, w: Worker):
-        """The Connector is given to a worker, as none has it."""
+        """The Connector is assigned to a worker, as no worker has it."""
         require(forall(Worker, lambda v: s.stage[v] == Stage.NONE))
         s.stage[w] = Stage.ASSIGNED
 
     @fault(budget="rebalances", danger="rebalance")
     def reassign(s, w: Worker):
-        """It is given to another one, while the former goes on until it hears of that."""
+        """The Connector is assigned to another worker, while the former owner goes on until it learns of that."""
         require((s.stage[w] == Stage.NONE) & exists(Worker, lambda v: s.stage[v] != Stage.NONE))
         s.stage[w] = Stage.ASSIGNED
 
     @action(fair="weak")
     def open_producer(s, w: Worker):
-        """Who had the id before commits nothing any more."""
+        """The owner opens its producer, and so the former holder of its transactional id can't commit any more."""
         require(s.stage[w] == Stage.ASSIGNED)
         s.holds = w
         s.stage[w] = Stage.OPENED
 
     @action(fair="weak")
     def look(s, w: Worker):
-        """Only an empty topic is filled."""
+        """The owner checks the separate topic, which is filled only if it is empty."""
         require(s.stage[w] == Stage.OPENED)
         s.stage[w] = when(either("618.30", s.is_filled(), filled_again=False), Stage.DONE, Stage.EMPTY)
 
     @action(fair="weak")
     def take(s, w: Worker):
-        """The global topic is read to its end, once nothing is to come there: a task that runs may store more in it."""
+        """The owner reads the global topic to its end, once no task that still runs can store more in it."""
         require(s.may_take(w))
         require(either("618.30", ~s.older, over_running_tasks=True))
         s.took = each(lambda v, p: when(v == w, s.in_global[p], s.took[v, p]))
@@ -250,14 +252,14 @@ class Migrating(MergedStart):
 
     @action(fair="weak")
     def send(s, w: Worker, p: Partition):
-        """An offset goes to the separate topic, in the transaction."""
+        """The owner sends an offset to the separate topic, in its transaction."""
         require((s.stage[w] == Stage.COPYING) & (0 < s.took[w, p]) & ~s.sent[w, p])
         s.sent[w, p] = True
         s.in_separate[p] = either("618.30", s.in_separate[p], each_by_itself=s.took[w, p])
 
     @action(fair="weak")
     def fill(s, w: Worker):
-        """The transaction is committed, with the sentinel if there was nothing to copy."""
+        """The owner's transaction is committed, with the sentinel if there was nothing to copy."""
         require(s.stage[w] == Stage.COPYING)
         require(either("618.45", s.holds == w, by_whomever=True))
         require(forall(Partition, lambda p: implies(0 < s.took[w, p], s.sent[w, p])), rule="618.30")
@@ -273,14 +275,14 @@ class Migrating(MergedStart):
 
     @action(fair="weak")
     def give_up(s, w: Worker):
-        """Another owner has opened its producer: the Connector fails here."""
+        """The Connector fails at its former owner, because another owner has opened its producer."""
         require((s.stage[w] != Stage.NONE) & (s.stage[w] != Stage.ASSIGNED) & (s.holds != w))
         s.forgets(w)
         s.stage[w] = Stage.NONE
 
     @fault(budget="crashes", danger="client-crash")
     def crash(s, w: Worker):
-        """Its transaction is never committed."""
+        """The owner crashes, and its transaction is never committed."""
         require(s.stage[w] != Stage.NONE)
         s.forgets(w)
         s.stage[w] = Stage.NONE
@@ -291,19 +293,19 @@ class Migrating(MergedStart):
 
     @danger("zombie")
     def goes_on_late(s):
-        """An owner has still to write its copy, and another one has filled the topic."""
+        """An owner has still to write its copy although another one has filled the topic."""
         return s.is_filled() & exists(Worker, lambda w: (s.stage[w] == Stage.COPYING) & (s.holds != w))
 
     @danger("several-partitions")
     def several_to_copy(s):
-        """One offset is sent, and another one is to be."""
+        """The owner has sent one offset, and has another one still to send."""
         return exists(
             Worker, Partition, Partition, lambda w, p, q: s.sent[w, p] & (0 < s.took[w, q]) & ~s.sent[w, q]
         )  # fmt: skip
 
 
 class FencedLate(Migrating):
-    """The owner opens its producer when it has found the topic empty, which it may not be any more."""
+    """The owner opens its producer after it has found the topic empty, which the topic may not be any more."""
 
     @action(fair="weak")
     def open_producer(s, w: Worker):
@@ -321,7 +323,8 @@ class FencedLate(Migrating):
 
     @action(fair="weak")
     def give_up(s, w: Worker):
-        """As before, of one whose producer was open."""
+        """The Connector fails at a former owner whose producer was open, because another owner has opened its
+        producer."""
         require((s.stage[w] == Stage.OPENED) | (s.stage[w] == Stage.COPYING))
         require(s.holds != w)
         s.forgets(w)
@@ -329,19 +332,19 @@ class FencedLate(Migrating):
 
 
 class Downgrading(MergedStart):
-    """Offsets are copied to the global topic when they are committed in the separate one; workers go back to the old
-    software, and forward again."""
+    """Offsets are copied to the global topic when they are committed in the separate one, and workers go back to the
+    old software, and forward again."""
 
     @action(fair="weak")
     def copy(s, p: Partition):
-        """It is written outside any transaction, and no thread waits for it."""
+        """An offset is copied to the global topic outside any transaction, and no thread waits for it."""
         require(~s.older & (0 < s.in_separate[p]))
         s.in_global[p] = s.in_separate[p]
 
     @fault(budget="downgrades", danger=("worker-without-support", "mixed-clients"))
     def downgrade(s):
-        """All tasks are stopped, and those of the old software start, which know of the global topic only.  Nothing is
-        to be copied then: an operator has to wait for that, or has everything since repeated.  The earlier text copies
+        """All tasks are stopped, and tasks of the old software start, which know of the global topic only. No copy may
+        be outstanding then: an operator has to wait for it, or has everything since repeated. The earlier text copies
         nothing back, so that all that was committed since the migration is repeated."""
         require(~s.older & ~s.running)
         copied = forall(Partition, lambda p: (s.in_separate[p] == 0) | (s.in_separate[p] == s.in_global[p]))
@@ -350,14 +353,14 @@ class Downgrading(MergedStart):
 
     @action(fair="weak", rule="618.36")
     def delete_topic(s):
-        """The operator deletes the separate topic, which no worker uses.  Of the earlier text, its sentinel goes as
-        well, and what comes then is a migration from the beginning."""
+        """The operator deletes the separate topic, which no worker uses. In the earlier text the sentinel goes as well,
+        and a migration from the beginning follows."""
         require(s.older & exists(Partition, lambda p: 0 < s.in_separate[p]))
         s.in_separate = each(lambda p: 0)
 
     @action(fair="weak")
     def fence_older(s):
-        """The upgrade, with no separate topic left of the time before."""
+        """The workers are upgraded again after the separate topic of the earlier time was deleted."""
         require(s.older)
         require(forall(Partition, lambda p: s.in_separate[p] == 0), rule="618.36")
         s.older = False

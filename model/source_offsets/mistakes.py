@@ -1,5 +1,5 @@
-"""What the two topics come to where a condition of the merged view is not kept: copies that come late, a null offset
-before any other, and a connector that is taken its own topic."""
+"""Each model here breaks a condition of the merged view: copies arrive late, a null offset is the first in the own
+topic, or a connector loses its own topic."""
 
 from fencepost.model.language import action, when
 from fencepost.model.source_offsets.core import Instance, MergedView, Partition
@@ -7,8 +7,8 @@ from fencepost.model.source_offsets.shipped import OwnTopicFromTheStart, OwnTopi
 
 
 class LateCopies(MergedView):
-    """A copy to the worker's topic is sent by a thread of its own, in no transaction, and nothing fences it: it may
-    arrive when the next instance works."""
+    """A copy to the worker's topic is sent by a thread of its own, outside any transaction, and is never fenced, so
+    that it may arrive when the next instance works."""
 
     outside = ()
 
@@ -21,19 +21,20 @@ class LateCopies(MergedView):
 
 
 class NullBeforeAny(MergedView):
-    """A source partition has a null offset as the first since the connector has its own topic, while the worker's has
-    an offset of it: the tombstone that goes there first erases the only one, and the transaction may yet fail."""
+    """A source partition has a null offset as the first since the connector has its own topic, while the worker's topic
+    has an offset of it. The tombstone that goes there first erases the only offset, and the transaction may yet fail.
+    """
 
     may_erase = OwnTopicFromTheStart.may_erase
 
 
 class TopicTaken(MergedView):
-    """A connector is configured without its own topic again: what is read is the worker's topic alone, where copies
-    are missing that were not waited for."""
+    """A connector is configured without its own topic again, and then reads only the worker's topic, where copies may
+    be missing because no step waited for them."""
 
     take_own_topic = OwnTopicTaken.take_own_topic
 
     def found(s, p):
-        """Of both topics while the connector has its own."""
+        """Return the offset of both topics while the connector has its own, and of the worker's topic afterwards."""
         alone = when(0 < s.worker[p], s.worker[p], s.begins[p])
         return when(s.separate & (0 < s.own[p]), s.own[p], alone)

@@ -1,14 +1,14 @@
-"""618.32: how a task reads its source offsets to the end of a partition of the offsets topic that it shares.
+"""A task reads its source offsets to the end of a partition of the offsets topic that it shares with others (618.32).
 
-Entries are of several producers.  Those of the task's predecessors, whose source partitions it has now, are fenced
-before it reads; other tasks go on with transactions of their own, and who has no transactions writes plainly.  The
-end is asked without regard to transactions; what is consumed stops at the first entry that is not decided, and skips
-what was aborted, and markers.  The answer to the fence need not wait for the marker of what was open: nothing here
+The entries are of several producers. The task's predecessors, whose source partitions it has now, are fenced before it
+reads. Other tasks go on with transactions of their own, and tasks without transactions write plainly. The end offset is
+requested without regard to transactions. The consumer stops at the first entry that is not decided, and skips aborted
+entries and markers. The answer to the fence need not wait for the marker of the aborted transaction, and nothing here
 depends on it.
 
-`AtOnce` is what the other models of source offsets take this for: one step that reads all that is committed.
+`AtOnce` is the abstraction that the other models of source offsets use: one step that reads all that is committed.
 
-From KafkaBasedLog (readEndOffsets, readToLogEnd) and TopicAdmin.endOffsets of Connect.
+The model follows KafkaBasedLog (readEndOffsets, readToLogEnd) and TopicAdmin.endOffsets of Connect.
 """
 
 from fencepost.model.language import (
@@ -39,28 +39,28 @@ from fencepost.model.source_offsets.outside import STEPS
 
 
 class Position(Nat, upto="log"):
-    """A place in the partition, from 0."""
+    """A `Position` is a place in the partition, from 0."""
 
 
 class Writer(Sort, bound="writers"):
-    """A producer with a transactional id of its own."""
+    """A `Writer` is a producer with a transactional id of its own."""
 
 
 class Fate(Enumeration):
-    """Of an entry.  NONE: a marker, or nothing stands there yet; TO_COMMIT, TO_ABORT: its transaction is decided, and
-    the partition does not know that yet."""
+    """The fate of an entry is that of its transaction. NONE is a marker or an empty place, and TO_COMMIT and TO_ABORT
+    mean that the transaction is decided but its marker is not in the partition yet."""
 
     NONE, OPEN, TO_COMMIT, TO_ABORT, COMMITTED, ABORTED = range(6)
 
 
 class Stage(Enumeration):
-    """Of the task that reads: before it asks for the end, until it is there, and afterwards."""
+    """The task that reads has yet to ask for the end offset, reads up to it, or is done."""
 
     WAITING, READING, DONE = range(3)
 
 
 class AtOnce(Protocol):
-    """The entries of a task's predecessors, all that are committed of which are read in one step, after the fence."""
+    """The task reads all committed entries of its predecessors in one step, after the fence."""
 
     predecessor: Set[Writer]
     fenced: Set[Writer]
@@ -84,7 +84,7 @@ class AtOnce(Protocol):
 
     @action
     def write_plainly(s, p: Position):
-        """One without transactions writes an offset, before the task begins."""
+        """A producer without transactions writes an offset, before the task begins."""
         require(~s.done & ~s.committed[p] & ~exists(Writer, lambda v: s.open[v, p]))
         s.committed[p] = True
 
@@ -96,35 +96,35 @@ class AtOnce(Protocol):
 
     @action
     def abort(s, w: Writer):
-        """It is aborted, or is no more than empty."""
+        """The producer's transaction is aborted; it may have been empty."""
         s.open = each(lambda v, p: s.open[v, p] & (v != w))
 
     @action
     def fence(s, w: Writer):
-        """The task, or a leader before it, has opened this producer's id; what was open is aborted."""
+        """The task, or a leader before it, has opened this producer's id, and the open transaction is aborted."""
         require(s.predecessor[w])
         s.fenced[w] = True
         s.open = each(lambda v, p: s.open[v, p] & (v != w))
 
     @action
     def read(s):
-        """All at once, when every predecessor is fenced."""
+        """The task reads all that is committed in one step, when every predecessor is fenced."""
         require(~s.done & forall(Writer, lambda w: implies(s.predecessor[w], s.fenced[w])))
         s.done = True
         s.view = each(lambda p: s.committed[p])
 
     @action
     def read_again(s):
-        """The task begins anew."""
+        """The task begins anew, and will read again."""
         s.done = False
         s.view = each(lambda p: False)
 
 
 class Reading(Protocol):
-    """The same by end offsets and a consumer, in a partition that others write to."""
+    """The task reads by end offsets and a consumer, in a partition that others write to as well."""
 
     end: Position  # behind the last entry or marker; all is replicated
-    by: Map[Position, Option[Writer]]  # in whose transaction an entry is
+    by: Map[Position, Option[Writer]]  # the writer in whose transaction an entry is
     fate: Map[Position, Fate]
     mine: Set[Position]  # an entry of the task's source partitions
 
@@ -132,11 +132,11 @@ class Reading(Protocol):
     fenced: Set[Writer]
 
     stage: Stage
-    target: Position  # the end as it was asked
-    position: Position  # of the consumer
-    seen: Set[Position]  # what it was given
+    target: Position  # the end offset that the task was given
+    position: Position  # the position of the consumer
+    seen: Set[Position]  # the entries that the consumer was given
 
-    then: Ghost[Set[Position]]  # all that was committed when the end was asked, by any writer
+    then: Ghost[Set[Position]]  # all that was committed, by any writer, when the end was requested
 
     outside = (
         *STEPS,
@@ -160,7 +160,7 @@ class Reading(Protocol):
         *open_hole("stored offsets of a name are not used again by another connector", "deletion", "re-creation"),
     )  # fmt: skip
 
-    # Who writes
+    # Writers
 
     @action
     def succeed(s, w: Writer):
@@ -170,7 +170,7 @@ class Reading(Protocol):
 
     @fault(budget="entries")
     def write(s, w: Writer, p: Position):
-        """An offset in a transaction."""
+        """A producer writes an offset in its transaction."""
         require((p == s.end) & ~s.is_decided(w))
         require(~s.fenced[w])
         s.by[p] = w
@@ -180,12 +180,12 @@ class Reading(Protocol):
 
     @fault(budget="entries")
     def write_plainly(s, p: Position):
-        """An offset of another connector, whose task has no transactions."""
+        """A task of another connector, which has no transactions, writes an offset."""
         s.stands_plainly(p)
 
     @fault(budget="entries")
     def write_of_mine(s, p: Position):
-        """A task of the same connector has written without transactions, before it had the feature on."""
+        """A task of the same connector writes an offset without transactions, before it has the feature on."""
         require(s.stage == Stage.WAITING)
         s.stands_plainly(p)
         s.mine[p] = True
@@ -197,19 +197,20 @@ class Reading(Protocol):
 
     @action
     def commit(s, w: Writer):
-        """The coordinator decides that the transaction is committed, whether or not its producer hears of that."""
+        """The coordinator decides that the transaction is committed, whether or not its producer receives the
+        answer."""
         require(~s.fenced[w] & s.has_open(w))
         s.decides(w, Fate.TO_COMMIT)
 
     @action(fair="weak", danger=("time-out", "client-crash"))
     def time_out(s, w: Writer):
-        """The transaction takes too long, its producer being gone perhaps: the coordinator aborts it."""
+        """The transaction takes too long, perhaps because its producer is gone, and the coordinator aborts it."""
         require(s.has_open(w))
         s.decides(w, Fate.TO_ABORT)
 
     @action(fair="weak")
     def fence(s, w: Writer):
-        """A predecessor's epoch is raised, and what it has open is aborted."""
+        """A predecessor's epoch is raised, and its open transaction is aborted."""
         require(s.predecessor[w] & ~s.fenced[w])
         s.fenced[w] = True
         s.decides(w, Fate.TO_ABORT)
@@ -219,7 +220,7 @@ class Reading(Protocol):
 
     @action(fair="weak")
     def mark(s, w: Writer):
-        """The marker of a transaction that is decided stands in the partition."""
+        """The marker of a decided transaction is written to the partition."""
         require(s.is_decided(w))
         s.fate = each(
             lambda p: when(
@@ -233,25 +234,26 @@ class Reading(Protocol):
         return exists(Position, lambda p: (s.by[p] == w) & (s.fate[p] == Fate.OPEN))
 
     def is_decided(s, w):
-        """Is a marker of this producer on its way?"""
+        """Return whether a marker of this producer is on its way."""
         return exists(
             Position,
             lambda p: (s.by[p] == w) & ((s.fate[p] == Fate.TO_COMMIT) | (s.fate[p] == Fate.TO_ABORT)),
         )  # fmt: skip
 
     def is_committed(s, p):
-        """Its transaction is committed, marked or not; or it is in none."""
+        """Return whether the entry's transaction is committed, marked or not, or the entry is in none."""
         return (s.fate[p] == Fate.COMMITTED) | (s.fate[p] == Fate.TO_COMMIT)
 
     def is_open(s, p):
-        """As far as the partition knows: what is committed or aborted there comes after a marker."""
+        """Return whether the entry is undecided as far as the partition knows, where a commit or abort takes effect by
+        its marker."""
         return (s.fate[p] == Fate.OPEN) | (s.fate[p] == Fate.TO_COMMIT) | (s.fate[p] == Fate.TO_ABORT)
 
-    # Who reads
+    # The task that reads
 
     @action(fair="weak")
     def ask(s, p: Position):
-        """The task's producer is open, and so are or were those of its connector before it: it asks for the end."""
+        """The task asks for the end offset once its own producer is open and those of its predecessors are fenced."""
         require(s.stage == Stage.WAITING)
         fenced = forall(Writer, lambda w: implies(s.predecessor[w], s.fenced[w]))
         require(either("618.18", fenced, before_the_fence=True))
@@ -260,25 +262,26 @@ class Reading(Protocol):
 
     @fault(budget="retries")
     def ask_again(s, p: Position):
-        """A request has failed, and the end is asked once more."""
+        """A request has failed, and the task asks for the end offset once more."""
         require(s.stage == Stage.READING)
         s.is_to_read_to(p)
 
     def is_to_read_to(s, p):
-        """Asked with read_uncommitted, the end is behind all that stands there."""
+        """Set the end offset to read to, which with read_uncommitted is behind all entries of the partition."""
         require(either("618.32", p == s.end, up_to_the_last_stable=s.is_last_stable(p)))
         s.target = p
         s.then = each(lambda q: s.is_committed(q))  # noqa: PLW0108  a helper has to be called
 
     def is_last_stable(s, p):
-        """The end that read_committed gives: the first position that the partition does not know the fate of."""
+        """Return whether p is the end offset that read_committed gives, the first position whose fate the partition
+        does not know."""
         decided = forall(Position, lambda q: implies(q < p, ~s.is_open(q)))
         return (p <= s.end) & decided & ((p == s.end) | s.is_open(p))
 
     @action(fair="weak")
     def consume(s, p: Position):
-        """The next position: with read_committed, none is passed that is not decided, and only what is committed is
-        given."""
+        """The task consumes the next position: with read_committed it passes no undecided entry, and gets only
+        committed ones."""
         require((s.stage == Stage.READING) & (p == s.position) & (p < s.end))
         require(either("618.32", ~s.is_open(p), read_uncommitted=True))
         given = either("618.32", s.fate[p] == Fate.COMMITTED, read_uncommitted=s.fate[p] != Fate.NONE)
@@ -287,14 +290,14 @@ class Reading(Protocol):
 
     @action(fair="weak")
     def finish(s):
-        """At the end, or past it."""
+        """The task has read to the end offset, or past it."""
         require(s.stage == Stage.READING)
         require(s.target <= s.position, rule="618.32")
         s.stage = Stage.DONE
 
     @fault(budget="restarts", danger="client-crash")
     def begin_anew(s):
-        """The task is gone, and the one after it knows nothing of what was read."""
+        """The task crashes, and its successor knows nothing of what was read."""
         require(s.stage != Stage.WAITING)
         s.stage = Stage.WAITING
         s.target = 0
@@ -302,11 +305,11 @@ class Reading(Protocol):
         s.seen = each(lambda p: False)
         s.then = each(lambda p: False)
 
-    # What is in the way
+    # Dangers
 
     @danger("zombie")
     def goes_on_when_fenced(s):
-        """A predecessor has been fenced whose transaction is neither committed nor aborted in the partition."""
+        """A fenced predecessor has a transaction that is neither committed nor aborted in the partition."""
         return exists(Writer, Position, lambda w, p: s.fenced[w] & (s.by[p] == w) & s.is_open(p))
 
     @danger("several-ids")
@@ -323,7 +326,7 @@ class Reading(Protocol):
 
     @danger("several-tasks")
     def waits_for_another(s):
-        """The task waits for the transaction of another one, which it has nothing to do with."""
+        """The task waits for the transaction of an unrelated task."""
         return s.is_blocked_by_another()
 
     def is_blocked_by_another(s):
@@ -331,17 +334,17 @@ class Reading(Protocol):
 
     @danger("slow-reader")
     def goes_past_the_end(s):
-        """The task has still to read, and more stands behind the end that it was told."""
+        """The task has still to read, and more entries stand behind the end offset that it was given."""
         return (s.stage == Stage.READING) & (s.position < s.target) & (s.target < s.end)
 
 
 class HangingReading(Reading):
-    """An entry comes when its transaction is over, and belongs to none that would be decided (KAFKA-14402)."""
+    """An entry arrives when its transaction is over, and belongs to none that would be decided (KAFKA-14402)."""
 
     @fault(budget="late", danger="late-copy")
     def arrive_late(s, w: Writer, p: Position):
-        """Its producer has ended all that it began, and is gone: as far as the partition knows, a transaction is open
-        for good."""
+        """An entry arrives after its producer has ended all its transactions and is gone, so that as far as the
+        partition knows a transaction is open for good."""
         ended = exists(Position, lambda q: (s.by[q] == w) & (s.fate[q] != Fate.OPEN))
         require((p == s.end) & ended & ~s.is_decided(w) & ~s.has_open(w))
         s.fate[p] = Fate.OPEN

@@ -1,4 +1,5 @@
-"""Source tasks as they are seen from outside: instances without end, of which each is forgotten when it is over."""
+"""This module has source tasks as a history can observe them: there is any number of instances, and each is forgotten
+when it is over."""
 
 from fencepost.model.language import action, each, exists, require, when
 from fencepost.model.source_offsets.core import Instance, MergedView, Place, Stage
@@ -6,11 +7,11 @@ from fencepost.model.source_offsets.shipped import OwnTopicGiven
 
 
 class SeenMergedView(MergedView):
-    """The merged view, where one that is over makes room for another."""
+    """This is the merged view in which an instance that is over makes room for another."""
 
     @action
     def forget(s, n: Instance):
-        """Nothing of it comes any more."""
+        """An instance that is over takes no further step and is forgotten."""
         require(s.over[n] | (s.stage[n] == Stage.NEW))
         s.newest = each(lambda p: when(s.newest[p] == n, None, s.newest[p]))
         s.reads = each(lambda m, p: s.reads[m, p] & (m != n))
@@ -25,10 +26,10 @@ class SeenMergedView(MergedView):
         s.copying = each(lambda m, p: when(m == n, 0, s.copying[m, p]))
 
     def has_successor(s, n, p):
-        """It is fenced, by another one, which may be over by now."""
         other = exists(Instance, lambda m: (s.newest[p] == m) & (s.stage[m] != Stage.NEW))
         return s.fenced[n] & (other | (s.newest[p] == None))  # noqa: E711
 
 
 class SeenOwnTopic(OwnTopicGiven, SeenMergedView):
-    """What ships, with a topic of the connector's own, and the same."""
+    """This is the form that ships, with a topic of the connector's own, and an instance that is over makes room for
+    another."""

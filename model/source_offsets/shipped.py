@@ -1,14 +1,14 @@
-"""Which offsets a task finds in Kafka as it is released (3.3 and later), and what would mend that.
+"""This module has the offsets that a task finds in Kafka as it is released (3.3 and later), and possible fixes.
 
-`ConnectorOffsetBackingStore.get` lays what the connector's own topic has over what the worker's has, and
-`KafkaOffsetBackingStore.get` has an entry for each source partition that is asked for, null where there is none: so the
-own topic's nulls hide the worker's offsets, and nothing is fallen back on.  `ConnectorOffsetBackingStore.set` copies an
+`ConnectorOffsetBackingStore.get` overlays the worker's offsets with those of the connector's own topic, and
+`KafkaOffsetBackingStore.get` has an entry for each source partition that is asked for, null where there is none. So the
+own topic's nulls hide the worker's offsets, and there is no fallback. `ConnectorOffsetBackingStore.set` copies an
 offset to the worker's topic as soon as the broker has acknowledged it in the own one (`setPrimaryThenSecondary`), when
-the transaction is not committed yet, and may be aborted.
+the transaction is not committed yet and may be aborted.
 
-So all is well as long as one topic is in use (`WorkersTopic`, which is the default, and `OwnTopicFromTheStart`), and
-neither a topic that is given later nor one that is taken away is (`OwnTopicGiven`, `OwnTopicTaken`).  One mend alone is
-not enough (`CopiesWhenSent`, `NullsHide`); both are, as `Mended` says.
+So the releases are right as long as one topic is in use (`WorkersTopic`, which is the default, and
+`OwnTopicFromTheStart`), and wrong for a topic that is given later or taken away (`OwnTopicGiven`, `OwnTopicTaken`). One
+fix alone is not enough (`CopiesWhenSent`, `NullsHide`), and both are (`Mended`).
 """
 
 from fencepost.model.language import danger, exists, fault, require
@@ -17,8 +17,8 @@ from fencepost.model.source_offsets.outside import OF_ONE_TOPIC, OF_THE_MENDED
 
 
 class WorkersTopic(MergedView):
-    """A connector without an offsets topic of its own: its offsets are in the worker's topic, and no store has another
-    beside it (`ConnectorOffsetBackingStore.withOnlyWorkerStore`)."""
+    """A connector without an offsets topic of its own has its offsets in the worker's topic only
+    (`ConnectorOffsetBackingStore.withOnlyWorkerStore`)."""
 
     give_own_topic = None
     copy = None
@@ -28,7 +28,7 @@ class WorkersTopic(MergedView):
 
 
 class CopiesWhenSent(MergedView):
-    """A copy is on its way to the worker's topic once the offset is sent, and again no more when it is committed."""
+    """A copy is on its way to the worker's topic once the offset is sent, and not again when it is committed."""
 
     def copied_when_sent(s, n, p):
         return s.to_copy(n, p)
@@ -38,13 +38,13 @@ class CopiesWhenSent(MergedView):
 
 
 class NullsHide(MergedView):
-    """Where a source partition has no offset in the connector's own topic, that is all that is found."""
+    """Where a source partition has no offset in the connector's own topic, the task finds none."""
 
     def finds(s, n, p):
         return s.in_its_topic(p, s.apart[n])
 
     def found(s, p):
-        """What a restart of the connector finds, as it is configured now."""
+        """Return the offset that a restart of the connector finds, as it is configured now."""
         return s.in_its_topic(p, s.separate)
 
 
@@ -53,8 +53,8 @@ class OwnTopicGiven(NullsHide, CopiesWhenSent):
 
 
 class OwnTopicFromTheStart(OwnTopicGiven):
-    """A connector has had its own offsets topic from when it was created, and keeps it.  Copies may come as late as
-    they like, and a null offset before any other one, since nothing is read of the worker's topic."""
+    """A connector has its own offsets topic from its creation, and never loses it. Copies may arrive at any time, and a
+    null offset before any other one, since nothing is read of the worker's topic."""
 
     give_own_topic = None
 
@@ -64,16 +64,16 @@ class OwnTopicFromTheStart(OwnTopicGiven):
         s.separate = True
 
     def copies_no_more(s, m, n, p):
-        """None is waited for."""
+        """Return False, because copies may arrive after the next instance has begun."""
         return (m == n) & (m != n)
 
     def may_erase(s, n, p):
-        """Nothing is looked at."""
+        """Return True, because the worker's topic does not matter."""
         return n == n  # noqa: PLR0124
 
 
 class OwnTopicTaken(OwnTopicGiven):
-    """A connector is configured without its own topic again, and what is in the worker's topic counts."""
+    """A connector is configured without its own topic again, and reads the worker's topic."""
 
     @fault(budget="topics")
     def take_own_topic(s):
@@ -83,8 +83,8 @@ class OwnTopicTaken(OwnTopicGiven):
 
 
 class Mended(MergedView):
-    """Both mends, of a source that has no null offsets, and then without a condition: what an instance copies may come
-    as late as it likes."""
+    """Both fixes together are right without a condition for a source that has no null offsets: an instance's copies may
+    arrive at any time."""
 
     submit_the_last = None
 
@@ -94,7 +94,7 @@ class Mended(MergedView):
 
     @danger("late-copy")
     def copies_late(s):
-        """A copy of an instance that is fenced is on its way, and another one works on its source partition."""
+        """A copy of a fenced instance is on its way while another instance works on its source partition."""
         return exists(
             Instance, Instance, Partition,
             lambda n, m, p: (0 < s.copying[n, p]) & s.fenced[n] & (m != n) & s.reads[m, p]

@@ -1,1 +1,2 @@
-"""KIP-618, who may run: task count records, fencing rounds, task starts, and who writes the config topic."""
+"""These models cover the part of KIP-618 that decides which task may run: task count records, fencing rounds, task
+starts and writers of the config topic."""

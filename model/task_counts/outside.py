@@ -1,4 +1,4 @@
-"""What the models of task counts leave out of the dangers, and why, where several of them have the same reason."""
+"""This module lists the dangers that several models of task counts leave out for the same reason, with the reason."""
 
 from fencepost.model.language import excused, not_of_this, open_hole
 

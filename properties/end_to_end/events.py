@@ -1,8 +1,9 @@
-"""The end-to-end events of a whole system: what tasks read from their sources, where they begin, and what a
-read_committed reader finds in the connectors' output and in the sink that a group copies it to.
+"""This module defines the end-to-end events of a whole system: the records that tasks read from their sources, where
+tasks begin, and the records that a read_committed reader finds in the connectors' output and in the sink that a group
+copies it to.
 
 Codes and names are a file format: histories written years ago carry them. Add new ones at the end; never renumber.
-Below 10 is what tasks do, from 10 on what readers find, from 20 on what is owed at the end.
+Codes below 10 are of tasks, from 10 on of readers, and from 20 on of records that are owed at the end.
 
 A source partition is numbered over all connectors, and a source offset counts the records up to and including its own:
 the first record has 1, and a task that begins at 0 has read none. The events of the layers between are those of their
@@ -17,11 +18,11 @@ PLACE = f"connector {SOURCE} topic position"
 TASK = f"client connector task {SOURCE}"
 
 TASKS = "tasks"  # a task logs it
-AUDITOR = "auditor"  # who reads topics as far as they are committed
+AUDITOR = "auditor"  # a reader of topics in read_committed
 
 
 class Kind(EventKind):
-    """What happened in one event: code, columns, and who observes it."""
+    """A `Kind` of event has a code, columns, and the roles that observe it."""
 
     resumed = 1, TASK, TASKS  # an instance of a task begins to poll behind this offset of a partition; 0: at its start
     polled = 2, TASK, TASKS  # it has read the record, and sends it
@@ -48,8 +49,8 @@ COLUMNS = (
 END_TO_END = Vocabulary("end-to-end", Kind, COLUMNS, public=(AUDITOR,))
 
 
-# Which end-to-end events detect a danger; see `fencepost.properties.history.signs`. What strikes the layers below
-# appears in their own events.
+# These end-to-end events detect a danger; see `fencepost.properties.history.signs`. Faults of the layers below appear
+# in their own events.
 
 SIGNS = (
     Sign("client-crash", "instances beyond the first that poll a record",

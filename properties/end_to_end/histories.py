@@ -1,7 +1,8 @@
-"""What the whole promises, from the sources to the sink: each source offset once, in order, none left out.
+"""These history properties state what the whole promises from the sources to the sink: each source offset once, in
+order, none left out.
 
-The first table is what a user relies on, whatever there is in between; the second says where it was lost: in the
-connectors' output already, at a task's start, or on the way to the sink.
+The first table is what a user relies on, whatever is in between. The second locates a loss: in the connectors' output
+already, at a task's start, or on the way to the sink.
 """
 
 from collections.abc import Mapping
@@ -31,7 +32,7 @@ GIVEN_UP = first(Kind.given_up, by=("client", *RECORD))
 
 
 def offset_of(event: Event) -> Operation:
-    """The offset of a related event; 0 where there is none."""
+    """Return the offset of a related event, or 0 where there is none."""
     return when(event.missing, 0, event.offset)
 
 
@@ -104,11 +105,11 @@ RECORDINGS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {"auditor": END_TO_END.observed_by(AUDITOR), "outside": END_TO_END.observed_by(TASKS, AUDITOR),
      "all": tuple(END_TO_END.codes)}
 )  # fmt: skip
-"""Kinds of event by recording."""
+"""Each recording has these kinds of event."""
 
 
 def figures(view: EventView) -> dict[str, int]:
-    """Return what became of the records of one piece; the figures of several pieces add up."""
+    """Return how many records of one piece reached each place; the figures of several pieces add up."""
     kinds = {
         "instances_begun": Kind.resumed, "polled": Kind.polled, "in_output": Kind.output_read,
         "in_sink": Kind.sink_read, "owed": Kind.owed,
@@ -125,16 +126,16 @@ HISTORY = HistoryProperties(
 )
 
 
-# What can be wrong in an end-to-end history, and what each property must then report.
+# These are the faults that an end-to-end history can have, and what each property must then report.
 #
-# The history is written by hand, as a right system reports it: two source partitions of one connector, whose task is
-# started anew after three records, one of which it had polled and gives up.
+# The history is written by hand, as a correct system reports it: it has two source partitions of one connector, whose
+# task is started anew after three records, one of which it had polled and gives up.
 
 Row = tuple[int, ...]
 
 
 def rows() -> list[Row]:
-    """Its rows, in the order of the columns."""
+    """Return the rows of a small history, in the order of the columns."""
     made: list[Row] = []
 
     def task(kind: Kind, client: int, partition: int, offset: int) -> None:

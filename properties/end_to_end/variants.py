@@ -1,6 +1,8 @@
-"""The whole in the catalogue: by the interfaces of its parts, that the parts keep these, and what goes wrong elsewhere.
+"""This module has the whole's entries in the catalogue: the whole from the interfaces of its parts, the parts that
+fulfil these interfaces, and wrong variants.
 
-What the histories of the whole system must satisfy says `histories.py`; its simulator is no variant of the model.
+`histories.py` has the properties that histories of the whole system must satisfy; their simulator is no variant of the
+model.
 """
 
 from collections.abc import Mapping
@@ -104,7 +106,7 @@ REASONS = {
 
 
 def _guaranteed(name: str, properties: Any, says: str, bounds: Bounds, *asked: str) -> Variant:
-    """Asked for the interface of a part, and for no more than what that rests on."""
+    """Return a variant that is asked only for the interface of a part and the lemmas that it rests on."""
     others = all_but(properties, *asked, roles=("lemma",))
     return Variant(
         name, properties, says, bounds={"smoke": bounds}, leaves_out=others, judged=(),
@@ -125,7 +127,8 @@ NOT_OVER_CORE = Names(
         or ("." in n and n not in RESTS_ON and (n.startswith("whole.") or p.role != "lemma"))
     )
 )  # fmt: skip
-"""What was proved of the whole and of the core, but for that on which it rests that they keep in step."""
+"""These are `does_as_v2` and the properties that were proved of the whole and of the core separately, except those on
+which the agreement of the two rests."""
 SINK = ("each_once", "none_left_out")
 RESUME = "resumes_where_it_ended"
 
@@ -197,12 +200,12 @@ ENTRIES = (
         REASONS,
         simulators=(("whole", SIMULATOR, {}),),
         histories={"smoke": 20, "ci": 100, "nightly": 1_000},
-        # The group's offsets are told in the words of the group; how much input it has in the end, in those end to end.
+        # The events of the group report its offsets; those end to end report how much input it has in the end.
         undecided={
             "transactions": frozenset({"group_offsets_forward", "group_offsets_kept", "group_offsets_stable"}),
             "group-fencing": frozenset({"everything_copied"}),
         },
-        # Few instances are told that they are fenced, or end by an error.
+        # Few instances learn that they are fenced, or end by an error.
         seldom={
             "transactions": frozenset({"lone_client_never_fenced"}),
             "group-fencing": frozenset({"no_other_error_ends_it"}),

@@ -1,5 +1,5 @@
-"""Abstract models of KIP-618's task counts, which are proved without bounds.
+"""The abstract models of KIP-618's task counts are proved without bounds.
 
-Read `core` (one connector: sets of task configurations, counts, rounds, starts), `cores` (the forms that documents and
-Kafka have had), `loose` (further steps of implementations that change no promise).
+`core` has one connector with its sets of task configurations, counts, rounds and starts. `cores` has the forms of the
+KIP's revisions and of Kafka, and `loose` has further steps of implementations that change no promise.
 """

@@ -1,6 +1,6 @@
-"""Detailed models of KIP-618's task counts, explored within bounds; each refines an abstract one.
+"""The detailed models of KIP-618's task counts are explored within bounds, and each refines an abstract one.
 
-Read `workers` (what all forms share: the topic, leaders, rounds, starts), `full` (nothing switched on), `cluster`
-(faults with budgets), then what the forms differ in: `own_view` (A and M), `asking` (B and what shipped), `attending`,
-`rebalancing`, and what Kafka does besides: `claiming`, `lingering`.
+`workers` has the parts that all forms share: the topic, leaders, rounds and starts. `full` has no variant switched on,
+and `cluster` adds faults with budgets. The forms differ in `own_view` (A and M), `asking` (B and what shipped),
+`attending` and `rebalancing`. `claiming` and `lingering` have further behaviour of Kafka.
 """

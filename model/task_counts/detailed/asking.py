@@ -1,7 +1,8 @@
-"""B and what shipped: each start of a task asks the leader for a round, and any failure of it fails the task.
+"""In B and in what shipped, each start of a task asks the leader for a round, and any failure of the round fails the
+task.
 
-All who ask while a round is under way wait for its end, and are told the same.  An answer is taken as soon as it is
-given: what delays it on its way can as well delay what its worker does next.
+All requests that arrive while a round is under way wait for its end and get the same answer. An answer is received as
+soon as it is given, because a delay on its way is equivalent to a delay of the worker's next step.
 """
 
 from fencepost.model.language import Map, Option, Set, action, each, either, exists, length, require, when
@@ -11,14 +12,14 @@ from fencepost.model.task_counts.detailed.workers import Workers
 
 
 class Asking(Cluster):
-    """The leader fences when it is asked to."""
+    """The leader starts a fencing round only when it is asked for one."""
 
-    asked: Map[Instance, Option[Worker]]  # the leader with which its request waits
-    refused: Set[Instance]  # its request failed
+    asked: Map[Instance, Option[Worker]]  # the leader with which the instance's request waits
+    refused: Set[Instance]  # the instance's request failed
 
     @action(fair="weak")
     def ask(s, w: Worker, k: Instance, v: Worker):
-        """The request reaches a worker that believes itself the leader; others send it on."""
+        """A task's request for a round reaches a worker that believes itself the leader; other workers forward it."""
         require((s.stage[k] == Stage.ASSIGNED) & s.is_at(k, w))
         require((s.asked[k] == None) & s.leads[v] & s.is_awake(v))  # noqa: E711
         require(~s.refused[k] & ~s.is_answered(k))
@@ -32,7 +33,7 @@ class Asking(Cluster):
 
     @action(fair="weak")
     def answer(s, k: Instance, v: Worker):
-        """The leader reads to the end, and nothing needs fencing any more."""
+        """The leader reads to the end, finds that nothing needs fencing any more, and answers the task's request."""
         require((s.stage[k] == Stage.ASSIGNED) & (s.asked[k] == v) & (s.round[v] == Round.NONE) & s.is_awake(v))
         counted = ~s.is_pending()
         view = s.latest_set(s.read[v]) <= s.latest_count(s.read[v])
@@ -43,7 +44,6 @@ class Asking(Cluster):
         s.take_answer(k)
 
     def is_answered(s, k):
-        """In this form a start that has an answer goes on at once."""
         return s.stage[k] != Stage.ASSIGNED
 
     def take_answer(s, k):
@@ -56,7 +56,7 @@ class Asking(Cluster):
 
     @action(fair="weak")
     def fail(s, w: Worker, k: Instance):
-        """The task is FAILED, with the trace of the answer (618.11)."""
+        """A task whose request for a round was refused becomes FAILED, with the trace of the answer (618.11)."""
         require(s.refused[k] & s.is_at(k, w))
         s.refused[k] = False
         s.go_on(k, either("618.15", s.stage[k] != Stage.ASSIGNED, goes_on=True), Stage.CHECKED)
@@ -68,7 +68,7 @@ class Asking(Cluster):
 
 
 class B(Asking):
-    """The worker reads to the end itself as well."""
+    """A task start needs the leader's answer, and its worker then reads to the end itself."""
 
     answered: Set[Instance]  # the leader answered that nothing needs fencing
 
@@ -80,7 +80,8 @@ class B(Asking):
 
     @action(fair="weak")
     def check_before(s, w: Worker, k: Instance):
-        """Abandoned if no count stands after the latest set; which set that is, is asked later."""
+        """The worker reads to the end, and abandons the start if no count stands after the latest set. Whether that set
+        is the start's own is checked later."""
         require((s.stage[k] == Stage.ASSIGNED) & s.is_at(k, w))
         require(s.answered[k], rule="618.15")
         s.read[w] = length(s.log)
@@ -94,6 +95,7 @@ class B(Asking):
 
 
 class Shipped(Asking):
-    """The answer stands for that; generations are compared with the one that the start began with."""
+    """The leader's answer replaces the worker's own reading, and the second check compares the newest generation with
+    the one that the start began with."""
 
     check_before = None

@@ -1,10 +1,10 @@
-"""Tasks that failed stay FAILED until a user restarts them, or a newer set replaces them (shipped).
+"""In what shipped, tasks that failed stay FAILED until a user restarts them or a newer set replaces them.
 
-A start that finds a newer set fails as well (618.20), and a start that wakes up late fences a healthy task of the newer
-set before it finds that out: that task then is FAILED, and is not restarted.  So is one whose request for a round was
-sent on to a leader that is paused, and ran into the idle time-out of the worker that sent it
-(DistributedHerder.fenceZombieSourceTasks, RestClient), and one that a request to fence shuts out which was given up for
-lost, of a round that is over.
+A start that finds a newer set fails as well (618.20). A start that wakes up late fences a healthy task of the newer set
+before it finds that set, and the fenced task then is FAILED and not restarted. A task also fails when its request for a
+round was forwarded to a paused leader and ran into the idle time-out of the forwarding worker
+(DistributedHerder.fenceZombieSourceTasks, RestClient), or when it is fenced by a request that was given up for lost and
+belongs to a finished round.
 """
 
 from fencepost.model.language import Set, action, fault, require
@@ -14,9 +14,9 @@ from fencepost.model.task_counts.detailed.workers import Position
 
 
 class Unattended(Shipped):
-    """No user."""
+    """No user restarts the tasks that failed."""
 
-    failed: Set[Task, Position]  # FAILED, of this set
+    failed: Set[Task, Position]  # the task of this set is FAILED
 
     @action(fair="weak")
     def assign(s, w: Worker, k: Instance, i: Task):
@@ -30,14 +30,14 @@ class Unattended(Shipped):
 
     @action(fair="weak")
     def fail(s, w: Worker, k: Instance):
-        """With the trace of the answer."""
+        """A task whose request was refused becomes FAILED for its set, with the trace of the answer."""
         require(s.refused[k] & s.is_at(k, w))
         s.failed[s.task[k], s.of[k]] = True
         s.end(k)
 
     @action(fair="weak")
     def check_after(s, w: Worker, k: Instance):
-        """Here a newer set is a failure."""
+        """The second check fails the task, rather than abandoning it, if there is a newer set."""
         newest = s.still_newest(w, k)
         gone = (s.failed[s.task[k], s.of[k]]) | ~newest
         require((s.stage[k] == Stage.PRODUCER) & s.is_at(k, w))
@@ -52,27 +52,28 @@ class Unattended(Shipped):
 
     @fault(budget="failures", danger=("time-out", "lost-answer"))
     def time_out(s, w: Worker, k: Instance, v: Worker):
-        """The leader that was asked does not answer in time."""
+        """A task's request fails because the leader that it asked does not answer in time."""
         require((s.asked[k] == v) & s.is_at(k, w))
         s.asked[k] = None
         s.refused[k] = True
 
 
 class LateFence(Unattended):
-    """Of all that may fail, a request to fence that comes late."""
+    """The only failure in this variant is a request to fence that arrives late."""
 
     fence_fails = None
     time_out = None
 
     @fault(budget="failures", danger=("late-copy", "duplicate"))
     def fence_late(s, i: Task):
-        """A round may have had this id to fence, since a count before the newest set covers it."""
+        """A late request fences an id that a round may have had to fence, since a count before the newest set covers
+        it."""
         require(i < s.size_of(s.latest_count(s.latest_set())))
         Unattended.fence_late(s, i)
 
 
 class Unanswered(Unattended):
-    """Of all that may fail, an answer that does not come."""
+    """The only failure in this variant is an answer of the leader that does not arrive."""
 
     fence_fails = None
     fence_late = None

@@ -1,7 +1,7 @@
-"""What the variants add to the common steps in the same way: faults with budgets, and workers that tidy up.
+"""This module adds to the common steps what most variants need: faults with budgets, and workers that clean up.
 
-A worker stops tasks of a set that it knows to be superseded, and a task that finds its producer fenced fails.  Neither
-matters to safety (618.22), and both are steps that `stop` allows at any time; progress needs them to be fair.
+A worker stops tasks of a set that it knows to be superseded, and a task that finds its producer fenced fails. Neither
+matters to safety (618.22), and both are steps that `stop` allows at any time, but progress needs them to be fair.
 """
 
 from fencepost.model.language import action, exists, fault, require
@@ -10,7 +10,7 @@ from fencepost.model.task_counts.detailed.workers import Workers
 
 
 class Cluster(Workers):
-    """Any worker may be assigned any task, and again one that failed: its user restarts it."""
+    """Any worker may be assigned any task, and a failed task may be assigned again, because its user restarts it."""
 
     @fault(budget="elections")
     def elect(s, w: Worker):
@@ -28,31 +28,31 @@ class Cluster(Workers):
 
     @fault(budget="duplicates", danger="zombie")
     def assign_again(s, w: Worker, k: Instance, i: Task):
-        """The same task twice: a worker fell out of the group and does not know it, or one that was left running is
-        started anew (618.23)."""
+        """A task of the newest set gets a second instance, because a worker fell out of the group without knowing it,
+        or because a task that was left running is started anew (618.23)."""
         require(s.is_given(i, s.latest_set(s.read[w])))
         Workers.assign(s, w, k, i)
 
     def is_given(s, i, own):
-        """Some instance has this task of this set already."""
         return exists(Instance, lambda k: (s.stage[k] != Stage.NONE) & (s.task[k] == i) & (s.of[k] == own))
 
     @action(fair="weak", rule="618.22")
     def revoke(s, w: Worker, k: Instance):
-        """The worker has read a newer set, and stops the task."""
+        """The worker has read a newer set, and stops the task of the older one."""
         require((s.stage[k] != Stage.NONE) & s.is_at(k, w))
         require(s.of[k] < s.latest_set(s.read[w]))
         s.end(k)
 
     @action(fair="weak")
     def notice(s, w: Worker, k: Instance):
-        """Its next transaction is refused: another producer has a newer epoch, or an administrator fenced it."""
+        """A running task ends because its next transaction is refused: another producer has a newer epoch, or an
+        administrator fenced it."""
         require((s.stage[k] == Stage.RUNNING) & ~s.live[k] & s.is_at(k, w))
         s.end(k)
 
     @fault(budget="stops", danger="client-crash")
     def stop(s, w: Worker, k: Instance):
-        """Revoked, failed or crashed."""
+        """A task instance is revoked, fails or crashes."""
         require((s.stage[k] != Stage.NONE) & s.is_at(k, w))
         s.end(k)
 

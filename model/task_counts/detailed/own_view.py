@@ -1,8 +1,4 @@
-"""A and M: tasks start by what their worker has read, and another worker sees to it that there is a round.
-
-In A that is the leader, which fences during the rebalance and hands out the offset that it has read to; in M the worker
-that owns the Connector, which asks the leader.
-"""
+"""The Connector's owner asks the leader for a round, and a failure of the round fails the Connector."""
 
 from fencepost.model.language import Bool, Option, action, either, fault, length, require, rule, when
 from fencepost.model.task_counts.abstract.core import Count, Instance, Round, Stage, Task, Worker
@@ -11,10 +7,10 @@ from fencepost.model.task_counts.detailed.workers import Position, Workers
 
 
 class OwnView(Cluster):
-    """No reading to the end before the producer opens."""
+    """A worker does not read the config topic to the end before a task opens its producer."""
 
     def sees_count(s, w, k):
-        """After the set that this start is of, as far as its worker has read."""
+        """Return whether this worker has read a count after the set that the start is of."""
         covered = s.covers(s.of[k], s.read[w])
         return either("618.2", covered, any_count=s.latest_count(s.read[w]) > 0)
 
@@ -22,13 +18,14 @@ class OwnView(Cluster):
 class A(OwnView):
     """One thread of the leader fences, writes the count, reads to the end and hands out the assignment."""
 
-    given: Option[Worker]  # who has the tasks, in the newest assignment
-    offset: Position  # in that assignment; 0: there is none yet
-    refuses: Bool  # it did not find the count, and waits for the next rebalance
+    given: Option[Worker]  # the worker that has the tasks, in the newest assignment
+    offset: Position  # the offset in the newest assignment; 0: there is none yet
+    refuses: Bool  # the worker found no count, and waits for the next rebalance
 
     @action(fair="weak")
     def check_round(s, w: Worker):
-        """All are fenced.  This worker wrote nothing meanwhile, and any other that did has shut it out."""
+        """The leader has fenced all ids, and needs no look at the topic: it wrote nothing meanwhile, and any other
+        writer has fenced it."""
         require((s.round[w] == Round.FENCING) & s.is_awake(w))
         require(s.left[w] == 0, rule="618.7")
         s.round[w] = Round.CHECKED
@@ -39,13 +36,14 @@ class A(OwnView):
 
     @action(fair="weak", danger="rebalance")
     def hand_out(s, v: Worker, w: Worker):
-        """After a new count: the leader has read to the end, and a member is given the tasks."""
+        """The leader reads to the end, finds a new count, and gives the tasks to a member."""
         require(~s.is_pending() & (s.offset < s.latest_count()))
         s.hand_to(v, w)
 
     @fault(budget="failures", danger="rebalance")
     def hand_out_unfenced(s, v: Worker, w: Worker):
-        """A round failed, and the rebalance has to come to an end without it."""
+        """The leader hands out the tasks although a set still needs a round, because the rebalance has to end even if
+        the round failed."""
         require(s.is_pending())
         s.hand_to(v, w)
 
@@ -58,7 +56,7 @@ class A(OwnView):
 
     @action(fair="weak")
     def assign(s, w: Worker, k: Instance, i: Task):
-        """The worker reads up to the offset before it starts anything."""
+        """The worker starts a task that it was given, after it has read up to the offset of the assignment."""
         require((s.given == w) & ~s.refuses)
         require(either("618.8", s.offset <= s.read[w], at_once=True))
         OwnView.assign(s, w, k, i)
@@ -71,14 +69,15 @@ class A(OwnView):
 
     @action(fair="weak")
     def check_before(s, w: Worker, k: Instance):
-        """On the worker's own view."""
+        """The worker lets a task start if its own view of the topic has a count after the task's set."""
         require((s.stage[k] == Stage.ASSIGNED) & s.is_at(k, w))
         require(s.sees_count(w, k), rule="618.14")
         s.stage[k] = Stage.CHECKED
 
     @action(fair="weak")
     def refuse(s, w: Worker, k: Instance):
-        """A warning, and nothing more until the next rebalance."""
+        """The worker finds no count for the task, logs a warning, and does not start the task until the next
+        rebalance."""
         require((s.stage[k] == Stage.ASSIGNED) & s.is_at(k, w))
         require(~s.sees_count(w, k))
         in_time = (s.given == w) & either("618.8", s.offset <= s.read[w], at_once=True)
@@ -89,25 +88,27 @@ class A(OwnView):
 class M(OwnView):
     """The Connector's owner asks; what fails then is the Connector."""
 
-    requested: Option[Worker]  # the leader with which its request waits
-    heard: Position  # the newest set for which it has asked since it came
+    requested: Option[Worker]  # the leader with which the owner's request waits
+    heard: Position  # the newest set for which the owner has asked
     failed: Bool  # the Connector is FAILED
 
     @fault(budget="sets")
     def reconfigure(s, w: Worker, n: Count):
-        """A new configuration starts the Connector again."""
+        """The leader publishes a new set, and the new configuration starts a failed Connector again."""
         OwnView.reconfigure(s, w, n)
         s.failed = False
 
     @action(fair="weak", rule="618.21")
     def ask(s, v: Worker):
-        """A new set was read, and the rebalance that follows it is over."""
+        """The Connector's owner asks the leader for a round after it has read a new set and the rebalance for that set
+        is over."""
         require(s.heard < s.latest_set())
         s.request(v)
 
     @action(fair="weak", rule="618.21")
     def restart(s, v: Worker):
-        """The Connector is started by hand, and its configurations are the same as before."""
+        """A user restarts the failed Connector, whose configurations are the same as before, and it asks for a round
+        again."""
         require(s.failed)
         s.request(v)
         s.failed = False
@@ -124,7 +125,7 @@ class M(OwnView):
 
     @action(fair="weak")
     def answer(s, w: Worker):
-        """Nothing needs fencing any more."""
+        """The leader answers the Connector's owner, because nothing needs fencing any more."""
         require((s.requested == w) & (s.round[w] == Round.NONE) & ~s.is_pending() & s.is_awake(w))
         s.requested = None
 
@@ -135,7 +136,7 @@ class M(OwnView):
 
     @action(fair="weak")
     def check_before(s, w: Worker, k: Instance):
-        """As soon as the record is read."""
+        """A task start goes on as soon as its worker has read the task count record."""
         require((s.stage[k] == Stage.ASSIGNED) & s.is_at(k, w))
         require(s.sees_count(w, k), rule="618.44")
         s.stage[k] = Stage.CHECKED

@@ -1,8 +1,9 @@
-"""Rebalances, eager and cooperative, around what shipped (618.41): who is in the group, and who was given which task.
+"""This module adds eager and cooperative rebalances to what shipped (618.41): the members of the group, and the tasks
+that each was given.
 
-A rebalance takes as long as its slowest member: all stop what they have to stop and rejoin, then the leader hands out
-tasks of the newest set that anybody has read.  A worker that stalls falls out of the group, and its threads go on where
-they were when it wakes up.  Taking an assignment is one step with handing it out: what comes later is the start.
+A rebalance takes as long as its slowest member: all members stop what they have to stop and rejoin, then the leader
+hands out tasks of the newest set that any member has read. A worker that stalls falls out of the group, and its threads
+go on where they were when it wakes up. Handing out and receiving an assignment are one step; the start comes later.
 """
 
 from fencepost.model.language import (
@@ -24,15 +25,15 @@ from fencepost.model.task_counts.detailed.workers import Position, Workers
 
 
 class Rebalancing(Shipped):
-    """Eager: before it rejoins, a member stops everything."""
+    """In an eager rebalance, a member stops all its tasks before it rejoins."""
 
     member: Set[Worker]
-    joined: Set[Worker]  # has rejoined, and waits for the others
+    joined: Set[Worker]  # the member has rejoined, and waits for the others
     due: Bool  # members are called to rejoin
-    leader: Option[Worker]  # of the group
-    given: Set[Task, Worker]  # in the newest assignment
-    based: Position  # the set that this assignment is of
-    heir: Set[Worker]  # who gets in the next rebalance what this one revoked
+    leader: Option[Worker]  # the leader of the group
+    given: Set[Task, Worker]  # the tasks of each worker in the newest assignment
+    based: Position  # the set that the newest assignment is of
+    heir: Set[Worker]  # the worker that gets in the next rebalance what this one revoked
     stalled: Set[Worker]
 
     assign_again = None
@@ -53,7 +54,7 @@ class Rebalancing(Shipped):
 
     @action(fair="weak", danger="time-out")
     def expire(s, w: Worker):
-        """Its session ends, and the others go on without it."""
+        """The session of a stalled worker ends, and the other members go on without it."""
         require(s.stalled[w] & s.member[w])
         s.member[w] = False
         s.joined[w] = False
@@ -61,27 +62,29 @@ class Rebalancing(Shipped):
 
     @action
     def resume(s, w: Worker):
-        """Its threads go on, tasks that it no longer has among them."""
+        """A stalled worker wakes up and its threads go on, including those of tasks that it no longer has."""
         require(s.stalled[w])
         s.stalled[w] = False
 
     @action(fair="weak")
     def come_back(s, w: Worker):
-        """It finds out that it is no member."""
+        """A worker finds that it is not a member any more, and joins the group again."""
         require(~s.member[w] & s.is_awake(w))
         s.member[w] = True
         s.due = True
 
     @action(fair="weak", danger="rebalance")
     def rejoin(s, w: Worker):
-        """On a call, or since it has read a newer set than the assignment is of."""
+        """A member rejoins because a rebalance is due, or because it has read a newer set than that of the
+        assignment."""
         require(s.member[w] & ~s.joined[w] & s.is_awake(w) & s.has_to_rejoin(w))
         s.has_stopped(w)
         s.joined[w] = True
         s.due = True
 
     def has_stopped(s, w):
-        """All that has to stop before: revoked tasks, and those that the protocol stops (618.22)."""
+        """Require that the worker has stopped every task that must stop before a rebalance: revoked tasks, and those
+        that the protocol stops (618.22)."""
         running = exists(Instance, lambda k: (s.worker[k] == w) & (s.stage[k] != Stage.NONE) & s.has_to_stop(w, k))
         require(~running, rule="618.22")
 
@@ -96,7 +99,6 @@ class Rebalancing(Shipped):
         return ~s.given[s.task[k], w]
 
     def stops_all(s, k):
-        """Everything stops before a rebalance."""
         return s.stage[k] != Stage.NONE
 
     @action(fair="weak")
@@ -106,19 +108,19 @@ class Rebalancing(Shipped):
 
     @fault(budget="left_running", danger="zombie")
     def leave_running(s, w: Worker, k: Instance):
-        """It does not stop within task.shutdown.graceful.timeout.ms: its worker goes on without it (618.23)."""
+        """A task does not stop within task.shutdown.graceful.timeout.ms, and its worker goes on without it (618.23)."""
         require((s.stage[k] == Stage.RUNNING) & s.is_at(k, w) & s.member[w] & ~s.joined[w] & s.has_to_stop(w, k))
         s.worker[k] = None
 
     @action(fair="weak")
     def end_left(s, k: Instance):
-        """One that was left running finds its producer fenced."""
+        """A task that was left running ends because its producer has been fenced."""
         require((s.stage[k] == Stage.RUNNING) & (s.worker[k] == None) & ~s.live[k])  # noqa: E711
         s.end(k)
 
     @action(fair="weak", danger=("time-out", "loss"))
     def time_out(s, w: Worker, k: Instance, v: Worker):
-        """The leader that was asked does not answer; the request fails."""
+        """A task's request fails because the leader that was asked does not answer."""
         require((s.asked[k] == v) & s.is_at(k, w) & s.stalled[v])
         s.asked[k] = None
         s.refused[k] = True
@@ -127,7 +129,8 @@ class Rebalancing(Shipped):
 
     @action(fair="weak", danger="rebalance")
     def hand_out(s, v: Worker, u: Worker):
-        """All members have rejoined, and one of them is given the tasks; a leader that is still there stays it."""
+        """All members have rejoined, and the leader gives the tasks to one of them; a leader that is still a member
+        stays leader."""
         newest = s.latest_set(s.read[v])
         require(s.due & s.member[v] & s.member[u] & s.is_awake(v))
         require(forall(Worker, lambda w: implies(s.member[w], s.joined[w] & (s.latest_set(s.read[w]) <= newest))))
@@ -142,34 +145,38 @@ class Rebalancing(Shipped):
         s.heir = each(lambda w: moves & (w == u))
 
     def gets(s, i, w, u, newest):
-        """What a member has by an assignment that gives one of them the tasks."""
+        """Return whether worker w gets task i by an assignment that gives the tasks to worker u."""
         return (w == u) & ~s.has_to_move(i, u) & (i < s.size_of(newest))
 
     def goes_on_with(s, u):
-        """What was revoked for a worker goes to it, if it still is a member: assignments come to rest."""
+        """Return whether the tasks may go to u: tasks that were revoked for a worker go to it if it still is a member,
+        so that assignments come to rest."""
         steady = forall(Worker, lambda w: implies(s.heir[w] & s.member[w], w == u))
         return either("618.41", steady, another_one_each_time=True)
 
     def has_to_move(s, i, u):
-        """It may be given away at once: no worker has it any more."""
+        """Return False for every task: in an eager rebalance all tasks have stopped, so that each may be given away at
+        once."""
         return s.given[i, u] & ~s.given[i, u]
 
     @action(fair="weak")
     def elect(s, w: Worker):
-        """It learns from its assignment that it leads."""
+        """A worker learns from its assignment that it leads, and claims the config topic."""
         require((s.leader == w) & s.member[w])
         Workers.elect(s, w)
 
     @action(fair="weak")
     def assign(s, w: Worker, k: Instance, i: Task):
-        """A member that has read what its assignment is of starts what it was given, again if it failed."""
+        """A member that has read the set of its assignment starts a task that it was given, or starts it again if it
+        failed."""
         require(s.member[w] & s.given[i, w] & ~s.has_to_rejoin(w) & (s.latest_set(s.read[w]) == s.based))
         require(~exists(Instance, lambda j: (s.worker[j] == w) & (s.stage[j] != Stage.NONE) & (s.task[j] == i)))
         Workers.assign(s, w, k, i)
 
 
 class Cooperative(Rebalancing):
-    """Only what is superseded stops before, and what moves is revoked in one rebalance and given in the next."""
+    """In a cooperative rebalance only superseded tasks stop first, and a task that moves is revoked in one rebalance
+    and given in the next."""
 
     def stops_all(s, k):
         return s.stage[k] == Stage.NONE

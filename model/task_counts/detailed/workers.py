@@ -1,17 +1,19 @@
-"""Workers and the config topic of one connector: who leads, the leader's round, and a task's way to its first poll.
+"""This module has the workers and the config topic of one connector: leaders, their rounds, and a task's way to its
+first poll.
 
-The topic is an ordered log, and workers read it late.  A generation of tasks is named by the place of its set in the
-topic, the same for all workers; a later one has the greater name, which is all that the core asks of a generation.
+The topic is an ordered log, and workers read it late. A generation of tasks is named by the place of its set in the
+topic, which is the same for all workers. A later set has the greater name, and the core needs nothing else of a
+generation.
 
-Epochs on the config topic are reduced to who holds the newest, `owner`: the transactional producer of the newest leader
-shuts out all others (618.24).
+Epochs on the config topic are reduced to `owner`, the worker that holds the newest: the transactional producer of the
+newest leader fences all others (618.24).
 
-A round fences as many ids as the latest count says, looks again, and writes the count of the new set.  The ids are
-fenced one after another from the highest; nothing depends on their order.
+A round fences as many ids as the latest count gives, checks the topic again, and writes the count of the new set. The
+ids are fenced one after another from the highest; nothing depends on their order.
 
-A task is assigned, checked, its producer opened, checked again, and runs.  An instance is a place for one start of a
-task by one worker, free again when that is over.  Several may have one task, on one worker or on many: a task that its
-worker left running (618.23), or one that two workers were given.
+A task is assigned, checked, its producer opened, checked again, and runs. An instance is a place for one start of a
+task by one worker, and is free again when that start or run is over. Several instances may have one task, on one worker
+or on many: a task that its worker left running (618.23), or one that two workers were given.
 """
 
 from fencepost.model.language import (
@@ -44,12 +46,12 @@ from fencepost.model.task_counts.outside import OF_THE_CORES
 
 
 class Record(Nat, upto="2 * tasks + 1"):
-    """A record of the config topic: r up to tasks is a committed set of r task configurations (618.3), else a count of
-    r - tasks - 1 tasks (618.1)."""
+    """A `Record` of the config topic is a number: r up to `tasks` is a committed set of r task configurations (618.3),
+    and a greater r is a count of r - tasks - 1 tasks (618.1)."""
 
 
 class Position(Nat, upto="log"):
-    """A place in the config topic, from 1; 0 is before it."""
+    """A `Position` is a place in the config topic, from 1; 0 is before the first record."""
 
 
 class Workers(Protocol):
@@ -59,8 +61,8 @@ class Workers(Protocol):
     log: Seq[Record, "log"]  # type: ignore[name-defined]  # noqa: F821  a bound's name
     read: Map[Worker, Position]  # how far a worker has read the config topic
 
-    owner: Option[Worker]  # whose producer has the newest epoch on the config topic
-    leads: Map[Worker, Bool]  # believes to be the leader, perhaps wrongly
+    owner: Option[Worker]  # the worker whose producer has the newest epoch on the config topic
+    leads: Map[Worker, Bool]  # the worker believes itself the leader, perhaps wrongly
     round: Map[Worker, Round]
 
     fencing: Map[Worker, Position]  # the generation for which the round is
@@ -86,52 +88,50 @@ class Workers(Protocol):
         return latest(s.log, lambda r: r > s.tasks, upto)
 
     def size(s, position):
-        """How many tasks the set or count at that position speaks of."""
         record = at(s.log, position)
         return when(record <= s.tasks, record, record - s.tasks - 1)
 
     def size_of(s, position):
-        """The same, and 0 where there is no record."""
+        """Return the number of tasks at that position, and 0 where there is no record."""
         return when(position == 0, 0, s.size(position))
 
     def count(s):
-        """What the latest count says; 0 also where there is none."""
         return s.size_of(s.latest_count())
 
     def is_pending(s):
-        """A set stands after the latest count."""
         return s.latest_count() < s.latest_set()
 
     @danger("slow-reader")
     def behind(s):
-        """A worker has not read the newest record."""
+        """A worker has not read the newest record of the config topic."""
         return exists(Worker, lambda w: s.read[w] < length(s.log))
 
     @danger("empty-set")
     def no_tasks(s):
-        """The newest set is empty."""
+        """The newest set of task configurations is empty."""
         return (s.latest_set() > 0) & (s.size_of(s.latest_set()) == 0)
 
     @danger("one-task")
     def one_for_one(s):
-        """One task is to take the place of one."""
+        """A set of one task follows a count of one task, and its round is still to come."""
         return s.is_pending() & (s.count() == 1) & (s.size_of(s.latest_set()) == 1)
 
     def is_count(s, position):
         return (position <= length(s.log)) & (at(s.log, position) > s.tasks)
 
     def covers(s, own, upto):
-        """Among the first records there is a count that stands after this set and before the next one."""
+        """Return whether the first `upto` records have a count that stands after this set and before the next set."""
         return exists(Position, lambda p: (p <= upto) & s.is_count(p) & (s.latest_set(p) == own))
 
     @action(fair="weak")
     def poll(s, w: Worker):
-        """A worker reads one more record."""
+        """A worker reads one more record of the config topic."""
         require((s.read[w] < length(s.log)) & s.is_awake(w))
         s.read[w] = s.read[w] + 1
 
     def is_awake(s, w):
-        """Who stalls takes no step; where nothing is asked of progress, that needs no saying."""
+        """Return whether the worker does not stall. A stalled worker takes no step, which matters only where progress
+        is required."""
         return True
 
     # Leaders, true and former.
@@ -141,7 +141,7 @@ class Workers(Protocol):
 
     @action
     def elect(s, w: Worker):
-        """A worker becomes leader, or a leader claims the topic back; its one thread cannot do so between check and
+        """A worker becomes leader, or a leader claims the topic back. Its one thread cannot do so between check and
         write."""
         require((s.owner != w) & s.is_awake(w))
         require(either("618.43", s.thread_is_free(w), reclaims_in_between=True))
@@ -150,7 +150,7 @@ class Workers(Protocol):
 
     @action(fair="weak")
     def depose(s, w: Worker):
-        """A former leader learns that it is none."""
+        """A former leader learns that it no longer leads, and its round and the requests for it fail."""
         require(s.leads[w] & (s.owner != w) & s.is_awake(w))
         s.leads[w] = False
         s.end_round(w)
@@ -168,17 +168,18 @@ class Workers(Protocol):
     deposed_in_a_round = Core.deposed_in_a_round
 
     def thread_is_free(s, w):
-        """It looks at the generation and writes the count without doing anything in between."""
+        """Return whether the leader's thread is free: it compares the generation and writes the count without doing
+        anything in between."""
         return s.round[w] != Round.CHECKED
 
     def fail_those_who_asked(s, w, so):
-        """What comes of a round that fails is for the variants to say."""
+        """Fail the requests that wait for a failed round; the variants define the effect."""
 
     # The round of a worker that believes itself the leader, one at a time.
 
     @danger("several-tasks")
     def several_to_fence(s):
-        """A round has several ids to fence."""
+        """A fencing round has several ids left to fence."""
         return exists(Worker, lambda w: s.left[w] > 1)
 
     several_producers = Core.several_producers
@@ -190,7 +191,7 @@ class Workers(Protocol):
 
     @action(fair="weak")
     def start_round(s, w: Worker):
-        """The leader reads to the end; a set after the latest count needs a round."""
+        """The leader reads to the end, finds a set after the latest count, and starts a fencing round."""
         newest, counted = s.latest_set(), s.latest_count()
         require(s.leads[w] & (s.round[w] == Round.NONE) & s.is_awake(w))
         require(counted < newest, rule="618.4")
@@ -201,7 +202,8 @@ class Workers(Protocol):
         s.left[w] = left
 
     def needs_no_fencing(s, new):
-        """No count record yet; or one task takes the place of one, and shuts it out."""
+        """Return whether a round has no id to fence: there is no count record yet, or one task replaces one task and
+        fences it."""
         old = s.count()
         return (s.latest_count() == 0) | either(
             "618.5", (old == 1) & (new == 1),
@@ -210,14 +212,15 @@ class Workers(Protocol):
         )  # fmt: skip
 
     def to_fence(s, new):
-        """As many ids as the latest count says, if any needs fencing."""
+        """Return the number of ids to fence, which is that of the latest count if fencing is needed at all."""
         old = s.count()
         ids = either("618.6", old, as_many_as_the_new_set=new, one_less=old - 1)
         return when(s.needs_no_fencing(new), 0, either("618.7", ids, none_at_all=0))
 
     @action(fair="weak")
     def fence(s, w: Worker):
-        """The coordinator raises the epoch of one transactional id; who held it can't commit any more (618.12)."""
+        """The leader fences one transactional id: the coordinator raises its epoch, and its former holder can't commit
+        any more (618.12)."""
         require((s.round[w] == Round.FENCING) & (s.left[w] > 0) & s.is_awake(w))
         with rule("618.12"):
             s.live = each(lambda k: s.live[k] & (s.task[k] + 1 != s.left[w]))
@@ -227,7 +230,7 @@ class Workers(Protocol):
 
     @action(fair="weak")
     def check_round(s, w: Worker):
-        """All are fenced: the leader reads to the end, and gives up if there is a newer set."""
+        """The leader has fenced all ids, reads to the end, and gives the round up if there is a newer set."""
         require((s.round[w] == Round.FENCING) & s.is_awake(w))
         require(s.left[w] == 0, rule="618.7")
         newest = either(
@@ -242,7 +245,7 @@ class Workers(Protocol):
 
     @action(fair="weak")
     def write_count(s, w: Worker):
-        """The count of the set that the round was for."""
+        """The leader writes the count of the set that the round was for."""
         require((s.round[w] == Round.CHECKED) & s.may_write(w) & s.is_awake(w))
         old = s.count()
         new = s.size(s.fencing[w])
@@ -254,7 +257,8 @@ class Workers(Protocol):
 
     @action(fair="weak")
     def write_refused(s, w: Worker):
-        """Another worker's producer has a newer epoch on the topic."""
+        """The leader's task count record is refused, because another worker's producer has a newer epoch on the
+        topic."""
         require((s.round[w] == Round.CHECKED) & ~s.may_write(w) & s.is_awake(w))
         s.round[w] = Round.NONE
         s.fencing[w] = 0
@@ -262,7 +266,7 @@ class Workers(Protocol):
 
     @fault(budget="failures", danger=("loss", "lost-answer", "time-out"))
     def fence_fails(s, w: Worker):
-        """One id can't be fenced, and so the round fails; what was fenced stays fenced."""
+        """One id can't be fenced, and so the round fails; the ids that were fenced stay fenced."""
         require((s.round[w] == Round.FENCING) & (s.left[w] > 0))
         fails = either("618.7", s.left[w] > 0, some_are_enough=False)
         s.round[w] = when(fails, Round.NONE, s.round[w])
@@ -274,7 +278,7 @@ class Workers(Protocol):
 
     @action(fair="weak")
     def assign(s, w: Worker, k: Instance, i: Task):
-        """A worker is to start a task of the newest set that it has read."""
+        """A worker is assigned a task of the newest set that it has read."""
         newest = s.latest_set(s.read[w])
         require((s.stage[k] == Stage.NONE) & (newest > 0) & s.may_be_started(i, newest) & s.is_awake(w))
         s.stage[k] = Stage.ASSIGNED
@@ -283,11 +287,9 @@ class Workers(Protocol):
         s.of[k] = newest
 
     def may_be_started(s, i, own):
-        """The set has this task."""
         return i < s.size(own)
 
     def set_of(s, k):
-        """The set that its configuration is of."""
         return s.of[k]
 
     @action(fair="weak")
@@ -302,7 +304,7 @@ class Workers(Protocol):
 
     @action(fair="weak")
     def open_producer(s, w: Worker, k: Instance):
-        """The new producer's epoch shuts out every earlier holder of the id."""
+        """A task opens its producer, whose new epoch fences every earlier holder of the transactional id."""
         require((s.stage[k] == Stage.CHECKED) & s.is_at(k, w))
         s.stage[k] = Stage.PRODUCER
         with rule("618.18"):
@@ -313,7 +315,7 @@ class Workers(Protocol):
 
     @action(fair="weak")
     def check_after(s, w: Worker, k: Instance):
-        """Read to the end once more, and run only if there still is no newer set."""
+        """The worker reads to the end once more, and runs the task only if its set is still the newest."""
         require((s.stage[k] == Stage.PRODUCER) & s.is_at(k, w))
         s.polls_if(w, k, s.still_newest(w, k))
 
@@ -323,7 +325,8 @@ class Workers(Protocol):
         s.go_on(k, newest, Stage.RUNNING)
 
     def still_newest(s, w, k):
-        """That `check_before` looked at the generation is what remains where this is done before the producer opens."""
+        """Return whether the task's set is still the newest. Where this check is made before the producer opens, only
+        that of `check_before` remains."""
         return either(
             "618.19", s.latest_set() == s.of[k],
             unchecked=True, before_the_producer=True, by_what_it_has_read=s.latest_set(s.read[w]) == s.of[k],
@@ -332,7 +335,7 @@ class Workers(Protocol):
 
     @danger("zombie")
     def goes_on_late(s):
-        """A start of an earlier set goes on, while a task of the newest one polls."""
+        """A start of an earlier set is still under way while a task of the newest set polls."""
         newest = s.latest_set()
         return exists(
             Instance, Instance,
@@ -344,16 +347,16 @@ class Workers(Protocol):
 
     @action(danger="client-crash")
     def stop(s, w: Worker, k: Instance):
-        """Revoked, failed, fenced or crashed."""
+        """A task instance is revoked, fails, is fenced or crashes."""
         require((s.stage[k] != Stage.NONE) & s.is_at(k, w))
         s.go_on(k, False, Stage.NONE)
 
     def is_at(s, k, w):
-        """The worker that has this instance, and does not stall."""
+        """Return whether this worker has the instance and does not stall."""
         return (s.worker[k] == w) & s.is_awake(w)
 
     def go_on(s, k, so, to):
-        """The instance comes to the next stage, or is gone together with its producer."""
+        """Move the instance to the next stage, or remove it together with its producer."""
         s.stage[k] = when(so, to, Stage.NONE)
         s.worker[k] = when(so, s.worker[k], None)
         s.task[k] = when(so, s.task[k], 0)
@@ -363,11 +366,9 @@ class Workers(Protocol):
     can_commit = Core.can_commit
 
     def is_wanted(s, i):
-        """It is a task of the newest set."""
         newest = s.latest_set()
         return (newest > 0) & (i < s.size(newest))
 
     def is_served(s, i):
-        """A task of the newest set polls."""
         newest = s.latest_set()
         return exists(Instance, lambda k: s.can_commit(k) & (s.of[k] == newest) & (s.task[k] == i))

@@ -1,5 +1,5 @@
-"""Parts of KIP-618 that have a model of their own.
+"""Some parts of KIP-618 have a model of their own.
 
-`writing` and `compaction` (the config topic), `deletion`, `connectors` and `collisions` (several connectors, in one
-group and in several), `upgrades` (workers without support).
+`writing` and `compaction` model the config topic, `deletion` a deleted connector, `connectors` and `collisions` several
+connectors in one group and in several groups, and `upgrades` workers without support.
 """

@@ -1,9 +1,9 @@
-"""618.49: connectors of several Connect groups in one Kafka cluster, whose transactional ids may be the same.
+"""Connectors of several Connect groups in one Kafka cluster may have the same transactional ids (618.49).
 
 Ids are group-connector-number, joined by dashes that names may have as well: "orders-1" in the group "connect", and "1"
-in the group "connect-orders".  Each connector here has a leader of its own and shares nothing but ids; those that
-collide do so number by number, and are named by one of the two.  What connectors of one group share is in
-`connectors.py`; left out, since the core has them: former leaders, and what comes between a task's checks.
+in the group "connect-orders". Each connector here has a leader of its own and shares nothing but ids. Connectors that
+collide do so number by number, and their ids are named by one of the two. `connectors.py` has what connectors of one
+group share. Former leaders and the steps between a task's checks are left out, since the core has them.
 """
 
 from fencepost.model.language import (
@@ -37,20 +37,20 @@ from fencepost.model.task_counts.parts.connectors import Connector, Connectors, 
 
 
 class Stage(Enumeration):
-    """A task's way to its first poll."""
+    """A `Stage` is how far a task has come on its way to its first poll."""
 
     NONE, ASSIGNED, OPENED, RUNNING = range(4)
 
 
 class CollidingNames(Protocol):
-    """Sets, rounds, counts and task starts of each connector, any of them at any time."""
+    """Each connector has sets, rounds, counts and task starts, and any of them may act at any time."""
 
     named_by: Map[Connector, Connector]  # the connector whose ids it has: its own, or another one's
 
     generation: Map[Connector, Generation]
     size: Map[Connector, Count]
     pending: Set[Connector]  # its newest set stands after its latest count
-    count: Map[Connector, Count]  # 0: no record
+    count: Map[Connector, Count]  # the number of tasks in the latest count; 0: no record
 
     round: Set[Connector]  # a round for it is under way
     round_for: Map[Connector, Generation]
@@ -63,7 +63,7 @@ class CollidingNames(Protocol):
     holds: Set[Connector, Instance]  # its producer has the newest epoch of its id
 
     polled: Ghost[Map[Connector, Generation]]
-    disturbed: Ghost[Set[Connector, Instance]]  # was fenced, or shut out, on behalf of another connector
+    disturbed: Ghost[Set[Connector, Instance]]  # the instance was fenced on behalf of another connector
 
     outside = (
         *BROKERS,
@@ -86,22 +86,22 @@ class CollidingNames(Protocol):
 
     @danger("rebalance")
     def starts_in_a_round(s):
-        """Tasks start while a leader fences."""
+        """Tasks open their producers while a leader fences."""
         return exists(Connector, Instance, lambda c, i: s.round[c] & (s.stage[c, i] == Stage.OPENED))
 
     @danger("id-collision")
     def alike(s):
-        """Two connectors have the same ids."""
+        """Two connectors have the same transactional ids."""
         return exists(Connector, Connector, lambda c, d: (c != d) & s.share_ids(c, d))
 
     @danger("one-task")
     def one_for_one(s):
-        """One task is to take the place of one."""
+        """A connector's set of one task follows a count of one task, and its round is still to come."""
         return exists(Connector, lambda c: s.pending[c] & (s.count[c] == 1) & (s.size[c] == 1))
 
     @danger("several-tasks")
     def several_to_fence(s):
-        """A round has several ids to fence."""
+        """A fencing round has several ids left to fence."""
         return exists(Connector, lambda c: s.left[c] > 1)
 
     several_producers = Connectors.several_producers
@@ -110,12 +110,11 @@ class CollidingNames(Protocol):
         s.named_by = each(lambda c: c)
 
     def share_ids(s, c, d):
-        """Has the task of one connector the id of the task of the same number of the other?"""
         return s.named_by[c] == s.named_by[d]
 
     @fault(budget="collisions")
     def named_alike(s, c: Connector, d: Connector):
-        """Before there is anything, a connector gets a name that makes its ids those of another."""
+        """A connector gets a name that makes its transactional ids those of another one, before there is any set."""
         require(forall(Connector, lambda e: s.generation[e] == 0))
         s.named_by[c] = s.named_by[d]
 
@@ -137,13 +136,13 @@ class CollidingNames(Protocol):
 
     @action(fair="weak")
     def fence(s, c: Connector, t: Task):
-        """The id that is next in the round of c."""
+        """The round of connector c fences its next transactional id."""
         require(s.round[c] & (s.left[c] == t + 1))
         s.bumps(c, t)
         s.left[c] = t
 
     def bumps(s, c, t):
-        """The epoch of an id is raised on behalf of a connector: who had it can't commit any more."""
+        """Raise the epoch of an id on behalf of a connector, so that its former holders can't commit any more."""
 
         def has_it(d, i):
             return s.holds[d, i] & s.share_ids(c, d) & (s.task[d, i] == t)
@@ -153,7 +152,7 @@ class CollidingNames(Protocol):
 
     @action(fair="weak")
     def write_count(s, c: Connector):
-        """Unless there is a newer set of this connector."""
+        """The leader writes the count of its round unless there is a newer set of this connector."""
         require(s.round[c] & (s.left[c] == 0))
         newest = s.round_for[c] == s.generation[c]
         s.pending[c] = s.pending[c] & ~newest
@@ -167,7 +166,7 @@ class CollidingNames(Protocol):
 
     @fault(budget="failures", danger=("loss", "time-out", "lost-answer"))
     def fail(s, c: Connector):
-        """The round of one connector fails; the others go on."""
+        """The round of one connector fails, and the other connectors go on."""
         require(s.round[c])
         s.left[c] = 0
         s.ends_round(c)

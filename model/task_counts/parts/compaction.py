@@ -1,9 +1,10 @@
-"""The config topic of one connector, record by record: what workers make of it, as it grows and as it is compacted.
+"""This module models the config topic of one connector record by record: how workers read it as it grows and as it is
+compacted.
 
-A set of task configurations is as many records and a commit record; a count stands after the commit that it is for.
-Compaction removes what a later record of the same key replaces, perhaps before a slow worker has read it, and keeps the
-order.  A restarted worker reads what is left from the start.  Leaders write one after the other, as the core has it,
-and may fall silent in the middle of a set; fencing and writing the count is one step here.
+A set of task configurations is as many records and a commit record, and a count stands after the commit that it is for.
+Compaction removes records that a later record of the same key replaces, perhaps before a slow worker has read them, and
+preserves the order. A restarted worker reads the remaining records from the start. Leaders write one after the other,
+as in the core, and may fall silent in the middle of a set. Fencing and writing the count are one step here.
 """
 
 from fencepost.model.language import (
@@ -43,40 +44,42 @@ from fencepost.model.task_counts.outside import (
 
 
 class Position(Nat, upto="log + 1"):
-    """A place in the config topic, from 1; 0 is none."""
+    """A `Position` is a place in the config topic, from 1; 0 is none."""
 
 
 class Number(Nat, upto="sets"):
-    """Of a set, as one worker counts them from 1; 0 is none."""
+    """A `Number` is the number of a set as one worker counts them, from 1; 0 is none."""
 
 
 class Record(Nat, upto="3 * tasks + 1"):
-    """A record; 0: none.  `task-C-i` is i + 1; then come `commit-C` with 1, 2, ... tasks, then counts from 0."""
+    """A `Record` is a number: 0 is none, `task-C-i` is i + 1, then follow `commit-C` with 1, 2, ... tasks, then counts
+    from 0."""
 
 
 class ConfigTopic(Protocol):
-    """Writing, reading, compacting; and which set a task that starts takes for the newest."""
+    """Leaders write to the topic, workers read it, compaction removes records, and a starting task takes some set for
+    the newest."""
 
     tasks: Constant[Nat]
     end: Position  # the next free place
     record: Map[Position, Record]
     kept: Set[Position]  # compaction has not removed it
 
-    writing: Count  # the leader is at a set of so many tasks; 0: at none
-    next: Count  # and comes to this one
+    writing: Count  # the tasks of the set that the leader writes; 0: it writes none
+    next: Count  # the next record of that set to write
 
     cursor: Map[Worker, Position]  # the next place to read
     waiting: Map[Worker, Task, Position]  # configurations read since the last commit; 0: none
-    applied: Map[Worker, Task, Position]  # those in effect
-    size: Map[Worker, Count]  # of the set that was committed last
-    incomplete: Set[Worker]  # not all configurations of that set were there to read
-    number: Map[Worker, Number]  # sets that it has counted
-    pending: Set[Worker]  # that set stands after the latest count
-    count: Map[Worker, Count]  # what the latest count says; 0: there is none
+    applied: Map[Worker, Task, Position]  # configurations in effect
+    size: Map[Worker, Count]  # the tasks of the set that was committed last
+    incomplete: Set[Worker]  # some configurations of the last set were not there to read
+    number: Map[Worker, Number]  # the number of sets that the worker has counted
+    pending: Set[Worker]  # the last set stands after the latest count
+    count: Map[Worker, Count]  # the number of tasks in the latest count; 0: there is none
     saw: Map[Worker, Number]  # the number of the set that a task of this worker starts from; 0: none starts
 
     newest: Ghost[Position]  # the last commit record
-    fenced: Ghost[Bool]  # everybody of earlier sets has been fenced for it
+    fenced: Ghost[Bool]  # every task of earlier sets has been fenced for the newest set
     alive: Ghost[Set[Task]]  # ids of tasks of which some producer may be alive
     from_set: Ghost[Map[Worker, Position]]  # the set that the starting task is of
 
@@ -100,7 +103,7 @@ class ConfigTopic(Protocol):
 
     @danger("slow-reader")
     def behind_a_removal(s):
-        """A worker has still to read, and a record is gone that it has not read."""
+        """Compaction has removed a record that a worker has not read yet."""
         return exists(
             Worker, Position, lambda w, p: (s.cursor[w] <= p) & (0 < p) & (p < s.end) & ~s.kept[p]
         )  # fmt: skip
@@ -123,7 +126,7 @@ class ConfigTopic(Protocol):
         s.end = 1
         s.cursor = each(lambda w: 1)
 
-    # What leaders write
+    # Leaders write
 
     def is_config(s, r):
         return (0 < r) & (r <= s.tasks)
@@ -135,7 +138,7 @@ class ConfigTopic(Protocol):
         return (s.tasks < r) & ~s.is_count(r)
 
     def says(s, r):
-        """How many tasks a commit or count speaks of."""
+        """Return the number of tasks of a commit or count record."""
         return when(s.is_count(r), r - (s.tasks + s.tasks + 1), r - s.tasks)
 
     def write(s, record):
@@ -146,7 +149,7 @@ class ConfigTopic(Protocol):
 
     @action
     def begin_set(s, n: Count):
-        """A leader begins to write a set of n tasks, whatever another one has left behind."""
+        """A leader begins to write a set of n tasks, regardless of what another leader has left unfinished."""
         require((0 < n) & (s.next == 0))
         s.writing = n
 
@@ -167,7 +170,7 @@ class ConfigTopic(Protocol):
 
     @fault(budget="crashes", danger="client-crash")
     def fall_silent(s):
-        """The leader crashes in the middle of a set, or is no leader any more."""
+        """The leader crashes in the middle of a set, or is deposed."""
         require(0 < s.next)
         s.writing = 0
         s.next = 0
@@ -177,7 +180,7 @@ class ConfigTopic(Protocol):
 
     @action
     def fence(s, w: Worker):
-        """A leader that has read to the end fences as many ids as the latest count says, and writes the new one."""
+        """A leader that has read to the end fences as many ids as the latest count gives, and writes the new count."""
         require(s.has_read_all(w) & (s.next == 0) & s.pending[w])
         left_out = exists(Task, lambda i: s.alive[i] & (s.count[w] <= i))
         newest_size = s.says(s.record[s.newest])
@@ -188,7 +191,8 @@ class ConfigTopic(Protocol):
     # Compaction
 
     def of_newest_set(s, i):
-        """The place of a configuration of the newest set, which are those before its commit; 0: it has none."""
+        """Return the place of a task's configuration in the newest set, whose configurations stand right before its
+        commit; 0 if it has none."""
         size = s.says(s.record[s.newest])
         return when(i < size, s.newest - size + i, 0)
 
@@ -199,17 +203,17 @@ class ConfigTopic(Protocol):
 
     @fault(budget="removals", danger="cleaning")
     def compact(s, p: Position, q: Position):
-        """A record goes, the first of those that a later one with their key replaces."""
+        """Compaction removes a record, the first of those that a later record of their key replaces."""
         require((0 < p) & (p < q) & (q < s.end) & s.kept[p] & s.kept[q] & s.same_key(p, q))
         require(forall(Position, lambda r: implies((0 < r) & (r < p) & s.kept[r], ~s.same_key(r, p))))
         require(forall(Position, lambda r: implies((p < r) & (r < q) & s.kept[r], ~s.same_key(r, p))))
         s.kept[p] = False
 
-    # What workers read
+    # Workers read
 
     @action
     def read(s, w: Worker):
-        """One more record."""
+        """A worker reads one more record of the config topic."""
         p = s.cursor[w]
         require((p < s.end) & s.kept[p])
         record, n = s.record[p], s.says(s.record[p])
@@ -246,24 +250,24 @@ class ConfigTopic(Protocol):
 
     @action
     def pass_over(s, w: Worker):
-        """A place that compaction has left empty."""
+        """A worker passes over a place that compaction has left empty."""
         require((s.cursor[w] < s.end) & ~s.kept[s.cursor[w]])
         s.cursor[w] = s.cursor[w] + 1
 
     def may_run(s, w):
-        """What a worker that has read to the end makes of it: a whole set, and a count after it."""
+        """Return whether a worker that has read to the end finds a whole set and a count after it."""
         return s.has_read_all(w) & ~s.pending[w] & ~s.incomplete[w] & (s.size[w] > 0)
 
     @action
     def begin_start(s, w: Worker):
-        """A task start passes its check, and takes its time."""
+        """A task start passes its check, and has still to open its producer."""
         require(s.may_run(w))
         s.saw[w] = s.number[w]
         s.from_set[w] = s.newest
 
     @fault(budget="restarts", danger="client-crash")
     def restart(s, w: Worker):
-        """A new process reads the topic from the start; its numbers begin again, and no task is starting."""
+        """A new process reads the topic from the start: its numbers of sets begin again, and no task is starting."""
         s.cursor[w] = 1
         s.waiting = each(lambda v, i: when(v == w, 0, s.waiting[v, i]))
         s.applied = each(lambda v, i: when(v == w, 0, s.applied[v, i]))
@@ -276,11 +280,11 @@ class ConfigTopic(Protocol):
 
 
 class ReorderingTopic(ConfigTopic):
-    """A compaction that does not keep the order."""
+    """This compaction does not preserve the order of records."""
 
     @fault(budget="reorderings")
     def move_to_the_end(s, p: Position):
-        """The latest record of its key is written anew."""
+        """Compaction writes the latest record of a key anew at the end of the topic."""
         require((0 < p) & (p < s.end) & s.kept[p] & (s.next == 0) & ~s.is_config(s.record[p]))
         require(forall(Position, lambda q: implies((p < q) & (q < s.end) & s.kept[q], ~s.same_key(p, q))))
         s.kept[p] = False

@@ -1,12 +1,12 @@
-"""Several connectors: their rounds run side by side, and share what a Connect cluster has one of.
+"""Several connectors run their rounds in parallel, and share what a Connect cluster has only one of.
 
-They share the leader, true or former; its herder thread, which between a look at the topic and the write that rests on
-it does nothing else, for whatever connector; its transactional producer for the config topic, which any write that
-fails takes from all of them until the leader claims the topic again; and the space of transactional ids, which are
-group-connector-number.  Any of them may be deleted, and created again.  Requests to fence are sent by other threads, so
-that those of several rounds mix in any order.
+They share the leader, true or former. They share its herder thread, which does nothing else for any connector between a
+look at the topic and the write that rests on it. They share its transactional producer for the config topic, which any
+write that fails takes from all of them until the leader claims the topic again. And they share the space of
+transactional ids, which are group-connector-number. Any connector may be deleted, and created again. Requests to fence
+are sent by other threads, so that those of several rounds mix in any order.
 
-Left out, since the core has them: late fencing requests, and what comes between a task's checks.
+Late fencing requests and the steps between a task's checks are left out, since the core has them.
 """
 
 from fencepost.model.language import (
@@ -36,31 +36,32 @@ from fencepost.model.task_counts.outside import BROKERS, COMPACTION, ENABLED, NO
 
 
 class Connector(Sort, bound="connectors"):
-    """A source connector."""
+    """A `Connector` is a source connector."""
 
 
 class Prefix(Sort, bound="connectors"):
-    """What a connector's transactional ids begin with: the group's name and the connector's, joined."""
+    """A `Prefix` is the beginning of a connector's transactional ids: the group's name and the connector's, joined."""
 
 
 class Generation(Nat, upto="sets"):
-    """A set of task configurations of one connector, from 1; 0 is before the first."""
+    """A `Generation` is a set of task configurations of one connector, from 1; 0 is before the first."""
 
 
 class Round(Enumeration):
-    """A leader's fencing round for one connector: none, fencing ids, or about to write the count."""
+    """A leader's fencing round for one connector is in one of three states: there is none, it is fencing ids, or it is
+    about to write the count."""
 
     NONE, FENCING, CHECKED = range(3)
 
 
 class Stage(Enumeration):
-    """A task's way to its first poll."""
+    """A `Stage` is how far a task has come on its way to its first poll."""
 
     NONE, ASSIGNED, OPENED, RUNNING = range(4)
 
 
 class Connectors(Protocol):
-    """Sets, rounds, counts and task starts of each connector, any of them at any time."""
+    """Each connector has sets, rounds, counts and task starts, and any of them may act at any time."""
 
     prefix: Map[Connector, Option[Prefix]]  # None: the connector is still to be created
     gone: Set[Connector]  # was deleted; its count record stays, and its tasks may run on
@@ -70,9 +71,9 @@ class Connectors(Protocol):
     counted: Map[Connector, Generation]  # the newest set before the latest count record; 0: there is no such record
     count: Map[Connector, Count]
 
-    leader: Option[Worker]  # whom the group has for its leader
-    owner: Option[Worker]  # whose producer has the newest epoch on the config topic
-    leads: Set[Worker]  # believes to be the leader, perhaps wrongly
+    leader: Option[Worker]  # the leader of the group
+    owner: Option[Worker]  # the worker whose producer has the newest epoch on the config topic
+    leads: Set[Worker]  # the worker believes itself the leader, perhaps wrongly
     opened: Set[Worker]  # has a producer for the config topic, and no write of it has failed
 
     round: Map[Worker, Connector, Round]
@@ -86,8 +87,8 @@ class Connectors(Protocol):
     holds: Set[Connector, Instance]  # its producer has the newest epoch of its id
 
     polled: Ghost[Map[Connector, Generation]]
-    disturbed: Ghost[Set[Connector, Instance]]  # was fenced, or shut out, on behalf of another connector
-    failed_for: Ghost[Map[Worker, Option[Connector]]]  # whose write failed when the producer was lost
+    disturbed: Ghost[Set[Connector, Instance]]  # the instance was fenced on behalf of another connector
+    failed_for: Ghost[Map[Worker, Option[Connector]]]  # the connector whose write failed when the producer was lost
     lost: Ghost[Bool]  # a round failed at the leader since a write for another connector had failed
 
     outside = (
@@ -110,7 +111,7 @@ class Connectors(Protocol):
 
     @danger("zombie")
     def goes_on_late(s):
-        """A start of an earlier set goes on, while a task of the newest one polls."""
+        """A start of an earlier set is still under way while a task of the connector's newest set polls."""
         return exists(
             Connector, Instance, Instance,
             lambda c, i, j: (s.stage[c, i] == Stage.RUNNING) & (s.of[c, i] == s.generation[c])
@@ -119,7 +120,7 @@ class Connectors(Protocol):
 
     @danger("rebalance")
     def starts_in_a_round(s):
-        """Tasks start while the leader fences."""
+        """Tasks open their producers while a leader's fencing round is under way."""
         return exists(
             Worker, Connector, Instance,
             lambda w, c, i: (s.round[w, c] != Round.NONE) & (s.stage[c, i] == Stage.OPENED),
@@ -132,7 +133,7 @@ class Connectors(Protocol):
 
     @danger("several-connectors")
     def several_with_rounds(s):
-        """A leader has rounds for several connectors."""
+        """A leader has rounds for several connectors under way."""
         return exists(
             Worker, Connector, Connector,
             lambda w, c, d: (c != d) & (s.round[w, c] != Round.NONE) & (s.round[w, d] != Round.NONE),
@@ -140,17 +141,17 @@ class Connectors(Protocol):
 
     @danger("empty-set")
     def no_tasks(s):
-        """A connector's newest set is empty."""
+        """A connector's newest set of task configurations is empty."""
         return exists(Connector, lambda c: (s.generation[c] > 0) & (s.size[c] == 0))
 
     @danger("one-task")
     def one_for_one(s):
-        """One task is to take the place of one."""
+        """A connector's set of one task follows a count of one task, and its round is still to come."""
         return exists(Connector, lambda c: s.is_pending(c) & (s.count[c] == 1) & (s.size[c] == 1))
 
     @danger("several-tasks")
     def several_to_fence(s):
-        """A round has several ids to fence."""
+        """A fencing round has several ids left to fence."""
         return exists(Worker, Connector, lambda w, c: s.left[w, c] > 1)
 
     @danger("several-ids")
@@ -163,24 +164,24 @@ class Connectors(Protocol):
 
     @action
     def create(s, c: Connector, p: Prefix):
-        """A connector gets a name that no other one has."""
+        """A connector is created with a name that no other connector has."""
         require(s.prefix[c] == None)  # noqa: E711  symbols have no `is`
         require(s.is_free(p), rule="618.6")
         s.prefix[c] = p
 
     def is_free(s, p):
-        """No connector's ids begin like this: names are unique in a group, and groups differ enough (618.49)."""
+        """Return whether no connector's ids begin like this: names are unique in a group, and groups are assumed to
+        differ enough (618.49)."""
         return forall(Connector, lambda d: s.prefix[d] != p)
 
     def share_ids(s, c, d):
-        """Has the task of one connector the id of the task of the same number of the other?"""
         return s.prefix[c] == s.prefix[d]
 
     # The leader and its producer
 
     @fault(budget="elections")
     def elect(s, w: Worker):
-        """The group has another leader, which opens its producer; the one before may not know yet."""
+        """The group has another leader, which opens its producer, while the former leader may not know of it yet."""
         require(s.leader != w)
         require(s.thread_is_free(w))
         s.leader = w
@@ -189,7 +190,7 @@ class Connectors(Protocol):
 
     @action(fair="weak")
     def depose(s, w: Worker):
-        """A former leader learns that it is none."""
+        """A former leader learns that it no longer leads, and its rounds end."""
         require(s.leads[w] & (s.leader != w))
         s.leads[w] = False
         s.opened[w] = False
@@ -198,8 +199,8 @@ class Connectors(Protocol):
 
     @action(fair="strong")
     def claim(s, w: Worker):
-        """Who believes to be the leader and has lost its producer opens another one.  A tick begins with that, and a
-        next one always comes; requests of the same tick are dealt with before."""
+        """A worker that believes itself the leader and has lost its producer opens another one. Each tick of the herder
+        begins with that, and there always is a next tick; requests of the same tick are handled before."""
         require(s.leads[w] & ~s.opened[w])
         require(either("618.43", s.thread_is_free(w), as_far_as_one_connector_goes=s.is_free_for_one(w)))
         s.opens_producer(w)
@@ -210,19 +211,21 @@ class Connectors(Protocol):
         s.failed_for[w] = None
 
     def thread_is_free(s, w):
-        """It is not between a look at the topic and the write that rests on it, for any connector."""
+        """Return whether the worker's thread is not between a look at the topic and the write that rests on it, for any
+        connector."""
         return forall(Connector, lambda c: s.round[w, c] != Round.CHECKED)
 
     def is_free_for_one(s, w):
         return exists(Connector, lambda c: (s.round[w, c] != Round.CHECKED) & (s.prefix[c] != None))  # noqa: E711
 
     def may_write(s, w):
-        """The broker takes a transaction from the newest epoch only."""
+        """Return whether the broker accepts a transaction from this worker, whose producer must be open and have the
+        newest epoch."""
         return s.opened[w] & either("618.24", s.owner == w, anyone=True)
 
     @action
     def reconfigure(s, w: Worker, c: Connector, n: Count):
-        """The leader commits a new set, perhaps an empty one."""
+        """The leader commits a new set of a connector, perhaps an empty one."""
         require((s.prefix[c] != None) & ~s.gone[c])  # noqa: E711
         s.publish(w, c, n)
 
@@ -233,20 +236,22 @@ class Connectors(Protocol):
 
     @fault(budget="deletions", danger="deletion")
     def delete(s, w: Worker, c: Connector):
-        """Tombstones for the connector's configuration and its target state, and for nothing else."""
+        """A connector is deleted: its configuration and its target state get tombstones, and no other record does."""
         require(s.leads[w] & s.may_write(w) & s.thread_is_free(w) & (s.prefix[c] != None) & ~s.gone[c])  # noqa: E711
         s.gone[c] = True
 
     @action(danger="re-creation")
     def create_again(s, w: Worker, c: Connector, n: Count):
-        """A connector of the same name, and so of the same ids; its sets are counted on."""
+        """A deleted connector is created again with the same name, and so with the same ids, and its sets are numbered
+        on."""
         require(s.gone[c])
         s.publish(w, c, n)
         s.gone[c] = False
 
     @action
     def set_refused(s, w: Worker, c: Connector):
-        """A set is not taken: another worker's producer has a newer epoch."""
+        """A leader's set is refused because another worker's producer has a newer epoch, and the leader drops its
+        producer."""
         require(s.leads[w] & s.opened[w] & ~s.may_write(w) & s.thread_is_free(w))
         s.drops_producer(w, c)
 
@@ -258,7 +263,8 @@ class Connectors(Protocol):
 
     @action(fair="weak")
     def start_round(s, w: Worker, c: Connector):
-        """The leader has read to the end and found a set after the latest count."""
+        """The leader reads to the end, finds a set of a connector after its latest count, and starts a fencing
+        round."""
         require(s.leads[w] & (s.round[w, c] == Round.NONE) & s.thread_is_free(w) & ~s.gone[c])
         require(s.counted[c] < s.generation[c], rule="618.4")
         single = (s.count[c] == 1) & (s.size[c] == 1)
@@ -269,13 +275,13 @@ class Connectors(Protocol):
 
     @action(fair="weak")
     def fence(s, w: Worker, c: Connector, t: Task):
-        """The id that is next in the round of c."""
+        """The round of connector c fences its next transactional id."""
         require((s.round[w, c] == Round.FENCING) & (s.left[w, c] == t + 1))
         s.bumps(c, t, lambda d: either("618.6", s.share_ids(c, d), all_of_that_number=True))
         s.left[w, c] = t
 
     def bumps(s, c, t, reaches):
-        """The epoch of an id is raised on behalf of a connector: who had it can't commit any more."""
+        """Raise the epoch of an id on behalf of a connector, so that its former holders can't commit any more."""
 
         def has_it(d, i):
             return s.holds[d, i] & reaches(d) & (s.task[d, i] == t)
@@ -285,7 +291,8 @@ class Connectors(Protocol):
 
     @action(fair="weak")
     def check_round(s, w: Worker, c: Connector):
-        """All are fenced: the leader reads to the end, and gives up if there is a newer set of this connector."""
+        """The leader has fenced all ids, reads to the end, and gives the round up if there is a newer set of this
+        connector."""
         require((s.round[w, c] == Round.FENCING) & s.thread_is_free(w))
         require(s.left[w, c] == 0, rule="618.7")
         newest = either("618.43", s.fencing[w, c] == s.generation[c], of_whatever_connector=s.is_newest_somewhere(w, c))
@@ -298,7 +305,7 @@ class Connectors(Protocol):
 
     @action(fair="weak")
     def write_count(s, w: Worker, c: Connector):
-        """In the same breath as the check."""
+        """The leader writes the count of a connector's round without any other step of its thread since the check."""
         require((s.round[w, c] == Round.CHECKED) & s.may_write(w))
         s.counted = each(
             lambda d: when(either("618.2", d == c, whichever_connector_it_is_of=True), s.generation[d], s.counted[d])
@@ -308,7 +315,8 @@ class Connectors(Protocol):
 
     @action(fair="weak")
     def write_refused(s, w: Worker, c: Connector):
-        """Another worker's producer has a newer epoch on the topic, or there is no producer, since a write failed."""
+        """A count is refused because another worker's producer has a newer epoch on the topic, or because a failed
+        write has taken the leader's producer."""
         require((s.round[w, c] == Round.CHECKED) & ~s.may_write(w))
         for_another = exists(Connector, lambda d: (s.failed_for[w] == d) & (d != c))
         s.lost = s.lost | ((s.leader == w) & ~s.opened[w] & for_another)
@@ -318,14 +326,15 @@ class Connectors(Protocol):
 
     @fault(budget="failures", danger=("loss", "time-out", "lost-answer"))
     def write_fails(s, w: Worker, c: Connector):
-        """A write fails for its own reasons: the leader drops its producer, whatever else was to be written with it."""
+        """A write of a count fails, and the leader drops its producer, even if other connectors wait to write with
+        it."""
         require((s.round[w, c] == Round.CHECKED) & s.may_write(w))
         s.drops_producer(w, c)
         s.end_round(w, c)
 
     @fault(budget="failures", danger=("loss", "time-out", "lost-answer"))
     def fencing_fails(s, w: Worker, c: Connector):
-        """An id can't be fenced: the round of one connector fails, and the others go on."""
+        """An id can't be fenced: the round of one connector fails, and those of other connectors go on."""
         require(s.round[w, c] == Round.FENCING)
         s.end_round(w, c)
 
@@ -344,7 +353,6 @@ class Connectors(Protocol):
     # Tasks
 
     def is_pending(s, c):
-        """A set stands after the latest count."""
         return s.counted[c] < s.generation[c]
 
     @action
@@ -383,10 +391,11 @@ class Connectors(Protocol):
 
 
 class CollidingNames(Connectors):
-    """618.49: "orders-1" in the group "connect", and "1" in the group "connect-orders"."""
+    """Two connectors may have the same transactional ids (618.49), such as "orders-1" in the group "connect" and "1" in
+    the group "connect-orders"."""
 
     @fault(budget="collisions")
     def named_alike(s, c: Connector, d: Connector):
-        """A connector gets a name that makes its ids those of another one."""
+        """A connector gets a name that makes its transactional ids those of another one."""
         require((s.prefix[c] == None) & (s.prefix[d] != None))  # noqa: E711
         s.prefix[c] = s.prefix[d]

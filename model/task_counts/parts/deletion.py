@@ -1,11 +1,11 @@
-"""A connector that is deleted and created again: what becomes of its task count record, and of its old tasks.
+"""A connector is deleted and created again, which concerns its task count record and its old tasks.
 
-One connector, one leader.  Tasks of a deleted connector may run on, so that its count has to outlive it: a deletion
-removes the connector's own configuration and nothing else, and creating it again fences its former tasks.
-Sets have two names: their place in the config topic, which is the same for all (`generation`, and `of` for a task), and
-the number that a worker counts for itself (`number`, `saw`), which is all that it can compare.
+There is one connector and one leader. Tasks of a deleted connector may run on, so that its count has to outlive it: a
+deletion removes the connector's own configuration and nothing else, and creating it again fences its former tasks. Sets
+have two names: their place in the config topic, which is the same for all workers (`generation`, and `of` for a task),
+and the number that a worker counts for itself (`number`, `saw`), which is the only one that it can compare.
 
-Left out, since the core and the full model have them: several leaders, lagging readers, failed fencings.
+Several leaders, lagging readers and failed fencings are left out, since the core and the full model have them.
 """
 
 from fencepost.model.language import (
@@ -42,30 +42,31 @@ from fencepost.model.task_counts.outside import (
 
 
 class Generation(Nat, upto="sets"):
-    """A set of task configurations, from 1; 0 is before the first."""
+    """A `Generation` is a set of task configurations, from 1; 0 is before the first."""
 
 
 class Round(Enumeration):
-    """Of the leader: none, fencing for a new set, or fencing for a deletion."""
+    """The leader's fencing round is in one of three states: there is none, it fences for a new set, or it fences for a
+    deletion."""
 
     NONE, FENCING, CLEANING = range(3)
 
 
 class Stage(Enumeration):
-    """A task's way to its first poll."""
+    """A `Stage` is how far a task has come on its way to its first poll."""
 
     NONE, ASSIGNED, CHECKED, OPENED, RUNNING = range(5)
 
 
 class Deletion(Protocol):
-    """As it is: a deletion leaves the count record and the leader's memory of it alone."""
+    """As in Kafka, a deletion does not touch the count record or the leader's memory of it."""
 
     present: Bool  # the connector exists
-    size: Count  # of its newest set
-    pending: Bool  # that set stands after the latest count record
+    size: Count  # the tasks of the newest set
+    pending: Bool  # the newest set stands after the latest count record
     counted: Bool  # there is a count record
-    count: Count  # and what it says
-    known: Bool  # the leader has it in memory
+    count: Count  # the number of tasks in the count record
+    known: Bool  # the leader has the count record in memory
     number: Generation  # the newest set, as workers count
 
     round: Round
@@ -76,11 +77,11 @@ class Deletion(Protocol):
     stage: Map[Instance, Stage]
     task: Map[Instance, Task]
     saw: Map[Instance, Generation]  # the newest set when it was assigned, as its worker counted
-    live: Map[Task, Option[Instance]]  # whose producer has the newest epoch of the task's transactional id
+    live: Map[Task, Option[Instance]]  # the instance whose producer has the newest epoch of the task's transactional id
 
     generation: Ghost[Generation]
     of: Ghost[Map[Instance, Generation]]
-    polled: Ghost[Generation]  # the newest one of which a task has polled
+    polled: Ghost[Generation]  # the newest set of which a task has polled
 
     def publish(s, n, number):
         s.generation = s.generation + 1
@@ -106,7 +107,7 @@ class Deletion(Protocol):
 
     @danger("zombie")
     def goes_on_late(s):
-        """A start of an earlier set goes on, while a task of the newest one polls."""
+        """A start of an earlier set is still under way while a task of the newest set polls."""
         return exists(
             Instance, Instance,
             lambda i, j: (s.stage[i] == Stage.RUNNING) & (s.saw[i] == s.number) & (s.stage[j] != Stage.NONE)
@@ -115,27 +116,27 @@ class Deletion(Protocol):
 
     @danger("rebalance")
     def starts_in_a_round(s):
-        """Tasks start while the leader fences."""
+        """Tasks open their producers while the leader fences."""
         return (s.round != Round.NONE) & exists(Instance, lambda i: s.stage[i] == Stage.OPENED)
 
     @danger("empty-set")
     def no_tasks(s):
-        """The connector has no tasks."""
+        """The connector exists and has no tasks."""
         return s.present & (s.size == 0)
 
     @danger("one-task")
     def one_for_one(s):
-        """One task is to take the place of one."""
+        """A set of one task follows a count of one task, and its round is still to come."""
         return s.present & s.pending & (s.count == 1) & (s.size == 1)
 
     @danger("several-tasks")
     def several_to_fence(s):
-        """A round has several ids to fence."""
+        """A fencing round has several ids left to fence."""
         return s.left > 1
 
     @danger("several-ids")
     def several_producers(s):
-        """Tasks of several ids can commit."""
+        """Tasks of several transactional ids can commit."""
         return exists(Task, Task, lambda t, u: (t != u) & (s.live[t] != None) & (s.live[u] != None))  # noqa: E711
 
     @action
@@ -147,7 +148,7 @@ class Deletion(Protocol):
 
     @action(danger="re-creation")
     def create_again(s, n: Count):
-        """A user creates it once more, under the name that it had."""
+        """A user creates the deleted connector again under the same name, and its sets are numbered on."""
         require(~s.present & (s.number > 0) & (s.round != Round.CLEANING))
         s.present = True
         s.publish(n, either("618.19", s.number + 1, counted_from_1_again=1))
@@ -159,8 +160,8 @@ class Deletion(Protocol):
 
     @action(danger="deletion")
     def delete(s):
-        """Tombstones for the connector's configuration and its target state.  Its tasks are told to stop, which may
-        take for ever."""
+        """The connector's configuration and its target state get tombstones, and its tasks are asked to stop, which may
+        take forever."""
         require(s.present)
         s.present = False
         s.counted = either("618.38", s.counted, tombstone=False)
@@ -169,7 +170,8 @@ class Deletion(Protocol):
 
     @action(fair="weak")
     def start_round(s):
-        """The leader counts the tasks that may be alive; one that the new task shuts out needs no fencing."""
+        """The leader starts a round for the tasks that may be alive; a single former task is not fenced by the round,
+        because the single new task fences it."""
         require(s.present & s.pending & (s.round == Round.NONE))
         shut_out = (s.count == 1) & (s.size == 1)
         s.round = Round.FENCING
@@ -179,7 +181,7 @@ class Deletion(Protocol):
 
     @action(fair="weak")
     def fence(s):
-        """One id: who held it can't commit any more."""
+        """The leader fences one transactional id, whose former holder can't commit any more."""
         require((s.round != Round.NONE) & (s.left > 0))
         with rule("618.12"):
             s.live[s.left - 1] = None
@@ -187,7 +189,7 @@ class Deletion(Protocol):
 
     @action(fair="weak")
     def write_count(s):
-        """Unless there is a newer set."""
+        """The leader writes the count of its round unless there is a newer set."""
         require((s.round == Round.FENCING) & (s.left == 0))
         newest = s.round_for == s.number
         with rule("618.2"):
@@ -204,7 +206,8 @@ class Deletion(Protocol):
 
     @fault(budget="restarts", danger=("client-crash", "lost-answer", "loss", "time-out"))
     def restart_leader(s):
-        """Its round is over, whether it failed or the worker did, and it reads the topic again."""
+        """The leader restarts: its round is over, whether the round or the worker failed, and it reads the topic
+        again."""
         s.ends_round()
         s.left = 0
         s.known = s.counted
@@ -219,7 +222,8 @@ class Deletion(Protocol):
 
     @action
     def check_before(s, i: Instance):
-        """The worker asked the leader, and a count stands after the newest set, be that its own or not."""
+        """The worker has asked the leader, and a count stands after the newest set, whether or not that is the task's
+        own set."""
         require(s.stage[i] == Stage.ASSIGNED)
         require(~s.pending, rule="618.16")
         s.stage[i] = Stage.CHECKED
@@ -231,7 +235,6 @@ class Deletion(Protocol):
         s.live[s.task[i]] = i
 
     def still_newest(s, i):
-        """Asked once more, to the end of the topic: is the set that it started from the newest?"""
         return s.saw[i] == s.number
 
     @action
@@ -242,7 +245,7 @@ class Deletion(Protocol):
 
     @action
     def stop(s, i: Instance):
-        """Revoked, failed, fenced, crashed, or told to by a check or a deletion."""
+        """A task is revoked, fails, is fenced, crashes, or is stopped by a check or a deletion."""
         require(s.stage[i] != Stage.NONE)
         held = s.live[s.task[i]] == i
         s.live[s.task[i]] = when(held, None, s.live[s.task[i]])
@@ -256,33 +259,33 @@ class Deletion(Protocol):
 
 
 class LateFences(Deletion):
-    """A request to fence may come late, or twice: the network forgets none."""
+    """A request to fence may arrive late, or twice, because the network loses none."""
 
     asked: Set[Task]  # a request to fence this id was sent once
 
     @action(fair="weak")
     def fence(s):
-        """One id: who held it can't commit any more."""
+        """The leader fences one transactional id, and a copy of its request stays in the network."""
         left = s.left
         Deletion.fence(s)
         s.asked[left - 1] = True
 
     @action(danger=("late-copy", "duplicate"))
     def fence_late(s, t: Task):
-        """It shuts out who has the id by now."""
+        """A late copy of a request to fence fences the present holder of the id."""
         require(s.asked[t])
         s.live[t] = None
 
 
 class TombstoneAfterFencing(Deletion):
-    """618.38: a deletion fences the connector's tasks, and then removes the count record.
+    """A deletion fences the connector's tasks, and then removes the count record (618.38).
 
-    A task that has yet to open its producer escapes the fencing, and finds no newer set afterwards: it has to see that
-    the connector is gone, which the documents never ask of it.
+    A task that has yet to open its producer escapes the fencing, and finds no newer set afterwards. It would have to
+    check that the connector is gone, which the documents never require.
     """
 
     spent: Ghost[Count]  # ids fenced by the last deletion
-    removed: Ghost[Count]  # what the count record that it removed said
+    removed: Ghost[Count]  # the number of tasks in the count record that it removed
     spared: Ghost[Count]  # ids that the creation after it did not have to fence, and would have had to
 
     @action(danger="deletion")

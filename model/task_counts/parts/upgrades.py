@@ -1,9 +1,9 @@
-"""Clusters in which not every worker supports exactly-once sources: on their way to it, or for good.
+"""In these clusters not every worker supports exactly-once sources, because an upgrade is under way or for good.
 
-One connector.  A worker that does not take part writes to the config topic with a plain producer, which cannot be shut
-out, or runs its tasks with plain producers, which cannot be fenced.  Fencing all ids is one step here, and so is a task
-start with its checks; `upgrading_in_steps.py` has what comes between.  A worker is upgraded by a restart, which ends
-its tasks.
+There is one connector. A worker that does not take part writes to the config topic with a plain producer, which cannot
+be fenced, or runs its tasks with plain producers, which cannot be fenced either. Fencing all ids is one step here, and
+so is a task start with its checks; `upgrading_in_steps.py` has the steps in between. A worker is upgraded by a restart,
+which ends its tasks.
 """
 
 from fencepost.model.language import (
@@ -42,43 +42,46 @@ from fencepost.model.task_counts.outside import (
 
 
 class Generation(Nat, upto="sets"):
-    """A set of task configurations, from 1; 0 is before the first."""
+    """A `Generation` is a set of task configurations, from 1; 0 is before the first."""
 
 
 class Support(Enumeration):
-    """An old version; the new one with the feature off (as shipped: preparing); the new one with it on."""
+    """A worker has an old version, the new one with the feature off (as shipped: preparing), or the new one with the
+    feature on."""
 
     NONE, READY, ENABLED = range(3)
 
 
 class Round(Enumeration):
-    """A leader's fencing round: none, or everything fenced and the topic read, and about to write the count."""
+    """A leader's fencing round is in one of two states: there is none, or all ids are fenced, the topic is read and the
+    count is about to be written."""
 
     NONE, FENCED = range(2)
 
 
 class Upgrades(Protocol):
-    """Two rolling upgrades: every worker gets the new version, and when all have it, the feature is turned on."""
+    """Two rolling upgrades turn the feature on: every worker gets the new version, and when all have it, the feature is
+    enabled on each."""
 
     support: Map[Worker, Support]
-    leads: Set[Worker]  # believes to be the leader, perhaps wrongly
-    leader: Option[Worker]  # whom the group has for its leader
-    owner: Option[Worker]  # whose producer has the newest epoch on the config topic
+    leads: Set[Worker]  # the worker believes itself the leader, perhaps wrongly
+    leader: Option[Worker]  # the leader of the group
+    owner: Option[Worker]  # the worker whose producer has the newest epoch on the config topic
 
     generation: Generation  # the newest set
     size: Count
     counted: Generation  # the newest set when the latest count was written
-    count: Count  # and what it says
+    count: Count  # the number of tasks in the latest count
 
     round: Map[Worker, Round]
     round_for: Map[Worker, Generation]
     round_size: Map[Worker, Count]
 
     running: Set[Worker, Task]
-    plain: Set[Worker, Task]  # with a producer that can't be fenced
+    plain: Set[Worker, Task]  # the task has a producer that can't be fenced
     of: Map[Worker, Task, Generation]
-    live: Map[Task, Option[Worker]]  # whose producer has the newest epoch of the task's transactional id
-    failed: Set[Worker]  # asked a leader that does not know the question, and waits for a user
+    live: Map[Task, Option[Worker]]  # the worker whose producer has the newest epoch of the task's transactional id
+    failed: Set[Worker]  # the worker asked a leader that does not support the request, and waits for a user
 
     polled: Ghost[Generation]  # the newest set of which a task has polled since the guarantee began
 
@@ -104,21 +107,21 @@ class Upgrades(Protocol):
 
     @danger("worker-without-support")
     def some_are_not_on(s):
-        """A worker runs tasks, or leads, without the feature, beside one that has it on."""
+        """A worker without the feature leads or runs tasks while another worker has the feature on."""
         return exists(Worker, lambda w: s.support[w] == Support.ENABLED) & exists(
             Worker, Task, lambda w, i: (s.support[w] != Support.ENABLED) & (s.leads[w] | s.running[w, i])
         )
 
     @danger("mixed-clients")
     def versions_differ(s):
-        """Workers have different versions."""
+        """Some workers have the old version and others the new one."""
         return exists(
             Worker, Worker, lambda v, w: (s.support[v] == Support.NONE) & (s.support[w] != Support.NONE)
         )  # fmt: skip
 
     @danger("leader-in-a-call")
     def deposed_in_a_round(s):
-        """The group has another leader than the one that has a round under way."""
+        """The group has another leader than the worker that has a round under way."""
         return exists(Worker, lambda w: (s.leader != w) & (s.round[w] != Round.NONE))
 
     @danger("several-tasks")
@@ -128,22 +131,23 @@ class Upgrades(Protocol):
 
     @danger("several-ids")
     def several_producers(s):
-        """Tasks of several ids can commit."""
+        """Tasks of several transactional ids can commit."""
         return exists(Task, Task, lambda i, j: (i != j) & (s.live[i] != None) & (s.live[j] != None))  # noqa: E711
 
-    # Who does what
+    # The support of workers
 
     def promised(s):
-        """The guarantee has begun: the last worker has finished the second upgrade."""
+        """Return whether the guarantee has begun, which it does when the last worker has finished the second
+        upgrade."""
         return forall(Worker, lambda w: s.support[w] == Support.ENABLED)
 
     def is_transactional(s, w):
-        """Does this worker, as a leader, write with the transactional producer?"""
+        """Return whether this worker, as a leader, writes with the transactional producer."""
         support = s.support[w]
         return either("618.24", support != Support.NONE, only_with_the_feature_on=support == Support.ENABLED)
 
     def serves(s, w):
-        """Does it answer those who ask for a round?"""
+        """Return whether this worker, as a leader, answers requests for a round."""
         support = s.support[w]
         return either("618.10", support != Support.NONE, only_with_the_feature_on=support == Support.ENABLED)
 
@@ -151,7 +155,7 @@ class Upgrades(Protocol):
         return s.leads[w] & (~s.is_transactional(w) | (s.owner == w))
 
     def may_restart_with(s, w, support):
-        """As it was, or the next step of an upgrade."""
+        """Return whether a restart may give the worker this support: what it had, or the next step of an upgrade."""
         everywhere = forall(Worker, lambda v: s.support[v] != Support.NONE)
         next = when(support == Support.ENABLED, everywhere, True)
         forward = (s.support[w] == Support.NONE) | (support != Support.NONE)
@@ -160,7 +164,7 @@ class Upgrades(Protocol):
 
     @action(danger="client-crash")
     def restart(s, w: Worker, support: Support):
-        """The worker's process ends, and with it its tasks; another one begins, perhaps upgraded."""
+        """The worker's process ends together with its tasks, and another one begins, perhaps upgraded."""
         require(s.may_restart_with(w, support))
         s.support[w] = support
         s.falls_silent(w)
@@ -178,7 +182,7 @@ class Upgrades(Protocol):
 
     @action
     def elect(s, w: Worker):
-        """The group has another leader; the one before may not know yet."""
+        """The group has another leader, while the former one may not know of it yet."""
         require((s.leader != w) & (s.round[w] == Round.NONE))
         s.leads[w] = True
         s.leader = w
@@ -186,7 +190,7 @@ class Upgrades(Protocol):
 
     @action
     def depose(s, w: Worker):
-        """A former leader learns that it is none."""
+        """A former leader learns that it no longer leads, and its round ends."""
         require(s.leads[w] & (s.leader != w))
         s.leads[w] = False
         s.ends_round(w)
@@ -206,8 +210,8 @@ class Upgrades(Protocol):
 
     @action
     def ask(s, v: Worker, w: Worker):
-        """A worker asks the leader for a round, which fences all ids that the latest count speaks of, and finds no
-        newer set afterwards."""
+        """A worker asks the leader for a round, which fences all ids that the latest count covers, and finds no newer
+        set afterwards."""
         require((s.support[v] == Support.ENABLED) & s.leads[w] & s.serves(w))
         require(s.is_pending() & (s.round[w] == Round.NONE))
         s.round[w] = Round.FENCED
@@ -218,7 +222,8 @@ class Upgrades(Protocol):
 
     @action(dead="every worker knows the question before one of them asks it")
     def ask_in_vain(s, v: Worker, w: Worker):
-        """The leader does not know the question.  The Connector, or the task, has failed until a user restarts it."""
+        """The leader does not support requests for a round, and so the Connector or the task has failed until a user
+        restarts it."""
         require((s.support[v] == Support.ENABLED) & (s.leader == w) & ~s.serves(w) & s.is_pending())
         s.failed[v] = True
 
@@ -259,7 +264,8 @@ class Upgrades(Protocol):
 
     @action
     def start_plain(s, w: Worker, i: Task):
-        """Any other worker starts it, and does not ask."""
+        """A worker without the feature starts a task of the newest set with a plain producer, and does not ask for a
+        round."""
         require((s.support[w] != Support.ENABLED) & s.may_start(w, i) & (s.generation > 0))
         s.plain[w, i] = True
         s.polls(w, i)
@@ -277,7 +283,7 @@ class Upgrades(Protocol):
 
 
 class ClaimedEarly(Upgrades):
-    """The guarantee claimed once every worker has the new version, and one of them the feature."""
+    """The guarantee is claimed once every worker has the new version and one of them has the feature on."""
 
     def promised(s):
         ready = forall(Worker, lambda w: s.support[w] != Support.NONE)
@@ -304,8 +310,8 @@ class MassUpgrade(Upgrades):
 
 
 class Strangers(Upgrades):
-    """Everybody has the feature on, but for what the faults bring in: a worker without it, one who writes to the topic
-    and is no leader, or a task of another cluster whose id is the leader's.  The guarantee is claimed all the same."""
+    """Every worker has the feature on, and faults add a worker without it, a writer to the topic that is no leader, or
+    a task of another cluster whose id is the leader's. The guarantee is claimed all the same."""
 
     def init(s):
         s.support = each(lambda w: Support.ENABLED)
@@ -335,12 +341,13 @@ class Strangers(Upgrades):
 
     @fault(budget="shared_ids", danger="id-collision")
     def takes_the_leaders_id(s, w: Worker):
-        """A task whose transactional id is that of the leader opens its producer: the leader's next write fails."""
+        """A task whose transactional id is that of the leader opens its producer, so that the leader's next write
+        fails."""
         require(s.owner == w)
         s.owner = None
 
     @action
     def claim_again(s, w: Worker):
-        """A leader whose write failed opens its producer anew, and shuts out the one that had the id."""
+        """A leader whose write failed opens its producer anew, and fences the task that had its id."""
         require((s.leader == w) & (s.owner != w) & (s.round[w] == Round.NONE))
         s.owner = w

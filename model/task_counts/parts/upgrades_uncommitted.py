@@ -1,12 +1,12 @@
-"""Clusters on their way to exactly-once sources, where writes to the config topic are aborted.
+"""In these clusters, which are being upgraded to exactly-once sources, some writes to the config topic are aborted.
 
-A leader's write that fails, or that another leader's claim cuts off, leaves an aborted record in the topic.  A reader
-in read_committed does not see it.  The text has all workers read so; KafkaConfigBackingStore.java sets isolation.level
-only where the feature is on (setupAndCreateKafkaBasedLog: exactlyOnceSourceEnabled), so that a leader that is
-`preparing` goes by aborted sets and counts, and answers by them.
+A leader's write that fails, or that another leader's claim cuts off, leaves an aborted record in the topic. A reader in
+read_committed does not see it. The KIP has all workers read so; KafkaConfigBackingStore.java sets isolation.level only
+where the feature is on (setupAndCreateKafkaBasedLog: exactlyOnceSourceEnabled), so that a leader that is `preparing`
+acts on aborted sets and counts, and answers by them.
 
-Left out: what workers without the feature run by an aborted set, since those tasks have ended when the guarantee
-begins.
+The tasks that workers without the feature run by an aborted set are left out, since those tasks have ended when the
+guarantee begins.
 """
 
 from fencepost.model.language import Bool, Set, action, danger, either, exists, forall, require, rule, when
@@ -16,24 +16,24 @@ from fencepost.model.task_counts.parts.upgrades import Generation, Round, Suppor
 
 
 class UpgradesWithAborts(Upgrades):
-    """Two rolling upgrades, and the topic as it is read in read_uncommitted beside what is committed."""
+    """Two rolling upgrades turn the feature on, and the topic is modelled both as it is committed and as it is read in
+    read_uncommitted."""
 
     seen_size: Count  # the tasks of the newest set, committed or not
-    seen_count: Count  # what the latest count says, committed or not
-    seen_pending: Bool  # and whether the set is the later of the two
+    seen_count: Count  # the number of tasks in the latest count, committed or not
+    seen_pending: Bool  # the newest set stands after the latest count, committed or not
 
     @danger("isolation-level")
     def goes_by_what_was_aborted(s):
-        """A leader reads an aborted record for the latest set, or for the latest count."""
+        """A leader takes an aborted record for the latest set or for the latest count."""
         differs = (s.seen_size != s.size) | (s.seen_count != s.count)
         return exists(Worker, lambda w: s.leads[w] & s.reads_all(w) & differs)
 
     def reads_all(s, w):
-        """Does this worker read what is not committed?"""
         return either("618.50", False, where_it_is_not_on=s.support[w] != Support.ENABLED)
 
     def finds_pending(s, w):
-        """A set stands after the latest count, as this leader has read the topic."""
+        """Return whether a set stands after the latest count, as this leader has read the topic."""
         return when(s.reads_all(w), s.seen_pending, s.is_pending())
 
     def publish(s, n):
@@ -43,14 +43,14 @@ class UpgradesWithAborts(Upgrades):
 
     @action
     def set_aborted(s, w: Worker, n: Count):
-        """A leader's set is written, and aborted as the producer is opened anew, by this worker or another one."""
+        """A leader's set is written, and is aborted when this or another worker opens its producer anew."""
         require(s.may_write(w) & s.is_transactional(w) & (s.round[w] == Round.NONE) & (0 < n))
         s.seen_size = n
         s.seen_pending = True
 
     @action
     def count_aborted(s, w: Worker):
-        """The same with the count of a round."""
+        """A round's count is written, and is aborted when this or another worker opens its producer anew."""
         require((s.round[w] == Round.FENCED) & s.may_write(w) & s.is_transactional(w))
         s.seen_count = s.round_size[w]
         s.seen_pending = False
@@ -58,7 +58,7 @@ class UpgradesWithAborts(Upgrades):
 
     @action
     def ask(s, v: Worker, w: Worker):
-        """A round of what its leader has read."""
+        """A worker asks for a round, and the leader fences by what it has read, which may have been aborted."""
         require((s.support[v] == Support.ENABLED) & s.leads[w] & s.serves(w))
         require(s.finds_pending(w) & (s.round[w] == Round.NONE))
         count = when(s.reads_all(w), s.seen_count, s.count)
@@ -70,7 +70,7 @@ class UpgradesWithAborts(Upgrades):
 
     @action
     def write_count(s, w: Worker):
-        """It is committed."""
+        """The leader writes the count of its round, and the count is committed."""
         written = s.round_size[w]
         Upgrades.write_count(s, w)
         s.seen_count = written
@@ -78,7 +78,8 @@ class UpgradesWithAborts(Upgrades):
 
     @action
     def start(s, w: Worker, i: Task):
-        """A leader answers that nothing is pending, as far as it has read."""
+        """A worker with the feature on starts a task, because a leader answers that nothing is pending as far as it has
+        read."""
         require((s.support[w] == Support.ENABLED) & s.may_start(w, i) & (s.generation > 0))
         answered = exists(Worker, lambda v: s.leads[v] & s.serves(v) & ~s.finds_pending(v))
         require(answered, rule="618.15")
@@ -88,11 +89,11 @@ class UpgradesWithAborts(Upgrades):
 
 
 class Afterwards(UpgradesWithAborts):
-    """As Kafka reads it, with the guarantee from later on: a count was written when all workers had the feature on, and
-    each of them was restarted once more after that."""
+    """Workers read the topic as in Kafka, and the guarantee begins later: a count was written when all workers had the
+    feature on, and each of them was restarted once more after that."""
 
     settled: Generation  # the set of the first count that was written when all had it on; 0: there is none
-    renewed: Set[Worker]  # restarted since
+    renewed: Set[Worker]  # workers that were restarted since
 
     def reads_all(s, w):
         return s.support[w] != Support.ENABLED
@@ -104,26 +105,26 @@ class Afterwards(UpgradesWithAborts):
         return s.all_are_on() & (0 < s.settled) & forall(Worker, lambda w: s.renewed[w])
 
     def is_renewal(s):
-        """Does a restart count?"""
+        """Return whether a restart counts as the one that the guarantee needs."""
         return 0 < s.settled
 
     @action(danger="client-crash")
     def restart(s, w: Worker, support: Support):
-        """Perhaps once more."""
+        """A worker is restarted, perhaps for the once more that the guarantee needs."""
         renewed = s.renewed[w] | s.is_renewal()
         Upgrades.restart(s, w, support)
         s.renewed[w] = renewed
 
     @action
     def write_count(s, w: Worker):
-        """Perhaps the first since all have it on."""
+        """The leader writes a count, perhaps the first since all workers have the feature on."""
         settled = when((s.settled == 0) & s.all_are_on(), s.generation, s.settled)
         UpgradesWithAborts.write_count(s, w)
         s.settled = settled
 
 
 class RestartedOnly(Afterwards):
-    """The guarantee claimed when each worker was restarted once more, without a new set and its count."""
+    """The guarantee is claimed when each worker was restarted once more, without a new set and its count."""
 
     def promised(s):
         return s.all_are_on() & forall(Worker, lambda w: s.renewed[w])
@@ -133,7 +134,7 @@ class RestartedOnly(Afterwards):
 
 
 class CountedOnly(Afterwards):
-    """The guarantee claimed when a count was written, without another restart."""
+    """The guarantee is claimed when a count was written, without another restart of the workers."""
 
     def promised(s):
         return s.all_are_on() & (0 < s.settled)

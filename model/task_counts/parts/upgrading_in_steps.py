@@ -1,8 +1,8 @@
-"""Clusters on their way to exactly-once sources, where rounds and task starts take several steps.
+"""In these clusters, which are being upgraded to exactly-once sources, rounds and task starts take several steps.
 
-A round fences one id after the other, reads to the end again, and may fail at any of these.  A task asks, opens its
-producer and looks once more before it polls; meanwhile sets, rounds and upgrades go on.  A request to fence may come
-late, or twice: the network forgets none.
+A round fences one id after the other, reads to the end again, and may fail at any of these steps. A task asks, opens
+its producer and checks the topic once more before it polls; meanwhile sets, rounds and upgrades go on. A request to
+fence may arrive late, or twice, because the network loses none.
 """
 
 from fencepost.model.language import Enumeration, Map, Set, action, danger, each, exists, require, rule, when
@@ -11,16 +11,16 @@ from fencepost.model.task_counts.parts.upgrades import Generation, Round, Suppor
 
 
 class Start(Enumeration):
-    """What a worker has done for a task that does not poll yet."""
+    """A `Start` is how far a worker has come with a task that does not poll yet."""
 
     NONE, CHECKED, OPENED = range(3)
 
 
 class UpgradesInSteps(Upgrades):
-    """Two rolling upgrades."""
+    """Two rolling upgrades turn the feature on, while rounds and task starts take several steps."""
 
     fencing: Set[Worker]  # its round has ids left to fence, or has yet to read
-    left: Map[Worker, Count]  # ids below this one
+    left: Map[Worker, Count]  # the round still has to fence the ids below this one
     asked: Set[Task]  # a request to fence this id was sent once
 
     start_of: Map[Worker, Task, Start]
@@ -28,12 +28,12 @@ class UpgradesInSteps(Upgrades):
 
     @danger("empty-set")
     def no_tasks(s):
-        """The newest set has none."""
+        """The newest set of task configurations is empty."""
         return (s.generation > 0) & (s.size == 0)
 
     @danger("zombie")
     def goes_on_late(s):
-        """A start of an earlier set goes on, while a task of the newest one polls."""
+        """A start of an earlier set is still under way while a task of the newest set polls."""
         return exists(
             Worker, Worker, Task, Task,
             lambda v, w, i, j: (s.start_of[v, i] != Start.NONE) & (s.start_for[v, i] < s.generation)
@@ -51,7 +51,7 @@ class UpgradesInSteps(Upgrades):
 
     @action
     def ask(s, v: Worker, w: Worker):
-        """A worker asks the leader for a round."""
+        """A worker asks the leader for a round, which begins."""
         require((s.support[v] == Support.ENABLED) & s.leads[w] & s.serves(w))
         require(s.is_pending() & (s.round[w] == Round.NONE) & ~s.fencing[w])
         s.fencing[w] = True
@@ -62,7 +62,7 @@ class UpgradesInSteps(Upgrades):
 
     @action
     def fence(s, w: Worker):
-        """The next id: who held it can't commit any more."""
+        """The leader fences the next transactional id, whose former holder can't commit any more."""
         require(s.fencing[w] & (0 < s.left[w]))
         with rule("618.12"):
             s.live[s.left[w] - 1] = None
@@ -70,13 +70,13 @@ class UpgradesInSteps(Upgrades):
 
     @action(danger=("late-copy", "duplicate"))
     def fence_late(s, i: Task):
-        """A request to fence an id comes late, or once more, and shuts out who has the id by now."""
+        """A request to fence an id arrives late, or once more, and fences the present holder of the id."""
         require(s.asked[i])
         s.live[i] = None
 
     @action
     def check_round(s, w: Worker):
-        """All ids are fenced, and the leader finds no newer set."""
+        """The leader has fenced all ids, and finds no newer set."""
         require(s.fencing[w] & (s.round_for[w] == s.generation))
         require(s.left[w] == 0, rule="618.7")
         s.fencing[w] = False
@@ -84,7 +84,7 @@ class UpgradesInSteps(Upgrades):
 
     @action(danger=("loss", "lost-answer", "time-out"))
     def fail_round(s, w: Worker):
-        """A request is not answered in time, or there is a newer set."""
+        """A round fails because a request is not answered in time, or because there is a newer set."""
         require(s.fencing[w])
         s.ends_round(w)
 
@@ -106,7 +106,7 @@ class UpgradesInSteps(Upgrades):
 
     @action
     def reconfigure(s, w: Worker, n: Count):
-        """A leader publishes a set of n tasks, perhaps of none, and its thread does nothing else then."""
+        """A leader whose thread has nothing else to do publishes a set of n tasks, perhaps of none."""
         require(s.may_write(w) & (s.round[w] == Round.NONE) & ~s.fencing[w])
         s.publish(n)
 
@@ -117,7 +117,7 @@ class UpgradesInSteps(Upgrades):
 
     @action
     def begin_start(s, w: Worker, i: Task):
-        """The worker asked the leader, and the newest set has its count."""
+        """A worker has asked the leader, finds that the newest set has its count, and begins to start a task."""
         require((s.support[w] == Support.ENABLED) & s.may_start(w, i) & (s.generation > 0))
         require(s.counted == s.generation, rule="618.15")
         s.start_of[w, i] = Start.CHECKED
@@ -125,14 +125,14 @@ class UpgradesInSteps(Upgrades):
 
     @action
     def open_producer(s, w: Worker, i: Task):
-        """Its producer has the newest epoch of the id."""
+        """A starting task opens its producer, which has the newest epoch of the id."""
         require(s.start_of[w, i] == Start.CHECKED)
         s.start_of[w, i] = Start.OPENED
         s.live[i] = w
 
     @action
     def start(s, w: Worker, i: Task):
-        """It looks once more, and polls if the set is still the newest."""
+        """A starting task checks the topic once more, and polls if its set is still the newest."""
         require(s.start_of[w, i] == Start.OPENED)
         require(s.start_for[w, i] == s.generation, rule="618.16")
         s.start_of[w, i] = Start.NONE
@@ -142,7 +142,7 @@ class UpgradesInSteps(Upgrades):
 
     @action
     def give_up(s, w: Worker, i: Task):
-        """The start fails, or is revoked."""
+        """A task start fails, or is revoked."""
         require(s.start_of[w, i] != Start.NONE)
         s.start_of[w, i] = Start.NONE
         s.start_for[w, i] = 0

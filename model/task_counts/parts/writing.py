@@ -1,9 +1,10 @@
-"""How a set of task configurations gets into the config topic: record by record, and in effect at its commit record.
+"""A set of task configurations is written to the config topic record by record, and takes effect at its commit record.
 
-One connector, which divides what it reads between the tasks of a set.  Each call of a leader writes a configuration
-for every task, then the commit record; records are visible once their transaction is committed, and a new leader's
-producer aborts what is open.  Who reads keeps the configurations until a commit record comes.  Everybody reads the
-same records in the same order, so what holds here after each record holds for a worker that has read that far.
+There is one connector, which divides what it reads between the tasks of a set. Each call of a leader writes a
+configuration for every task, then the commit record. Records are visible once their transaction is committed, and a new
+leader's producer aborts open transactions. A reader buffers the configurations until a commit record arrives. All
+workers read the same records in the same order, so what holds here after each record holds for a worker that has read
+that far.
 """
 
 from fencepost.model.language import (
@@ -40,29 +41,29 @@ from fencepost.model.task_counts.outside import (
 
 
 class Call(Sort, bound="calls"):
-    """One request to replace the configurations; a retry is another one."""
+    """A `Call` is one request to replace the configurations; a retry is another call."""
 
 
 class Part(Sort, bound="parts"):
-    """A part of what the connector reads: a table, a file, a partition."""
+    """A `Part` is a part of what the connector reads: a table, a file, a partition."""
 
 
 class Writing(Protocol):
-    """Leaders write, and readers put sets together."""
+    """Leaders write sets of task configurations, and readers assemble them."""
 
-    owner: Option[Worker]  # whose producer has the newest epoch on the config topic
+    owner: Option[Worker]  # the worker whose producer has the newest epoch on the config topic
     begun: Set[Call]
-    size: Map[Call, Count]  # the tasks of its set
-    reader: Map[Call, Part, Task]  # which of them reads a part, as the Connector says
+    size: Map[Call, Count]  # the tasks of the call's set
+    reader: Map[Call, Part, Task]  # the task that reads a part, as the Connector decides
 
-    call: Map[Worker, Option[Call]]  # that its one thread is at
+    call: Map[Worker, Option[Call]]  # the call that the worker's one thread processes
     written: Map[Worker, Count]  # configurations sent in that call
-    open: Set[Worker, Task]  # and not committed yet
+    open: Set[Worker, Task]  # configurations sent and not committed yet
 
     kept: Map[Task, Option[Call]]  # configurations read since the last commit record, by the call that wrote them
-    applied: Map[Task, Option[Call]]  # in effect
-    newest: Option[Call]  # whose commit record came last
-    tasks: Count  # as many as that record says
+    applied: Map[Task, Option[Call]]  # configurations in effect, by the call that wrote them
+    newest: Option[Call]  # the call whose commit record came last
+    tasks: Count  # the number of tasks in the last commit record
 
     outside = (
         *BROKERS,
@@ -81,12 +82,12 @@ class Writing(Protocol):
 
     @danger("leader-in-a-call")
     def deposed_in_a_call(s):
-        """A leader is at a call, and another one has claimed the topic."""
+        """A leader is in the middle of a call although another one has claimed the topic."""
         return exists(Worker, Worker, lambda v, w: (v != w) & (s.call[v] != None) & (s.owner == w))  # noqa: E711
 
     @danger("empty-set")
     def no_tasks(s):
-        """The newest set is empty."""
+        """The newest set of task configurations is empty."""
         return (s.newest != None) & (s.tasks == 0)  # noqa: E711
 
     @danger("several-tasks")
@@ -96,7 +97,7 @@ class Writing(Protocol):
 
     @action
     def claim(s, w: Worker):
-        """A leader opens its producer, which aborts what others have open.  It does not do that in a call."""
+        """A leader that has no call under way opens its producer, which aborts the open transactions of others."""
         require(s.owner != w)
         require(s.call[w] == None, rule="618.43")  # noqa: E711  symbols have no `is`
         s.owner = w
@@ -110,7 +111,7 @@ class Writing(Protocol):
 
     @action
     def begin(s, w: Worker, c: Call, n: Count):
-        """A user's or a Connector's request comes to a worker that believes itself the leader."""
+        """A request of a user or a Connector reaches a worker that believes itself the leader."""
         require((s.call[w] == None) & ~s.begun[c])  # noqa: E711
         require(implies(0 < n, forall(Part, lambda x: s.reader[c, x] < n)))
         s.begun[c] = True
@@ -120,7 +121,7 @@ class Writing(Protocol):
 
     @action(fair="weak")
     def put(s, w: Worker, c: Call, i: Task):
-        """The next task's configuration, in a transaction of its own."""
+        """The leader writes the next task's configuration, in a transaction of its own."""
         require((s.call[w] == c) & (i == s.written[w]) & (i < s.size[c]) & s.may_write(w))
         require(s.all_committed(w), rule="618.25")
         s.open[w, i] = True
@@ -129,7 +130,7 @@ class Writing(Protocol):
 
     @action(fair="weak")
     def commit(s, w: Worker, c: Call):
-        """The transaction is committed: its records can be read."""
+        """The leader's transaction is committed, so that its records can be read."""
         require((s.call[w] == c) & s.may_write(w) & ~s.all_committed(w))
         s.applied = each(lambda i: when(s.at_once(w, i), s.call[w], s.applied[i]))
         s.kept = each(lambda i: when(s.open[w, i], s.call[w], s.kept[i]))
@@ -137,7 +138,8 @@ class Writing(Protocol):
 
     @action(fair="weak")
     def commit_set(s, w: Worker, c: Call):
-        """The commit record, after every configuration: readers that have as many as it says put them in effect."""
+        """The leader writes the commit record after every configuration, and readers that have as many configurations
+        as it gives put them in effect."""
         require((s.call[w] == c) & s.may_write(w))
         require((s.written[w] == s.size[c]) & s.all_committed(w), rule="618.3")
         s.applied = each(lambda i: when(s.is_complete(c), s.kept[i], s.applied[i]))
@@ -148,7 +150,8 @@ class Writing(Protocol):
 
     @action(danger=("client-crash", "loss", "lost-answer", "time-out"))
     def give_up(s, w: Worker):
-        """The call fails: a write is refused or late, the worker goes down, it learns that it leads no more."""
+        """The call fails because a write is refused or late, the worker goes down, or it learns that it no longer
+        leads."""
         require(s.call[w] != None)  # noqa: E711
         s.open = each(lambda v, i: s.open[v, i] & (v != w))
         s.end_call(w)
@@ -164,10 +167,9 @@ class Writing(Protocol):
         return ~exists(Task, lambda i: s.open[w, i])
 
     def at_once(s, w, i):
-        """Does a configuration take effect when it is read?"""
         return either("618.3", False, at_once=s.open[w, i])
 
     def is_complete(s, c):
-        """Readers take a set for whole if there is a configuration for each of its tasks."""
+        """Return whether readers take a set for whole, which needs a configuration for each of its tasks."""
         whole = forall(Task, lambda i: implies(i < s.size[c], s.kept[i] != None))  # noqa: E711
         return either("618.3", whole, however_many=True)

@@ -1,1 +1,2 @@
-"""What must be true of the whole, and why it is: `abstract`, then over detailed parts."""
+"""These claims state what must be true of the whole system and why: `abstract` proves it from interfaces, and the other
+modules over detailed parts."""

@@ -1,4 +1,5 @@
-"""The interfaces that the whole is proved from: what each of them promises, and that the cores do nothing else."""
+"""This module has the interfaces that the whole is proved from: the promises of each, and the proofs that the cores do
+nothing else."""
 
 from fencepost.model.end_to_end.abstract import EndToEnd
 from fencepost.model.end_to_end.interfaces import Admission, Handed
@@ -34,7 +35,7 @@ from fencepost.properties.task_counts.claims.core import ShippedLemmas as Connec
 
 
 class AdmissionProperties(Properties, of=Admission):
-    """What Connect promises of instances, in the words of its interface."""
+    """Connect's interface promises which instances can commit."""
 
     @promise(rule="618.P1")
     def one_set_by_the_interface(s):
@@ -51,7 +52,7 @@ class AdmissionProperties(Properties, of=Admission):
 
     @witness(of="one_set_by_the_interface")
     def another_set(s):
-        """An instance of one set can commit, and one of another set polls and cannot."""
+        """An instance of one set can commit, and one of another set polls and cannot commit."""
         return exists(Instance, Instance, lambda j, k: s.can_commit(j) & s.polls[k] & ~s.live[k] & (s.of[j] != s.of[k]))
 
     @witness(of="one_of_each_by_the_interface")
@@ -64,42 +65,42 @@ class AdmissionProperties(Properties, of=Admission):
 
     @lemma
     def opened_before(s):
-        """Only an instance that has opened a producer polls, or has one that is not fenced."""
+        """An instance polls, or has a producer that is not fenced, only if it has opened a producer."""
         return forall(Instance, lambda k: implies(s.polls[k] | s.live[k], s.opened[k]))
 
     @lemma
     def one_live(s):
-        """One instance of a task at most has a producer that is not fenced."""
+        """At most one instance of a task has a producer that is not fenced."""
         return forall(
             Instance, Instance, lambda j, k: implies(s.live[j] & s.live[k] & (s.task[j] == s.task[k]), j == k)
         )
 
 
 class HandedProperties(Properties, of=Handed):
-    """What is promised of producer ids, in the words of their interface."""
+    """The interface of producer ids promises that each id is handed out once."""
 
     @promise(rule="730.P1")
     def none_twice_by_the_interface(s):
-        """No id is handed out again."""
+        """No producer id is handed out again."""
         return ~s.twice
 
     @witness(of="none_twice_by_the_interface")
     def some_given(s):
-        """Two ids are used."""
+        """Two producer ids are used."""
         return exists(Id, Id, lambda i, j: (i != j) & s.given[i] & s.given[j])
 
 
 class DeliveredProperties(Properties, of=Delivered):
-    """What is promised of a partition's committed output."""
+    """The interface of a partition's committed output promises that a restart resumes where the output ends."""
 
     @lemma
     def in_step(s):
-        """A restart goes on from where the output ends, and nothing is amiss."""
+        """A restart resumes where the committed output ends, and no record is repeated or left out."""
         return (s.resume == s.end) & ~s.amiss
 
 
 class AdmittedByConnect(ConnectLemmas, of=ShippedCore):
-    """Connect as it shipped does what its interface says."""
+    """Connect as it shipped refines its interface."""
 
     @refinement(
         of=Admission,
@@ -110,7 +111,7 @@ class AdmittedByConnect(ConnectLemmas, of=ShippedCore):
         },
     )  # fmt: skip
     def does_as_admission(s):
-        """What the stages of instances are to those who rely on who can commit."""
+        """The stages of Connect's instances refine the interface that defines which instances can commit."""
         return {
             "opened": each(lambda k: (s.stage[k] == Stage.PRODUCER) | (s.stage[k] == Stage.RUNNING)),
             "polls": each(lambda k: s.stage[k] == Stage.RUNNING),
@@ -121,20 +122,23 @@ class AdmittedByConnect(ConnectLemmas, of=ShippedCore):
 
 
 class HandedByKraft(KraftProperties, of=Kraft):
-    """The blocks of KRaft hand producer ids out as the interface says."""
+    """The id blocks of KRaft hand out producer ids as their interface requires."""
 
     @refinement(of=Handed)
     def does_as_handed(s):
-        """What was handed out, and whether anything was again."""
+        """The producer ids that KRaft has handed out, and whether any was handed out twice, refine the interface of
+        producer ids."""
         return {"given": each(lambda i: s.given[i]), "twice": s.given_twice}
 
 
 class DeliveredByGroup(GroupLemmas, of=Shipped):
-    """A group that copies does to each of its input partitions what the interface says: its inputs are the records."""
+    """A group that copies refines the interface of committed output for each of its input partitions, whose inputs are
+    the records."""
 
     @refinement(of=Delivered, actions={"commit": ("commit",)})
     def does_as_delivered(s, p: Partition):
-        """Where the committed output of a partition ends, and where its owner goes on."""
+        """The end of a partition's committed output, and the place where its owner goes on, refine the interface of
+        committed output."""
         coming = exists(
             Member,
             lambda m: (s.fate[m] == Fate.COMMITTED) & (0 < s.pending[m, p]) & (s.pending[m, p] == s.done[p]),
@@ -146,7 +150,7 @@ class DeliveredByGroup(GroupLemmas, of=Shipped):
         }
 
 
-# What the transactions of many producers are to each of them and each log: the interface of one, and nothing else.
+# The transactions of many producers are, for each producer and each log, the interface of one and nothing else.
 
 STEPS: dict[str, tuple[str, ...]] = {
     "initialise": ("initialise", "fence"), "accept_offsets": ("accept",), "mark": ("end",), "mark_offsets": ("end",),
@@ -155,11 +159,11 @@ STEPS: dict[str, tuple[str, ...]] = {
 
 
 class ProducersProperties(Properties, of=Producers):
-    """Of each producer, and between those of one transactional id."""
+    """The interface of producers promises what holds of each producer, and between those of one transactional id."""
 
     @promise(rule="txn.P7")
     def one_newest_by_the_interface(s):
-        """Of the producers of a transactional id one at most has the newest epoch."""
+        """At most one producer of a transactional id has the newest epoch."""
         return forall(
             Producer, Producer,
             lambda j, k: implies(s.alike(j, k) & ~s.fenced[j] & ~s.fenced[k], j == k),
@@ -170,8 +174,8 @@ class ProducersProperties(Properties, of=Producers):
 
     @promise(rule="txn.P1")
     def nothing_of_the_fenced_by_the_interface(s):
-        """Where a producer has the newest epoch, no other one of the id has anything in a log that may come to
-        count."""
+        """Where a producer has the newest epoch, no other producer of the id has anything in a log that may still be
+        committed."""
         return forall(
             Producer, Producer,
             lambda j, k: implies(
@@ -184,17 +188,17 @@ class ProducersProperties(Properties, of=Producers):
 
     @witness(of="one_newest_by_the_interface")
     def one_after_another(s):
-        """A producer has been shut out by another one of its id."""
+        """A producer has been fenced by another one of its transactional id."""
         return exists(Producer, Producer, lambda j, k: s.alike(j, k) & s.fenced[j] & ~s.fenced[k])
 
     @witness(of="nothing_of_the_fenced_by_the_interface")
     def shut_out_in_between(s):
-        """A producer has begun a transaction, another one of its id was fenced."""
+        """A producer has begun a transaction, and another producer of its transactional id was fenced."""
         return exists(Producer, Producer, lambda j, k: s.alike(j, k) & s.fenced[j] & s.open[k])
 
     @lemma
     def one_unsettled(s):
-        """Of the producers of a transactional id one at most has a transaction that is not over."""
+        """At most one producer of a transactional id has a transaction that is not over."""
         return forall(
             Producer, Producer,
             lambda j, k: implies(s.alike(j, k) & s.is_at_it(j) & s.is_at_it(k), j == k),
@@ -205,22 +209,22 @@ class ProducersProperties(Properties, of=Producers):
 
     @lemma
     def open_is_of_the_newest(s):
-        """A producer that has a transaction open has the newest epoch of an id; so had one whose transaction is
-        decided."""
+        """A producer with an open transaction has the newest epoch of an id, and a producer whose transaction is open
+        or decided has an id."""
         return forall(
             Producer, lambda k: implies(s.open[k], ~s.fenced[k]) & implies(s.is_at_it(k), s.known[k])
         )  # fmt: skip
 
     @lemma
     def waiting_is_decided(s):
-        """Where a marker is to come, the transaction is decided."""
+        """A transaction that awaits a marker is decided."""
         return forall(Producer, lambda k: implies(s.awaits_offsets[k], s.is_decided(k))) & forall(
             Producer, Log, lambda k, q: implies(s.awaits[k, q], s.is_decided(k))
         )
 
     @lemma
     def all_that_is_there_waits(s):
-        """What is in a log waits for the marker of its transaction, or is of one that is open."""
+        """Records in a log await the marker of their transaction, or their transaction is open."""
         return forall(
             Producer, Log,
             lambda k, q: implies(s.has[k, q], when(s.is_decided(k), s.awaits[k, q], s.open[k])),
@@ -231,7 +235,7 @@ class ProducersProperties(Properties, of=Producers):
 
     @lemma
     def committed_by_the_newest(s):
-        """A transaction whose markers say that it is committed is of a producer that nothing has shut out."""
+        """A transaction whose markers commit it is of a producer that is not fenced."""
         return forall(Producer, lambda k: implies(s.outcome[k] == Outcome.COMMIT, ~s.fenced[k]))
 
     def view(s, k, has, awaits):
@@ -245,38 +249,38 @@ class ProducersProperties(Properties, of=Producers):
 
     @refinement(of=Fated, actions=STEPS)
     def does_as_fated(s, k: Producer, o: Log):
-        """Of a log of records."""
+        """A producer's transaction refines the interface `Fated` in each log of records."""
         return s.view(k, s.has[k, o], s.awaits[k, o])
 
     @refinement(of=Fated, actions=STEPS)
     def offsets_do_as_fated(s, k: Producer):
-        """Of the log of offsets."""
+        """A producer's transaction refines the interface `Fated` in the log of offsets."""
         return s.view(k, s.has_offsets[k], s.awaits_offsets[k])
 
 
 class MarkersCome(ProducersProperties, of=Producers):
-    """Nothing is in the way of markers."""
+    """No step of the interface blocks the arrival of markers."""
 
     @receptive(ProducersProperties.does_as_fated, "end")
     def markers_come(s):
-        """Whenever a marker may come to a log of records, nothing is in its way."""
+        """A marker that may arrive at a log of records is never blocked."""
 
     @receptive(ProducersProperties.offsets_do_as_fated, "end")
     def markers_come_to_offsets(s):
-        """Nor is it where one may come to the log of offsets."""
+        """A marker that may arrive at the log of offsets is never blocked."""
 
 
-# From the sources to the sink, by what the parts promise.
+# The promises from the sources to the sink follow from those of the parts.
 #
-# The chain is short.  Connect lets one instance at a time commit of what reads a source partition, and transactions
-# take a commit from no other: so what is committed begins where the last commit ended (`goes_on_where_it_ended`), and
-# a reader of the log is given the records in order (`in_order`).  A producer id is one transactional id's, so that
-# markers settle their own offsets only.  The group has each of its inputs once in what it commits: so the sink has
-# each record once.
+# The chain is short. Connect lets one instance at a time commit records of a source partition, and transactions accept
+# a commit from no other. So each committed transaction begins where the last one ended (`goes_on_where_it_ended`), and
+# a reader of the log gets the records in order (`in_order`). A producer id belongs to one transactional id, so that
+# markers settle their own offsets only. The group has each of its inputs once in its committed output, and so the sink
+# has each record once.
 
 
 class Promises(Properties):
-    """What is promised of the whole."""
+    """The whole system promises that each source record is in the committed sink once, in order."""
 
     @promise(rule="618.P2")
     def each_once(s):
@@ -288,7 +292,8 @@ class Promises(Properties):
 
     @promise(rule="618.P2")
     def none_left_out(s):
-        """At each place of the committed sink is the record of this number: none before it is left out."""
+        """At each place of the committed sink is the source record of this number, so that no record before it is left
+        out."""
         return forall(Offset, lambda i: implies(s.is_place(i), s.sink[i] == i))
 
     def is_place(s, i):
@@ -296,22 +301,23 @@ class Promises(Properties):
 
     @promise(rule="618.P2")
     def resumes_where_it_ended(s):
-        """The next task goes on from where the committed output ends, or a marker is on its way that says so."""
+        """The stored source offset is the end of the committed output, or a marker is on its way that will make it
+        so."""
         return forall(Partition, lambda p: (s.source.stored[p] == s.source.done[p]) | s.done_is_coming(p))
 
     def done_is_coming(s, p):
-        """The marker for the stored offset is."""
+        """Return whether the marker for the offset of the committed output's end is on its way."""
         offset = s.source.pending[p]
         return (0 < offset) & (offset == s.source.done[p]) & s.is_committing(s.source.sender[p])
 
     @service(rule="txn.P10")
     def comes_to_the_sink(s, i: Offset):
-        """What a task has committed is in the committed sink in the end."""
+        """Every record that a task has committed is in the committed sink eventually."""
         return leads_to((0 < i) & (i <= s.source.done[s.watched]), i <= s.copies)
 
     @witness(of="each_once")
     def written_by_two(s):
-        """A record that an instance wrote is in the sink, and another instance, which shut that one out, goes on."""
+        """A record that an instance wrote is in the sink, and another instance, which fenced that one, goes on."""
         return (0 < s.copies) & exists(
             Instance, Instance,
             lambda j, k: (j != k) & s.polls(j) & s.polls(k) & s.txn.fenced[j] & ~s.txn.fenced[k]
@@ -325,17 +331,17 @@ class Promises(Properties):
 
     @witness(of="resumes_where_it_ended")
     def ahead_of_the_offset(s):
-        """Records of a transaction are read by the group, whose source offset has no marker yet."""
+        """The group reads records of a transaction whose source offset has no marker yet."""
         return exists(Partition, lambda p: s.source.stored[p] < s.source.end[p])
 
     @witness(of="comes_to_the_sink")
     def committed_and_not_given(s):
-        """A task has committed a record that no reader is given yet."""
+        """A task has committed a record that no reader can read yet."""
         return s.source.end[s.watched] < s.source.done[s.watched]
 
     @witness(of="resumes_where_it_ended")
     def zombie_writes(s):
-        """An instance that was shut out has records in the log, or had, that no commit will count."""
+        """A fenced instance has, or had, records in the log that no commit will make visible."""
         return exists(
             Instance, Partition,
             lambda k, p: s.polls(k) & s.txn.fenced[k] & s.source.resumed[k, p]
@@ -344,7 +350,7 @@ class Promises(Properties):
 
 
 class EndToEndProperties(Promises, of=EndToEnd):
-    """Why it keeps them."""
+    """The promises of the whole follow from the interfaces of its parts and these lemmas."""
 
     connect: Part[AdmissionProperties]
     txn: Part[ProducersProperties]
@@ -353,14 +359,15 @@ class EndToEndProperties(Promises, of=EndToEnd):
 
     @refinement(of=Delivered, actions={"commit": ("commit",)})
     def source_does_as_delivered(s, p: Partition):
-        """What the readers of a source partition's log rely on, and what its next task finds."""
+        """The output that readers of a source partition's log rely on, and the offset that its next task finds, refine
+        the interface of committed output."""
         return {
             "end": s.source.done[p],
             "resume": when(s.done_is_coming(p), s.source.done[p], s.source.stored[p]),
             "amiss": s.source.amiss[p],
         }
 
-    # Who may commit: Connect and transactions
+    # The instances that may commit: Connect and transactions
 
     @lemma
     def opened_in_its_name(s):
@@ -372,12 +379,13 @@ class EndToEndProperties(Promises, of=EndToEnd):
 
     @lemma
     def not_fenced_in_either(s):
-        """Who is fenced in Connect is fenced in transactions: there it may be earlier."""
+        """An instance that is not fenced in transactions is not fenced in Connect; in transactions it may be fenced
+        earlier."""
         return forall(Instance, lambda k: implies(s.connect.opened[k] & ~s.txn.fenced[k], s.connect.live[k]))
 
     @lemma
     def commits_while_running(s):
-        """An instance polls whose commit is on its way, or is taken and not everywhere; its offsets came before."""
+        """An instance polls while its commit is on its way or not yet complete, and its offsets were sent before."""
         return forall(
             Instance,
             lambda k: implies(s.asked[k] | s.is_committing(k), s.polls(k))
@@ -385,12 +393,11 @@ class EndToEndProperties(Promises, of=EndToEnd):
         )  # fmt: skip
 
     def may_commit(s, k):
-        """Its producer is not fenced, and it polls."""
         return s.polls(k) & ~s.txn.fenced[k]
 
     @lemma
     def one_reader(s):
-        """Of the instances that may commit one at most reads a source partition."""
+        """At most one instance that may commit reads a source partition."""
         return forall(
             Instance, Instance, Partition,
             lambda j, k, p: implies(s.may_commit(j) & s.may_commit(k) & s.reads(j, p) & s.reads(k, p), j == k),
@@ -398,7 +405,7 @@ class EndToEndProperties(Promises, of=EndToEnd):
 
     @lemma
     def planned_for_one(s):
-        """A set has a source partition for one task at most."""
+        """A set of task configurations assigns a source partition to one task at most."""
         return forall(
             Generation, Task, Task, Partition,
             lambda g, i, j, p: implies(s.planned[g, i, p] & s.planned[g, j, p], i == j),
@@ -417,12 +424,12 @@ class EndToEndProperties(Promises, of=EndToEnd):
 
     @lemma
     def ids_were_handed_out(s):
-        """The producer id of a transactional id was handed out."""
+        """The producer id of every known transactional id was handed out."""
         return forall(Task, lambda i: implies(s.known[i], s.ids.given[s.id[i]]))
 
     @lemma
     def ids_are_their_own(s):
-        """No two transactional ids have one producer id."""
+        """No two transactional ids have the same producer id."""
         return forall(Task, Task, lambda i, j: implies(s.known[i] & s.known[j] & (s.id[i] == s.id[j]), i == j))
 
     @lemma
@@ -433,11 +440,12 @@ class EndToEndProperties(Promises, of=EndToEnd):
             lambda k: implies(s.txn.known[k], s.known[s.txn.name[k]] & (s.source.under[k] == s.id[s.txn.name[k]])),
         )
 
-    # What is in the logs
+    # The records in the logs
 
     @lemma
     def written_in_transactions(s):
-        """What an instance wrote that is undecided is in its transaction, past where that begins."""
+        """The undecided records of an instance are in its transaction, after the offset where the transaction
+        begins."""
         return forall(
             Instance, Partition,
             lambda k, p: implies(s.source.wrote[k, p], s.txn.has[k, p])
@@ -447,7 +455,7 @@ class EndToEndProperties(Promises, of=EndToEnd):
 
     @lemma
     def wrote_what_it_reads(s):
-        """What is in the transaction of an instance is of source partitions from which it resumed."""
+        """The records in the transaction of an instance are of source partitions from which it resumed."""
         return forall(
             Instance, Partition,
             lambda k, p: implies(s.connect.opened[k] & s.source.wrote[k, p], s.source.resumed[k, p]),
@@ -455,12 +463,13 @@ class EndToEndProperties(Promises, of=EndToEnd):
 
     @lemma
     def pending_in_a_transaction(s):
-        """A source offset that is pending is in the transaction of the instance that sent it."""
+        """A pending source offset is in the transaction of the instance that sent it."""
         return forall(Partition, lambda p: implies(0 < s.source.pending[p], s.txn.has_offsets[s.source.sender[p]]))
 
     @lemma
     def pending_of_its_own(s):
-        """That instance resumed from the source partition, if it is still there."""
+        """An instance whose source offset is pending, and whose producer is open, resumed from that source
+        partition."""
         return forall(
             Instance, Partition,
             lambda k, p: implies(
@@ -470,7 +479,7 @@ class EndToEndProperties(Promises, of=EndToEnd):
 
     @lemma
     def pending_is_done(s):
-        """If its transaction is committed, the offset says where the output ends."""
+        """A pending source offset whose transaction is committed is the end of the committed output."""
         return forall(
             Partition,
             lambda p: implies(
@@ -481,7 +490,7 @@ class EndToEndProperties(Promises, of=EndToEnd):
 
     @lemma
     def offsets_of_the_records(s):
-        """The offsets that are pending of an open transaction are of the records in it."""
+        """The pending offsets of an open transaction are those of the records in it."""
         return forall(
             Instance, Partition,
             lambda k, p: implies(
@@ -497,8 +506,8 @@ class EndToEndProperties(Promises, of=EndToEnd):
 
     @lemma
     def goes_on_where_it_ended(s):
-        """An instance that may commit, and has resumed, goes on where the committed output ends; what it has committed
-        is where it ends."""
+        """An instance that may commit, and has resumed, goes on where the committed output ends, and the records that
+        it has committed are the last of that output."""
         return forall(
             Instance, Partition,
             lambda k, p: implies(
@@ -513,7 +522,7 @@ class EndToEndProperties(Promises, of=EndToEnd):
 
     @lemma
     def output_ends_there(s):
-        """A reader is given what is committed, but for what has its marker on the way."""
+        """A reader can read all committed records except those whose marker is on the way."""
         return forall(
             Partition,
             lambda p: when(
@@ -530,7 +539,7 @@ class EndToEndProperties(Promises, of=EndToEnd):
 
     @lemma
     def in_order(s):
-        """A reader of a log is given the records of the source in order, each once."""
+        """A reader of a log gets the records of the source in order, each once."""
         return forall(
             Partition, Offset,
             lambda p, i: implies((0 < i) & (i <= s.source.end[p]), s.source.record[p, i] == i),
@@ -540,10 +549,10 @@ class EndToEndProperties(Promises, of=EndToEnd):
 
     @lemma
     def sink_in_step(s):
-        """The sink ends where a member of the group would go on."""
+        """The sink ends where a member of the group would resume."""
         return s.copies == s.group.resume
 
     @lemma
     def copies_what_is_there(s):
-        """The group has copied no more than a reader is given."""
+        """The group has copied no more records than a reader can read."""
         return s.group.end <= s.source.end[s.watched]

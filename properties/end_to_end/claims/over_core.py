@@ -1,4 +1,4 @@
-"""The promises of the whole, asked where its parts are the cores themselves."""
+"""This module proves the promises of the whole where its parts are the cores themselves."""
 
 from fencepost.model.end_to_end.abstract import EndToEnd
 from fencepost.model.end_to_end.detailed import Detailed
@@ -28,10 +28,11 @@ from fencepost.properties.transactions.claims.core_overlapping import FatedV2
 
 
 class DetailedProperties(Promises, of=Detailed):
-    """Each step is one of the abstract whole's, and so the promises hold."""
+    """Each step of the detailed whole is a step of the abstract whole, and so the promises hold."""
 
     def is_coming(s):
-        """The marker of a committed transaction of the group is on its way, with the offset where the output ends."""
+        """Return whether the marker of a committed transaction of the group is on its way, with the offset where the
+        output ends."""
         p = s.watched
         return exists(
             Member,
@@ -44,12 +45,12 @@ class DetailedProperties(Promises, of=Detailed):
 
     @promise(rule="447.P1")
     def sink_in_step(s):
-        """The sink ends where the group's committed offset is, or where a marker that is on its way says."""
+        """The sink ends where the group's committed offset is, or where a marker that is on its way will put it."""
         return s.copies == s.where_it_goes_on()
 
     @witness(of="sink_in_step")
     def behind_the_source(s):
-        """The sink has a record, and its marker is on its way to the group's coordinator."""
+        """The sink has a record whose marker is on its way to the group's coordinator."""
         return (0 < s.copies) & s.is_coming()
 
     @refinement(
@@ -60,7 +61,7 @@ class DetailedProperties(Promises, of=Detailed):
         },
     )  # fmt: skip
     def does_as_the_whole(s):
-        """What the cores are to one another is what their interfaces say."""
+        """The cores, as parts of the detailed whole, refine their interfaces in the abstract whole."""
         return {
             "connect.opened": each(lambda k: s.is_starting(k) | s.polls(k)),
             "connect.polls": each(lambda k: s.connect.stage[k] == Stage.RUNNING),
@@ -71,14 +72,14 @@ class DetailedProperties(Promises, of=Detailed):
         }
 
 
-# The promises, asked of users of the whole that get something wrong.
+# The promises are also asked of users of the whole that make a mistake.
 
 
-# Where one task's transactions are the core of v2, the whole keeps in step with it, and is in the way of nothing that
-# the core does by itself.
+# Where one task's transactions are the core of v2, the whole agrees with the core, and blocks no step that the core
+# takes by itself.
 #
-# So each behaviour of the core, used as Connect's tasks use it, is one that the whole was proved with: `abstract` has
-# the promises, and they are inherited here.
+# So each behaviour of the core, used as Connect's tasks use it, is one that the whole was proved for; `abstract` has
+# the promises, which are inherited here.
 
 STEPS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(
@@ -96,20 +97,21 @@ STEPS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("ask_commit", "ask_commit_in_vain"), ("core.commit",)),
     "ask_abort": ("core.abort",), "initialize_again": ("core.initialize_again",),
 }  # fmt: skip
-"""Which step of the core each joint action takes."""
+"""Each joint action is mapped to the step of the core that it takes."""
 
 
 class OverCoreProperties(Properties, of=OverCore):
-    """The whole over the core of v2."""
+    """The whole over the core of v2 has these lemmas, which relate the interface of the watched id to its coordinator
+    and logs."""
 
     whole: Part[EndToEndProperties]
     core: Part[FatedV2]
 
-    # What the interface says of the watched id is what its coordinator and the logs say
+    # The interface's state of the watched id is that of its coordinator and the logs
 
     @lemma
     def in_its_name(s):
-        """The instances of the watched task have its transactional id, and no others; its epochs and transactions are
+        """Exactly the instances of the watched task have its transactional id, and its epochs and transactions are
         theirs."""
         return (
             forall(Instance, lambda k: s.mine[k] == (s.whole.txn.known[k] & (s.whole.txn.name[k] == s.watched)))
@@ -119,7 +121,7 @@ class OverCoreProperties(Properties, of=OverCore):
 
     @lemma
     def open_as_there(s):
-        """A transaction is open that has the newest epoch, and is not decided."""
+        """A transaction of the watched id is open exactly if it has the newest epoch and is not decided."""
         return forall(
             Instance,
             lambda k: implies(
@@ -130,8 +132,8 @@ class OverCoreProperties(Properties, of=OverCore):
 
     @lemma
     def unfenced_as_there(s):
-        """An instance is not fenced that has the newest epoch, or to which it is on its way in an answer to EndTxn, or
-        that is answered so if it asks again."""
+        """An instance is not fenced if it has the newest epoch, or if an answer to EndTxn that is on its way, or would
+        be sent if it asked again, gives it that epoch."""
         return forall(Instance, lambda k: implies(s.core.given[k, s.core.epoch], ~s.whole.txn.fenced[k])) & forall(
             Txn,
             lambda t: implies(
@@ -146,7 +148,7 @@ class OverCoreProperties(Properties, of=OverCore):
 
     @lemma
     def decided_as_there(s):
-        """The outcome is that of the transaction that is prepared."""
+        """The outcome in the whole is that of the transaction that is prepared in the core."""
         return forall(
             Instance,
             lambda k: implies(
@@ -160,7 +162,7 @@ class OverCoreProperties(Properties, of=OverCore):
 
     @lemma
     def there_as_there(s):
-        """Something is in a log that is open there."""
+        """A log has undecided records of an instance in the whole exactly if it has in the core."""
         return forall(
             Instance, Partition,
             lambda k, p: implies(
@@ -178,7 +180,7 @@ class OverCoreProperties(Properties, of=OverCore):
 
     @lemma
     def awaited_as_there(s):
-        """A marker is awaited in the logs that do not know it."""
+        """A marker is awaited in exactly the logs that do not know it."""
         return forall(
             Instance, Partition,
             lambda k, p: implies(
@@ -194,12 +196,12 @@ class OverCoreProperties(Properties, of=OverCore):
             ),
         )  # fmt: skip
 
-    # What instances have asked for
+    # Requests of instances
 
     @lemma
     def asked_as_there(s):
-        """Of the newest transaction: an instance that has opened its producer since polls; a commit is asked for by one
-        that counts as running, an abort by one that has ended."""
+        """An instance with the newest transaction that has opened its producer polls, and its commit is requested while
+        it counts as running, or its abort after it has ended."""
         return forall(
             Txn,
             lambda t: implies(
@@ -212,7 +214,7 @@ class OverCoreProperties(Properties, of=OverCore):
 
     @lemma
     def present_is_undecided(s):
-        """What is in a log of the present transaction is open, and nothing is prepared."""
+        """The records of the present transaction are open in every log, and no transaction is prepared."""
         return forall(
             Txn, Partition,
             lambda t, p: implies(
@@ -223,7 +225,7 @@ class OverCoreProperties(Properties, of=OverCore):
 
     @lemma
     def sent_when_resumed(s):
-        """What is sent of the present transaction is of source partitions from which the instance resumed."""
+        """The records sent in the present transaction are of source partitions from which the instance resumed."""
         return forall(
             Txn, Partition,
             lambda t, p: implies(
@@ -235,7 +237,7 @@ class OverCoreProperties(Properties, of=OverCore):
 
     @lemma
     def offsets_go_last(s):
-        """When offsets are sent, records were, and have come."""
+        """Offsets are sent after records were sent and have arrived."""
         return forall(
             Txn,
             lambda t: implies(
@@ -250,7 +252,7 @@ class OverCoreProperties(Properties, of=OverCore):
 
     @lemma
     def something_was_sent(s):
-        """Who asks for a commit has sent something."""
+        """A client that asks for a commit has sent something."""
         return forall(
             Txn,
             lambda t: implies(s.core.choice[t] == Outcome.COMMIT, exists(Partition, lambda p: s.core.sent[t, p])),
@@ -258,17 +260,17 @@ class OverCoreProperties(Properties, of=OverCore):
 
     @lemma
     def idle_is_settled(s):
-        """Where InitProducerId of the watched id may be answered, the whole lets it be."""
+        """Where InitProducerId of the watched id may be answered in the core, the whole allows it."""
         return implies(s.core.phase == Phase.IDLE, s.whole.txn.all_settled(s.watched)) & forall(
             Instance,
             lambda k: implies((s.core.phase == Phase.IDLE) & s.mine[k], s.whole.txn.is_settled(k)),
         )
 
-    # What readers are given is what counts there
+    # Readers get what the core commits
 
     @step(rule="618.P2")
     def counts_as_there(old, new):
-        """Where a log decides what is open, the marker in the whole says the same: it counts, or it does not."""
+        """Where a log decides open records, the marker in the whole decides the same, commit or abort."""
         return forall(
             Txn, Partition,
             lambda t, p: implies(
@@ -280,7 +282,7 @@ class OverCoreProperties(Properties, of=OverCore):
 
     @witness(of="counts_as_there")
     def committed_in_one_log(s):
-        """The records of a transaction count already, and its offsets wait for their marker."""
+        """The records of a transaction are committed already while its offsets await their marker."""
         return exists(
             Txn, Partition,
             lambda t, p: (s.core.fate[t, p] == TxnFate.COMMITTED) & (s.core.fate[t, s.offsets] == TxnFate.OPEN),
@@ -288,21 +290,21 @@ class OverCoreProperties(Properties, of=OverCore):
 
     @refinement(of=CoreOfInstances, actions=STEPS)
     def does_as_v2(s):
-        """What the whole makes of the core is the core."""
+        """The core's part of each step of the whole is a step of the core."""
         return {}
 
     @receptive(does_as_v2, "core.append")
     def records_come(s):
-        """Whatever a leader may append is appended."""
+        """The whole lets a leader append every record that the core lets it append."""
 
     @receptive(does_as_v2, "core.end", "core.answer_again")
     def ends_are_taken(s):
-        """Whenever the coordinator may take EndTxn it does."""
+        """The whole lets the coordinator accept EndTxn whenever the core lets it."""
 
     @receptive(does_as_v2, "core.take_over", "core.fence_producers")
     def time_is_up(s):
-        """A transaction may take too long at any time, and the id be fenced by an administrator."""
+        """A transaction may time out at any time, and an administrator may fence the id at any time."""
 
     @receptive(does_as_v2, "core.complete", "core.mark", "core.mark_late")
     def markers_come(s):
-        """Whatever marker may come does."""
+        """The whole lets every marker arrive that may arrive in the core."""

@@ -1,4 +1,5 @@
-"""What the whole takes of source offsets is what the model of them as they ship does, where it has one topic."""
+"""The part of the whole for source offsets is refined by the model of source offsets as they ship, where it has one
+topic."""
 
 from fencepost.model.end_to_end.one_topic import OneRunEach
 from fencepost.model.end_to_end.sources import Sources
@@ -9,18 +10,18 @@ from fencepost.properties.source_offsets.claims.core import WorkersTopicLemmas
 
 
 class ResumedByTheWorkersTopic(WorkersTopicLemmas, of=OneRunEach):
-    """One offsets topic as it ships does what `Sources` says, to each source partition."""
+    """One offsets topic as it ships refines `Sources` for each source partition."""
 
     def wrote(s, n, p):
-        """Records of the instance's transaction are in the log, and no marker has come to them.  One comes when the
-        commit is known to the instance, or when its producer is fenced after it was committed."""
+        """Return whether records of the instance's transaction are in the log without a marker. A marker arrives when
+        the commit is known to the instance, or when its producer is fenced after the commit."""
         return s.works(n) & (s.began[n, p] < s.polled[n, p]) & ~s.is_settled(n)
 
     def is_settled(s, n):
         return (s.stage[n] == Stage.COMMITTED) & s.fenced[n]
 
     def is_coming(s, n, p):
-        """Its transaction is committed, and the marker has not come to its records."""
+        """Return whether the instance's transaction is committed and the marker has not arrived at its records."""
         return (s.stage[n] == Stage.COMMITTED) & s.wrote(n, p)
 
     def has_sent(s, n, p):
@@ -37,23 +38,23 @@ class ResumedByTheWorkersTopic(WorkersTopicLemmas, of=OneRunEach):
 
     @lemma
     def none_without_an_offset(s):
-        """Nothing is dropped, and nothing is discarded upstream of which no offset is stored."""
+        """No record is dropped, and none is discarded upstream whose offset is not stored."""
         return forall(
             Partition, lambda p: (s.begins[p] == 0) & (s.released[p] <= s.told[p]) & (s.told[p] <= s.worker[p])
         ) & forall(Instance, Partition, Offset, lambda n, p, i: s.place[n, p, i] != Place.LEFT_OUT)
 
     @lemma
     def offsets_say_what_is_out(s):
-        """The committed output is what the offsets say, so that `does_as_sources` may go by these."""
+        """The committed output is exactly the records that the stored offsets cover, so that `does_as_sources` may use
+        the offsets."""
         return forall(Partition, Offset, lambda p, i: s.out[p, i] == ((0 < i) & (i <= s.worker[p])))
 
     def erases_with_an_offset(s, n, p):
-        """It erases none."""
         return ~s.erases[n, p]
 
     @lemma
     def transaction_is_what_follows(s):
-        """A transaction has what was polled since it began, and the offset of the last of that."""
+        """A transaction has the records polled since it began, and the offset of the last of them."""
         return forall(
             Instance, Partition, Offset,
             lambda n, p, i: (s.began[n, p] <= s.polled[n, p])
@@ -68,8 +69,8 @@ class ResumedByTheWorkersTopic(WorkersTopicLemmas, of=OneRunEach):
 
     @lemma
     def begins_where_the_last_ended(s):
-        """The transaction of an instance that may commit begins where the offsets end, or is what they end
-        with."""
+        """The transaction of an instance that may commit begins where the stored offsets end, or is the last that they
+        cover."""
         return forall(
             Instance, Partition,
             lambda n, p: implies(
@@ -80,7 +81,8 @@ class ResumedByTheWorkersTopic(WorkersTopicLemmas, of=OneRunEach):
 
     @lemma
     def sent_by_who_may_commit(s):
-        """Whose offset is in the log, or was committed with records that have no marker yet, has sent one last."""
+        """An instance whose offset is in the log, or was committed with records that have no marker yet, was the last
+        to send one."""
         return forall(Instance, Partition, lambda n, p: implies(s.has_sent(n, p) | s.is_coming(n, p), s.sender[p] == n))
 
     @refinement(
@@ -93,9 +95,9 @@ class ResumedByTheWorkersTopic(WorkersTopicLemmas, of=OneRunEach):
         },
     )  # fmt: skip
     def does_as_sources(s, p: Partition):
-        """What there is of one source partition, in the words of the whole.  The model commits records and offsets in
-        one step; here the marker comes to the offsets in that step, and to the records in a later one.  It has no
-        producer ids: all instances are taken to have the same one."""
+        """The model of source offsets refines the whole's `Sources` for one source partition. The model commits records
+        and offsets in one step; here the marker arrives at the offsets in that step, and at the records in a later one.
+        The model has no producer ids, and so all instances get the same one."""
         last = s.sender[p]
         end = when(s.is_coming(last, p), s.began[last, p], s.worker[p])
         return {
@@ -115,6 +117,6 @@ class ResumedByTheWorkersTopic(WorkersTopicLemmas, of=OneRunEach):
 
     @witness(of="does_as_sources")
     def committed_unheard(s):
-        """A transaction is committed whose instance has failed, the marker has not come to its records, and the next
-        instance has not begun."""
+        """A transaction is committed whose instance has failed, while its records have no marker and the next instance
+        has not begun."""
         return exists(Instance, Partition, lambda n, p: s.over[n] & s.is_coming(n, p))
