@@ -143,7 +143,7 @@ class KeepsRemovedTasks(Herder):
     """A leader revokes a task that the newest set lacks only if this leader itself assigned the task last (618.53).
 
     Load is balanced over all tasks that members have, as 3.3.2 does. Later releases count the configured tasks, and
-    therefore also revoke tasks of the newest set about as often.
+    just as often revoke a task of the newest set instead.
     """
 
     def __init__(self, env: "Environment", node: int, support: str) -> None:
