@@ -135,10 +135,7 @@ class DoneWhenDecided(ConnectBrokers):
 
 def is_of_the_runtime(defect: Defect[Any]) -> bool:
     """Return whether the defect is in the runtime, the stores or their readers, and needs nothing that the whole system
-    lacks.
-
-    The whole system has no tombstones, dropped records, aborts, or operators that switch topics.
-    """
+    lacks. The whole system has no tombstones, dropped records, aborts, or operators that switch topics."""
     right, wrong, needs = type(defect.parts)(), defect.parts, dict(defect.needs)
     there = needs.pop("separate", True) and needs.pop("boundary", "interval") == "interval" and not needs
     return there and all(getattr(right, name) is getattr(wrong, name) for name in ("connector", "instance", "owner"))
@@ -165,11 +162,9 @@ OF_WHAT_IS_LATE = frozenset({
     "rechecked_by_state", "unknown_id_verified", "unverified", "verified_once_for_all", "verifies_any_partition",
     "zombie_init_renewed",
 })  # fmt: skip
-"""Only late copies of messages bring out these defects.
-
-The defects are looked for in the vocabulary of transactions alone, where a violation that a late copy explains does not
-count, since it may occur without any defect (`proofs/traces/predicted.py`).
-"""
+"""Only late copies of messages bring out these defects. The defects are looked for in the vocabulary of transactions
+alone, where a violation that a late copy explains does not count, since it may occur without any defect
+(`proofs/traces/predicted.py`)."""
 LATE = (
     ("drop", 0.01), ("duplicate", 0.03), ("delay", 0.03), ("fail_over", 0.012), ("new_leader", 0.012),
     ("append_failure", 0.01), ("member_restart", 0.006), ("member_pause", 0.01),
@@ -188,16 +183,11 @@ OF_MEMBERS = (
 """These keys make members join and leave often, so that partitions move while transactions are open."""
 OF_WHOM_TO_REMEMBER = frozenset({"assignments_forgotten", "found_by_id", "keyed_by_group"})
 REPLACED = (("static", True), ("identities", 1), ("stable_ids", False))
-"""These keys make instances replace one another within one generation of the group.
-
-Only the transaction coordinator can distinguish such instances, if it remembers which producer had a partition.
-"""
+"""These keys make instances replace one another within one generation of the group. Only the transaction coordinator
+can distinguish such instances, if it remembers which producer had a partition."""
 AS_MANY_AS_BEFORE = (("inputs", 2),)
-"""Groups with instances from before KIP-447, which have one producer per partition, get two input partitions.
-
-With four partitions the producers of the draft fence one another again and again without any defect (in 10 of 40
-histories).
-"""
+"""Groups with instances from before KIP-447, which have one producer per partition, get two input partitions. With four
+partitions the producers of the draft fence one another again and again without any defect (in 10 of 40 histories)."""
 OF_LEADERS = frozenset({"claims_late", "own_id_of_every_leader", "plain_leader_producer"})
 LEADING = (("aimed_share", 0.1), ("stall", 0.03), ("expire", 0.01))
 """These fault rates make Connect leaders stall and be replaced."""
@@ -210,11 +200,8 @@ EXPIRING = (("expiration_ms", 300), ("expiration_check_ms", 100), ("transaction_
 @dataclass(frozen=True, slots=True)
 class Broken(Defect[Parts]):
     """A `Broken` is one defect of the whole system, whose `needs` are keys of the configurations of the system and of
-    the run.
-
-    ``reported_in`` names the vocabularies in which the defect is looked for. If it is empty, all vocabularies are
-    searched.
-    """
+    the run. ``reported_in`` names the vocabularies in which the defect is looked for. If it is empty, all vocabularies
+    are searched."""
 
     reported_in: tuple[str, ...] = ()
 

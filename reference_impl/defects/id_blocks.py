@@ -478,10 +478,7 @@ class SnapshotKeepsTheFirst(Unchecked):
 @defect("730.2", PROMISE, mode="bridge")
 class LostRaceTakenForWon(BlockLoop):
     """After a lost write the loop takes the block as its own if the node holds the wanted block, even if another client
-    has written it (730.2).
-
-    The check is meant for a write that succeeded before the connection broke.
-    """
+    has written it (730.2). The check is meant for a write that succeeded before the connection broke."""
 
     def write(self, taker: int, request: int) -> Block | None:
         assert self.seen is not None, "write() without read(): the version to write on is not known"

@@ -198,10 +198,8 @@ class AbortForgetsOffsets(ExactlyOnce):
 
 @defect("618.28", PROGRESS, filtered=2, batch=1)
 class EmptyCommitFails(ExactlyOnce):
-    """A batch whose records are all dropped is committed although no transaction is open.
-
-    The producer cannot commit in that state, so the task fails, and the next instance polls the same batch.
-    """
+    """A batch whose records are all dropped is committed although no transaction is open. The producer cannot commit in
+    that state, so the task fails, and the next instance polls the same batch."""
 
     def commit(self) -> Script:
         if not self.writer.data and not self.open:

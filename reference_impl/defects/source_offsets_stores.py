@@ -143,11 +143,9 @@ class TombstonesLeftOut(OffsetStore):
 @defect("618.27", PROMISE, rounds=2, separate=True)
 class FlushNotAwaited(OffsetStore):
     """With a tombstone among them, all offsets are sent in the thread of the worker's producer once it has the answer
-    to the tombstone, as since KAFKA-15018.
-
-    The task does not wait for that before it commits. Offsets that are sent too late are refused by the producer, or
-    belong to the next transaction. (ConnectorOffsetBackingStore.ChainedOffsetWriteFuture)
-    """
+    to the tombstone, as since KAFKA-15018. The task does not wait for that before it commits. Offsets that are sent too
+    late are refused by the producer, or belong to the next transaction.
+    (ConnectorOffsetBackingStore.ChainedOffsetWriteFuture)"""
 
     def set(self, offsets: Mapping[int, int], send: Callable[[int, Entry], None]) -> Script:
         if not self.has_copy() or all(offsets.values()):
@@ -176,11 +174,8 @@ class FlushNotAwaited(OffsetStore):
 @defect("618.39", PROMISE, separate=False)
 class CopiedByTasks(NullsHide):
     """A task that finds its own topic empty copies all offsets of the worker's topic and then relies on its own topic
-    alone.
-
-    This is the rejected alternative (618.39). Two tasks may copy at the same time, and they have different
-    transactional ids.
-    """
+    alone. This is the rejected alternative (618.39). Two tasks may copy at the same time, and they have different
+    transactional ids."""
 
     def get(self, partitions: Iterable[int]) -> Script:
         yield from self.read_to_end()
@@ -251,10 +246,8 @@ class OwnersNotFenced(Owner):
 
 @defect("618.30", PROMISE, mode="migration-sentinel", separate=False)
 class LooksFirst(Owner):
-    """The owner checks whether the topic is empty before initTransactions(), and not again (C25).
-
-    Another owner may fill the topic, and tasks may go on from there, before this owner has fenced the other.
-    """
+    """The owner checks whether the topic is empty before initTransactions(), and not again (C25). Another owner may
+    fill the topic, and tasks may go on from there, before this owner has fenced the other."""
 
     def migrate(self) -> Script:
         store: OffsetStore = self.env.new("store", self.env, self, SEPARATE, 0, (GLOBAL, SEPARATE))
@@ -314,10 +307,8 @@ class TasksDoNotWait(Instance):
 
 @defect("618.45", PROMISE, mode="migration-sentinel", separate=False)
 class CopiedBeforeFenced(Connector):
-    """The connector fills its topic before the tasks of the old configuration are fenced, as in the text's order.
-
-    The old tasks go on in the global topic until their successors open their producers and thereby fence them.
-    """
+    """The connector fills its topic before the tasks of the old configuration are fenced, as in the text's order. The
+    old tasks go on in the global topic until their successors open their producers and thereby fence them."""
 
     def fence(self) -> None:
         pass

@@ -236,10 +236,8 @@ class FencesAsWorker(Rounds):
 # rounds that cover too little, or are taken for done
 @defect("618.6", PROMISE)
 class FencesWhatMembersOwn(Rounds):
-    """The leader fences only those ids of the recorded count whose task some member of the group has (618.6).
-
-    A task that ran on a worker outside the group belongs to no member.
-    """
+    """The leader fences only those ids of the recorded count whose task some member of the group has (618.6). A task
+    that ran on a worker outside the group belongs to no member."""
 
     def ids(self, round: Round) -> Iterable[int]:
         members = self.herder.group.members.values()

@@ -65,11 +65,8 @@ class ClaimsAgainAtOnce(WritePrivilege):
 
 @defect("618.24", PROMISE, mode="shipped")
 class ClaimsLate(WritePrivilege):
-    """A leader opens its producer at its first write, and not when it becomes the leader (618.24).
-
-    The previous leader is not fenced until then, so it may write a set between the new leader's read of the topic and
-    its count.
-    """
+    """A leader opens its producer at its first write, and not when it becomes the leader (618.24). The previous leader
+    is not fenced until then, so it may write a set between the new leader's read of the topic and its count."""
 
     @property
     def must_claim(self) -> bool:

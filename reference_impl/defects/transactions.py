@@ -39,10 +39,8 @@ from fencepost.reference_impl.systems.transactions import Parts, build
 # appends that fail, or are not waited for
 @defect("txn.1", PROMISE)
 class InitAnswersBeforeDurable(Coordinator):
-    """The coordinator answers InitProducerId and fenceProducers before the record of the bump is durable (txn.1).
-
-    A coordinator that takes over without that record hands the same pair to the next client that asks.
-    """
+    """The coordinator answers InitProducerId and fenceProducers before the record of the bump is durable (txn.1). A
+    coordinator that takes over without that record hands the same pair to the next client that asks."""
 
     def renew(self, message: Message, metadata: TransactionMetadata, request: InitProducerIdRequest) -> None:
         pair = self.next_pair(metadata.now, request)
@@ -94,11 +92,8 @@ class EndAnsweredUnrecorded(Coordinator):
 
 @defect("txn.9", PROMISE, mode="v2")
 class FailedEndBumps(Coordinator):
-    """The end of a transaction bumps the epoch in memory before its record is written (txn.9).
-
-    When the append fails, the bumped epoch stays, and the producer that repeats its request names an epoch that is no
-    longer valid.
-    """
+    """The end of a transaction bumps the epoch in memory before its record is written (txn.9). When the append fails,
+    the bumped epoch stays, and the producer that repeats its request names an epoch that is no longer valid."""
 
     def end(self, metadata: TransactionMetadata, committed: bool, answer: Callable[..., object]) -> None:
         target = self.prepare_end(metadata, committed)
@@ -138,10 +133,8 @@ class RoundsLeaveTheFlag(Markers):
 
 @defect("txn.18", PROMISE, mode="v1")
 class FailedFenceNeverForgotten(Coordinator):
-    """The coordinator remembers a fence whose append failed even after a later attempt has succeeded (txn.18).
-
-    From then on no fence of the id bumps the epoch, and a transaction that times out is aborted under its owner's own
-    epoch.
+    """The coordinator remembers a fence whose append failed even after a later attempt has succeeded (txn.18). From
+    then on no fence of the id bumps the epoch, and a transaction that times out is aborted under its owner's own epoch.
     """
 
     markers_type = RoundsLeaveTheFlag
@@ -205,10 +198,8 @@ class CompletedAgain(Coordinator):
 # whose retry it is
 @defect("txn.2", PROMISE, mode="v1")
 class ZombieInitRenewed(Coordinator):
-    """InitProducerId with an expected pair checks the producer id but not the epoch (txn.2, KIP-360).
-
-    A producer that was fenced long ago gets the next epoch and fences its successor.
-    """
+    """InitProducerId with an expected pair checks the producer id but not the epoch (txn.2, KIP-360). A producer that
+    was fenced long ago gets the next epoch and fences its successor."""
 
     def next_pair(self, now: Transit, request: InitProducerIdRequest) -> tuple[int, int, int] | None:
         if request.producer_id == now.producer_id and not self.is_init_retry(now, request):
@@ -218,10 +209,8 @@ class ZombieInitRenewed(Coordinator):
 
 @defect("txn.2", PROMISE, mode="v1")
 class InitRetryByArithmetic(Coordinator):
-    """InitProducerId takes the epoch one below the current one for an earlier epoch of the same producer (txn.2).
-
-    The bump may have been for another producer. The producer that it fenced then gets its successor's pair.
-    """
+    """InitProducerId takes the epoch one below the current one for an earlier epoch of the same producer (txn.2). The
+    bump may have been for another producer. The producer that it fenced then gets its successor's pair."""
 
     def is_init_retry(self, now: Transit, request: InitProducerIdRequest) -> bool:
         one_before = (now.producer_id, now.producer_epoch - 1)
@@ -253,10 +242,8 @@ class AddedToWhatIsEnding(Coordinator):
 
 @defect("txn.9", PROMISE, mode="v2")
 class AbortOfNothingKeepsEpoch(Coordinator):
-    """The coordinator answers the abort of a transaction that it does not know at once, without a bump (txn.9).
-
-    A delayed batch of that transaction then counts for the next transaction, which has the same epoch.
-    """
+    """The coordinator answers the abort of a transaction that it does not know at once, without a bump (txn.9). A
+    delayed batch of that transaction then counts for the next transaction, which has the same epoch."""
 
     def end_result(self, metadata: TransactionMetadata, request: EndTxnRequest) -> int:
         result = super().end_result(metadata, request)
@@ -267,10 +254,7 @@ class AbortOfNothingKeepsEpoch(Coordinator):
 @defect("txn.7", PROMISE, mode="v2")
 class AbortOfTheFencedIsARetry(Coordinator):
     """The coordinator takes an abort under an epoch that InitProducerId has replaced for a retry of the previous EndTxn
-    (txn.7).
-
-    A producer that was fenced with nothing open gets its successor's pair.
-    """
+    (txn.7). A producer that was fenced with nothing open gets its successor's pair."""
 
     def end_result(self, metadata: TransactionMetadata, request: EndTxnRequest) -> int:
         result = super().end_result(metadata, request)
@@ -311,10 +295,8 @@ class EndRetryToldTheOldPair(Coordinator):
 # whose transaction, id or partition it is
 @defect("txn.4", PROMISE, mode="v1", max_epoch=3)
 class LastEpochNotFenced(Coordinator):
-    """The fence of a producer that has the last epoch that is handed out does not raise the epoch (txn.4, txn.18).
-
-    The epoch above is reserved for this fence. Without it partitions accept what the fenced producer still sends.
-    """
+    """The fence of a producer that has the last epoch that is handed out does not raise the epoch (txn.4, txn.18). The
+    epoch above is reserved for this fence. Without it partitions accept what the fenced producer still sends."""
 
     def fenced_epoch(self, metadata: TransactionMetadata) -> int:
         return min(super().fenced_epoch(metadata), max(self.env.config.max_epoch - 1, metadata.now.producer_epoch))
@@ -331,10 +313,8 @@ class MarkersOfTheNextId(Markers):
 
 @defect("txn.4", PROMISE, mode="v2", max_epoch=3)
 class RotationMarkersNameTheNextId(Coordinator):
-    """When the epochs of a producer id are used up, the markers carry the next producer id (txn.4, txn.10).
-
-    No partition has a transaction of that next id, so the open transaction stays open.
-    """
+    """When the epochs of a producer id are used up, the markers carry the next producer id (txn.4, txn.10). No
+    partition has a transaction of that next id, so the open transaction stays open."""
 
     markers_type = MarkersOfTheNextId
 
@@ -348,10 +328,8 @@ class PartitionsStay(Markers):
 
 @defect("txn.15", PROMISE, mode="v1-verified")
 class CompletionKeepsPartitions(Coordinator):
-    """The coordinator does not remove the partitions of a completed transaction (txn.15).
-
-    A leader that verifies a late batch gets the answer that the partition is in the transaction.
-    """
+    """The coordinator does not remove the partitions of a completed transaction (txn.15). A leader that verifies a late
+    batch gets the answer that the partition is in the transaction."""
 
     markers_type = PartitionsStay
 

@@ -35,10 +35,8 @@ class InitKeepsEpoch(Coordinator):
 @defect("txn.22", PROMISE)
 class IdleIdsNotFenced(Coordinator):
     """The coordinator answers an admin's fence of an id without an open transaction with the current pair, without
-    bumping the epoch (txn.22).
-
-    An admin's request is recognised by its transaction time-out, which equals the request time-out.
-    """
+    bumping the epoch (txn.22). An admin's request is recognised by its transaction time-out, which equals the request
+    time-out."""
 
     def renew(self, message: Message, metadata: TransactionMetadata, request: InitProducerIdRequest) -> None:
         now = metadata.now
@@ -52,10 +50,7 @@ class IdleIdsNotFenced(Coordinator):
 @defect("txn.1", PROMISE, mode="v1")
 class InitTakesNewId(Coordinator):
     """InitProducerId hands out another producer id whenever the broker has one available, as if the epochs were used up
-    (txn.1).
-
-    librdkafka's mock cluster does the same and does not even abort the open transaction.
-    """
+    (txn.1). librdkafka's mock cluster does the same and does not even abort the open transaction."""
 
     def next_pair(self, now: Transit, request: InitProducerIdRequest) -> tuple[int, int, int] | None:
         pair = super().next_pair(now, request)
@@ -171,11 +166,8 @@ class VerifiesAnyPartition(Coordinator):
 # the end of a transaction
 @defect("txn.7", PROMISE, mode="v2")
 class EndTakesLargerEpoch(Coordinator):
-    """EndTxn takes an epoch above the current one for the current one (F07).
-
-    A producer that repeats the last EndTxn of a producer id whose epochs are used up is refused, since the next id
-    begins at a lower epoch.
-    """
+    """EndTxn takes an epoch above the current one for the current one (F07). A producer that repeats the last EndTxn of
+    a producer id whose epochs are used up is refused, since the next id begins at a lower epoch."""
 
     def end_result(self, metadata: TransactionMetadata, request: EndTxnRequest) -> int:
         epoch = min(request.producer_epoch, metadata.now.producer_epoch)

@@ -246,10 +246,8 @@ class PendingOffsetsVisible(OffsetsLog):
 # what partitions keep
 @defect("txn.14", PROMISE)
 class RefusedBatchAnswersDuplicates(PartitionLog):
-    """A partition remembers a batch when it arrives, even if it is refused (txn.14).
-
-    When the refused batch is sent again, it counts as a duplicate and is never written.
-    """
+    """A partition remembers a batch when it arrives, even if it is refused (txn.14). When the refused batch is sent
+    again, it counts as a duplicate and is never written."""
 
     def append(self, request: ProduceRequest, guard: int) -> Appended:
         entry = self.producers.get(request.producer_id)
@@ -261,10 +259,8 @@ class RefusedBatchAnswersDuplicates(PartitionLog):
 
 @defect("txn.12", PROMISE, mode="v1")
 class MarkerOfNothingSkipped(PartitionLeader):
-    """A partition answers a marker for a transaction that is not open there without writing it (txn.12).
-
-    The partition does not learn the epoch of that marker, so it still accepts a batch of the epoch before.
-    """
+    """A partition answers a marker for a transaction that is not open there without writing it (txn.12). The partition
+    does not learn the epoch of that marker, so it still accepts a batch of the epoch before."""
 
     def receive_marker(self, message: Message) -> None:
         if message.body.data.producer_id in self.log.open:
@@ -307,9 +303,7 @@ class OneAbortedEntryPerProducer(PartitionLog):
 @defect("txn.15", PROMISE, mode="v1-verified")
 class VerifiedOnceForAll(PartitionLog):
     """A partition does not verify a producer again under the same epoch once the coordinator has confirmed it (txn.15).
-
-    Before version 2 the next batch may belong to another transaction, or to none.
-    """
+    Before version 2 the next batch may belong to another transaction, or to none."""
 
     def needs_guard(self, request: ProduceRequest) -> bool:
         entry = self.producers.get(request.producer_id)

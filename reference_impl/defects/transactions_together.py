@@ -175,10 +175,8 @@ class ReloadKnowsTheLatestId(Coordinator):
 
 @defect("txn.19", PROMISE, ids=2, clients=2)
 class ProducerIdsCountedAnew(Coordinator):
-    """Each new coordinator assigns producer ids by its own counter that starts at 0 (txn.19).
-
-    After a failover a new transactional id gets the producer id of another one.
-    """
+    """Each new coordinator assigns producer ids by its own counter that starts at 0 (txn.19). After a failover a new
+    transactional id gets the producer id of another one."""
 
     given = 0
 
@@ -240,10 +238,8 @@ class MarkerEndsEveryTransaction(PartitionLog):
 
 @defect("txn.17", PROMISE, mode="v1", ids=2, clients=3)
 class RefusedBatchHoldsReadersUp(PartitionLog):
-    """A transaction counts as open from the request for its first batch, even if the batch is refused (txn.17).
-
-    The last stable offset stays where a fenced producer tried to write, whatever other producers commit behind it.
-    """
+    """A transaction counts as open from the request for its first batch, even if the batch is refused (txn.17). The
+    last stable offset stays where a fenced producer tried to write, whatever other producers commit behind it."""
 
     def append(self, request: ProduceRequest, guard: int) -> Appended:
         appended = super().append(request, guard)
@@ -318,10 +314,8 @@ class FirstKeyCommitted(OffsetsLog):
 
 @defect("txn.21", PROMISE, mode="v1", groups=1)
 class RefusedOffsetStaysPending(OffsetsLog):
-    """An offset is pending from its request on, even if the request is refused (txn.21).
-
-    The refused offset of a fenced producer is then committed by the next marker of its producer id.
-    """
+    """An offset is pending from its request on, even if the request is refused (txn.21). The refused offset of a fenced
+    producer is then committed by the next marker of its producer id."""
 
     def append(self, request: ProduceRequest, guard: int) -> Appended:
         appended = super().append(request, guard)
@@ -437,10 +431,8 @@ class ExpiredIdGetsItsOldPair(Coordinator):
 
 @defect("txn.12", PROMISE, mode="v1")
 class RebuiltWithoutMarkerEpochs(PartitionLog):
-    """A new leader learns a producer's epoch from its records and not from markers (txn.12, txn.P9).
-
-    A producer whose fence the leader before knew of may write again.
-    """
+    """A new leader learns a producer's epoch from its records and not from markers (txn.12, txn.P9). A producer whose
+    fence the leader before knew of may write again."""
 
     def rebuilt(self, leader_epoch: int, restart: bool = False) -> Self:
         fresh = super().rebuilt(leader_epoch, restart)
@@ -485,10 +477,8 @@ class RebuiltWithoutCoordinatorEpochs(PartitionLog):
 
 @defect("txn.13", PROMISE, leader_change="restart")
 class SnapshotKeepsTheOldestBatch(PartitionLog):
-    """The snapshot has the oldest remembered batch of a producer instead of the newest (txn.13).
-
-    After a restart the batches behind it count as new, and are written again when they are sent again.
-    """
+    """The snapshot has the oldest remembered batch of a producer instead of the newest (txn.13). After a restart the
+    batches behind it count as new, and are written again when they are sent again."""
 
     def rebuilt(self, leader_epoch: int, restart: bool = False) -> Self:
         fresh = super().rebuilt(leader_epoch, restart)
@@ -504,10 +494,8 @@ class SnapshotKeepsTheOldestBatch(PartitionLog):
 
 @defect("txn.15", PROMISE, mode="v2")
 class WaitingSurviveTheChange(PartitionLeader):
-    """Batches that wait for verification go on waiting at the next leader (txn.15).
-
-    That leader has sent no verification request, so it refuses the batches when the answer arrives.
-    """
+    """Batches that wait for verification go on waiting at the next leader (txn.15). That leader has sent no
+    verification request, so it refuses the batches when the answer arrives."""
 
     def change(self, restart: bool = False) -> None:
         waiting = dict(self.waiting)

@@ -180,10 +180,7 @@ class SeededPace:
 
 class Environment(environment.Environment[Config]):
     """An `Environment` is shared by one cluster. ``without_write`` has the transactional ids that the ACL denies (-1:
-    requests without one).
-
-    ``leaderless`` has the partitions that have no leader in the metadata.
-    """
+    requests without one). ``leaderless`` has the partitions that have no leader in the metadata."""
 
     __slots__ = ("leaderless", "network", "pace", "without_write")
 

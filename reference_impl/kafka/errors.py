@@ -86,16 +86,12 @@ def from_coordinator(error: int) -> Verdict:
 
 
 def from_partition(error: int, next_expected: bool) -> Verdict:
-    """Return the verdict on a Produce response.
-
-    ``next_expected`` is True if nothing that was sent earlier to the partition was unanswered when the request left.
-    Only then is a gap in the sequence numbers a real one. Otherwise an earlier batch was just late, or is being sent
-    again.
-
-    Kafka's client checks this when the response arrives (`TransactionManager.canRetry`), on a connection that handles
-    and answers everything in order. The two differ where a leader has lost its knowledge of the sequence numbers: this
-    client tries once more before it takes the gap for a real one.
-    """
+    """Return the verdict on a Produce response. ``next_expected`` is True if nothing that was sent earlier to the
+    partition was unanswered when the request left. Only then is a gap in the sequence numbers a real one. Otherwise an
+    earlier batch was just late, or is being sent again. Kafka's client checks this when the response arrives
+    (`TransactionManager.canRetry`), on a connection that handles and answers everything in order. The two differ where
+    a leader has lost its knowledge of the sequence numbers: this client tries once more before it takes the gap for a
+    real one."""
     if error == ErrorCode.NONE:
         return Verdict.FINE
     if error in RETRIABLE or (error == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER and not next_expected):
@@ -132,11 +128,8 @@ RETRIED = frozenset({
         GroupErrorCode.NOT_COORDINATOR,
     GroupErrorCode.UNSTABLE_OFFSET_COMMIT, GroupErrorCode.PENDING_TRANSACTION,
 })  # fmt: skip
-"""A consumer repeats a request after these errors.
-
-Kafka's consumer looks the coordinator up again for some of them, which is the same here, because the coordinator's
-address moves.
-"""
+"""A consumer repeats a request after these errors. Kafka's consumer looks the coordinator up again for some of them,
+which is the same here, because the coordinator's address moves."""
 
 COMMIT_FAILED = frozenset({
     GroupErrorCode.ILLEGAL_GENERATION, GroupErrorCode.UNKNOWN_MEMBER_ID, GroupErrorCode.FENCED_INSTANCE_ID,
@@ -156,11 +149,9 @@ def from_group_coordinator(error: int) -> Verdict:
 
 
 class IdErrorCode(ErrorCode):
-    """An `IdErrorCode` is one of Kafka's error codes for producer ids.
-
-    Code -1 also means that the ids are exhausted (730.16), 13 that the broker is not running, 14 that no id is
-    available although a block is requested, and 31 that the broker lacks CLUSTER_ACTION (730.5).
-    """
+    """An `IdErrorCode` is one of Kafka's error codes for producer ids. Code -1 also means that the ids are exhausted
+    (730.16), 13 that the broker is not running, 14 that no id is available although a block is requested, and 31 that
+    the broker lacks CLUSTER_ACTION (730.5)."""
 
     NOT_CONTROLLER = 41  # this node is not the active controller (any more)
     STALE_BROKER_EPOCH = 77  # the broker id is registered under another epoch; in KRaft also: not registered (730.18)

@@ -232,10 +232,8 @@ class GroupCoordinator(OffsetsLeader):
     # Commits in a transaction
 
     def receive_commit(self, message: Message) -> None:
-        """Handle TxnOffsetCommit, whose version with a generation a broker from before KIP-447 does not know.
-
-        Topics are looked up first, by name or by id (KafkaApis.handleTxnOffsetCommitRequest).
-        """
+        """Handle TxnOffsetCommit, whose version with a generation a broker from before KIP-447 does not know. Topics
+        are looked up first, by name or by id (KafkaApis.handleTxnOffsetCommitRequest)."""
         commit: GroupTxnOffsetCommitRequest = message.body.data
         if self.env.options.old_brokers and commit.version >= WITH_METADATA:
             self.reply(message, ProduceResponse(GroupErrorCode.UNSUPPORTED_VERSION))
@@ -346,10 +344,8 @@ class GroupCoordinator(OffsetsLeader):
         self.log.append(batch, NO_GUARD)
 
     def expire_offsets(self, among: Collection[int]) -> bool:
-        """Delete expired offsets (offsets.retention.minutes) of a group without members.
-
-        Return False if there is nothing to delete, the group has a member, or it is not loaded.
-        """
+        """Delete expired offsets (offsets.retention.minutes) of a group without members. Return False if there is
+        nothing to delete, the group has a member, or it is not loaded."""
         spared = bool(self.loading or self.group.members)
         expired = [] if spared else [p for p in self.log.expirable() if p in among]
         if expired:

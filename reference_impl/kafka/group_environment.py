@@ -201,11 +201,9 @@ def producer_name(number: int) -> str:
 
 
 class Environment(environment.Environment):
-    """An `Environment` is shared by one cluster.
-
-    ``contents`` has what each record carries, and ``writing`` what the records numbered next will carry. ``report``
-    writes an event. ``assignments`` has by member the answer that named its partitions.
-    """
+    """An `Environment` is shared by one cluster. ``contents`` has what each record carries, and ``writing`` what the
+    records numbered next will carry. ``report`` writes an event. ``assignments`` has by member the answer that named
+    its partitions."""
 
     __slots__ = ("assignments", "contents", "hidden", "old", "options", "parts", "report", "writing")
 

@@ -57,11 +57,9 @@ class GroupTransitions(Transitions):
 
 
 class GroupAwareCoordinator(Coordinator):
-    """A `GroupAwareCoordinator` is the draft's coordinator from taking over to resigning.
-
-    ``assignments`` are by transactional id, as there is one group. ``leaving`` has the ids that are fenced while they
-    have no transaction, until their assignment is deleted.
-    """
+    """A `GroupAwareCoordinator` is the draft's coordinator from taking over to resigning. ``assignments`` are by
+    transactional id, as there is one group. ``leaving`` has the ids that are fenced while they have no transaction,
+    until their assignment is deleted."""
 
     __slots__ = ("assignments", "is_writing", "leaving")
 
@@ -112,11 +110,8 @@ class GroupAwareCoordinator(Coordinator):
             self.transitions.write_assignment(key, self.assigned(request), written)
 
     def receive_claimed(self, message: Message) -> None:
-        """Give the pair once all other producers are fenced.
-
-        The assignment is in the log before that. Otherwise a fenced producer of an older generation could initialise
-        again before this one is answered, again and again.
-        """
+        """Give the pair once all other producers are fenced. The assignment is in the log before that. Otherwise a
+        fenced producer of an older generation could initialise again before this one is answered, again and again."""
         if self.others_are_out(message.body.data):
             super().receive_init(message)
         else:
@@ -139,11 +134,8 @@ class GroupAwareCoordinator(Coordinator):
         return self.env.options.fences_by_assignment and request.generation < newest
 
     def is_completing(self, request: GroupInitProducerIdRequest) -> bool:
-        """Return whether the last transaction of the transactional id is not complete.
-
-        Until it is, the former assignment stays stored, because otherwise the next owner of the partitions would not
-        wait for it (447.2).
-        """
+        """Return whether the last transaction of the transactional id is not complete. Until it is, the former
+        assignment stays stored, because otherwise the next owner of the partitions would not wait for it (447.2)."""
         metadata = self.find(request.transactional_id)
         return metadata is not None and metadata.now.state in (TransactionState.ONGOING, *PREPARED)
 
@@ -182,11 +174,8 @@ class GroupAwareCoordinator(Coordinator):
         ]
 
     def is_in_the_way(self, metadata: TransactionMetadata) -> bool:
-        """Return whether the producer must be ended first.
-
-        In the draft that is one with an ongoing transaction, until it is complete. In the repaired draft it is every
-        remembered producer.
-        """
+        """Return whether the producer must be ended first. In the draft that is one with an ongoing transaction, until
+        it is complete. In the repaired draft it is every remembered producer."""
         ongoing = metadata.now.state == TransactionState.ONGOING or metadata.now.state in PREPARED
         return ongoing or self.env.options.fences_by_assignment
 

@@ -25,10 +25,7 @@ NO_GUARD = 0  # of a batch for which the coordinator was not asked
 
 class ProducerEntry:
     """A `ProducerEntry` has a producer's epochs and the last batches of its current epoch as (first sequence, offset),
-    oldest first.
-
-    ``last_sequence`` is that of the last record. ``written_ms`` is when the producer last wrote here.
-    """
+    oldest first. ``last_sequence`` is that of the last record. ``written_ms`` is when the producer last wrote here."""
 
     __slots__ = ("coordinator_epoch", "epoch", "last_sequence", "window", "written_ms")
 
@@ -337,11 +334,9 @@ class PartitionLog:
         return entry.written_ms + PRODUCER_EXPIRATION_MS
 
     def rebuilt(self, leader_epoch: int, restart: bool = False) -> Self:
-        """Return the state of the next leader, from the log alone, as a replica has followed it batch by batch.
-
-        After a restart there is a snapshot instead, with one batch per producer. In both cases producers that were idle
-        for too long stay forgotten.
-        """
+        """Return the state of the next leader, from the log alone, as a replica has followed it batch by batch. After a
+        restart there is a snapshot instead, with one batch per producer. In both cases producers that were idle for too
+        long stay forgotten."""
         fresh = type(self)(self.env, self.partition, leader_epoch)
         for batch in self.batches:
             fresh.write(batch)
@@ -369,10 +364,7 @@ class PartitionLog:
 
     def fetch(self, offset: int, committed: bool, most: int = 0) -> FetchResponse:
         """Return everything from ``offset`` to the limit, or at most ``most`` batches, and for read_committed the
-        aborted transactions to skip.
-
-        Batches are whole, so the first one may begin before the offset.
-        """
+        aborted transactions to skip. Batches are whole, so the first one may begin before the offset."""
         limit = self.read_limit(committed)
         offset = self.first_of_batch(offset)
         upto = min(limit, self.end_of(offset, most)) if most else limit
@@ -412,10 +404,7 @@ class PartitionLog:
 
 class OffsetsLog(PartitionLog):
     """An `OffsetsLog` is a group's offsets partition with the group's offsets, one for each partition of its input
-    (``key``, from 0).
-
-    The record of a send stands for the committed offset.
-    """
+    (``key``, from 0). The record of a send stands for the committed offset."""
 
     __slots__ = ("committed", "pending")
 
@@ -473,10 +462,8 @@ DELETE_RETENTION_MS = 24 * 3600 * 1000  # delete.retention.ms
 
 
 class CompactedLog(PartitionLog):
-    """A `CompactedLog` is a partition whose whole log is one segment that the cleaner compacts.
-
-    ``keys`` are those of records by number. Any other record has a key of its own.
-    """
+    """A `CompactedLog` is a partition whose whole log is one segment that the cleaner compacts. ``keys`` are those of
+    records by number. Any other record has a key of its own."""
 
     __slots__ = ("gone", "horizons", "keys")
 

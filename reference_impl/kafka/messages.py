@@ -22,10 +22,8 @@ COMMIT, ABORT = 1, 0
 
 
 class InitProducerIdRequest(NamedTuple):
-    """This is the InitProducerId request (api key 22).
-
-    The producer id and epoch are (-1, -1), or the pair that the producer has and wants bumped (KIP-360).
-    """
+    """This is the InitProducerId request (api key 22). The producer id and epoch are (-1, -1), or the pair that the
+    producer has and wants bumped (KIP-360)."""
 
     transactional_id: int
     transaction_timeout_ms: int
@@ -77,10 +75,8 @@ class EndTxnRequest(NamedTuple):
 
 
 class EndTxnResponse(NamedTuple):
-    """This is the EndTxn response.
-
-    In v2 it has the pair for the next transaction. In v1, and on an error, the pair is (-1, -1).
-    """
+    """This is the EndTxn response. In v2 it has the pair for the next transaction. In v1, and on an error, the pair is
+    (-1, -1)."""
 
     error_code: int
     producer_id: int = NO_PRODUCER_ID
@@ -88,11 +84,9 @@ class EndTxnResponse(NamedTuple):
 
 
 class ProduceRequest(NamedTuple):
-    """This is the Produce request (api key 0) with one batch.
-
-    ``record`` is the number of the logical send, which is the content of the first record. ``more`` has the numbers of
-    the following records, which take the next sequence numbers.
-    """
+    """This is the Produce request (api key 0) with one batch. ``record`` is the number of the logical send, which is
+    the content of the first record. ``more`` has the numbers of the following records, which take the next sequence
+    numbers."""
 
     transactional_id: int
     partition: int
@@ -132,10 +126,8 @@ class TxnOffsetCommitRequest(NamedTuple):
 
 
 class WriteTxnMarkersRequest(NamedTuple):
-    """This is the WriteTxnMarkers request (api key 27) with one marker for one partition.
-
-    ``transaction_result`` is True for a commit. Version 2 of the request is KIP-1228.
-    """
+    """This is the WriteTxnMarkers request (api key 27) with one marker for one partition. ``transaction_result`` is
+    True for a commit. Version 2 of the request is KIP-1228."""
 
     producer_id: int
     producer_epoch: int
@@ -152,12 +144,9 @@ class WriteTxnMarkersResponse(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """A `Batch` is one record in a partition's log together with the header fields of its batch.
-
-    A marker (0 abort, 1 commit) is the control record of a batch of its own. ``place`` is the record's position in its
-    batch. ``base_offset`` and ``base_sequence`` are the record's own, and equal those of the batch where ``place`` is
-    0.
-    """
+    """A `Batch` is one record in a partition's log together with the header fields of its batch. A marker (0 abort, 1
+    commit) is the control record of a batch of its own. ``place`` is the record's position in its batch.
+    ``base_offset`` and ``base_sequence`` are the record's own, and equal those of the batch where ``place`` is 0."""
 
     base_offset: int
     producer_id: int
@@ -286,12 +275,9 @@ class ErrorResponse(NamedTuple):
 
 
 class GroupTxnOffsetCommitRequest(NamedTuple):
-    """This is the TxnOffsetCommit request (api key 28) of a producer that knows the group.
-
-    ``record`` and ``more`` are the logical sends, each of which stands for an offset. Before version 3 the request has
-    neither generation nor member (KIP-447 added them). From version 6 on it names topics by id, and two more errors are
-    known (KIP-1319).
-    """
+    """This is the TxnOffsetCommit request (api key 28) of a producer that knows the group. ``record`` and ``more`` are
+    the logical sends, each of which stands for an offset. Before version 3 the request has neither generation nor
+    member (KIP-447 added them). From version 6 on it names topics by id, and two more errors are known (KIP-1319)."""
 
     transactional_id: int
     group_id: int
@@ -315,10 +301,8 @@ class OffsetCommitRequest(NamedTuple):
 
 
 class OffsetFetchRequest(NamedTuple):
-    """This is the OffsetFetch request (api key 9).
-
-    ``require_stable`` came with KIP-447. A client that does not know it may get an offset that is about to change.
-    """
+    """This is the OffsetFetch request (api key 9). ``require_stable`` came with KIP-447. A client that does not know it
+    may get an offset that is about to change."""
 
     metadata: GroupMetadata
     partitions: tuple[int, ...]
@@ -334,11 +318,9 @@ class OffsetFetchResponse(NamedTuple):
 
 
 class GroupHeartbeatRequest(NamedTuple):
-    """This is the ConsumerGroupHeartbeat request (api key 68).
-
-    Epoch 0 joins, -1 leaves, and -2 leaves temporarily (static members). ``owned`` is None if it has not changed.
-    ``full`` requests the assignment whether or not it has changed.
-    """
+    """This is the ConsumerGroupHeartbeat request (api key 68). Epoch 0 joins, -1 leaves, and -2 leaves temporarily
+    (static members). ``owned`` is None if it has not changed. ``full`` requests the assignment whether or not it has
+    changed."""
 
     member: int
     epoch: int
@@ -358,10 +340,8 @@ class GroupHeartbeatResponse(NamedTuple):
 
 class GroupInitProducerIdRequest(NamedTuple):
     """This is the InitProducerId request (api key 22) of KIP-447's draft, with the generation of the one group and the
-    assigned partitions.
-
-    It names no pair, so a producer that was fenced because its partitions have moved begins anew with it.
-    """
+    assigned partitions. It names no pair, so a producer that was fenced because its partitions have moved begins anew
+    with it."""
 
     transactional_id: int
     transaction_timeout_ms: int

@@ -61,11 +61,8 @@ class Member(NamedTuple):
 def reconciled(
     member: Member, target: Collection[int], epoch: int, owned: Collection[int] | None, is_free: Callable[[int], bool]
 ) -> Member:
-    """Return the member after its next step towards the target of this epoch.
-
-    ``owned`` is what the member reports to own, None if it reports nothing. ``is_free`` returns whether no other member
-    has a partition.
-    """
+    """Return the member after its next step towards the target of this epoch. ``owned`` is what the member reports to
+    own, None if it reports nothing. ``is_free`` returns whether no other member has a partition."""
     if member.state is Reconciliation.STABLE and member.epoch == epoch:
         return member
     if member.state is Reconciliation.UNREVOKED_PARTITIONS and still_owns(owned, member.revoking):
@@ -160,12 +157,9 @@ class ModernGroup(GroupState):
     # Heartbeats
 
     def receive(self, message: Message) -> None:
-        """Handle ConsumerGroupHeartbeat.
-
-        An assignment is sent once, in the answer to the request that changes it. If that request is a late copy, its
-        answer is dropped, and the member learns its partitions only when they change again or when it sends a full
-        request.
-        """
+        """Handle ConsumerGroupHeartbeat. An assignment is sent once, in the answer to the request that changes it. If
+        that request is a late copy, its answer is dropped, and the member learns its partitions only when they change
+        again or when it sends a full request."""
         request: GroupHeartbeatRequest = message.body.data
         if request.epoch in (LEFT, STATIC_LEFT):
             error = self.identity_error(request.member, request.instance)
@@ -197,11 +191,8 @@ class ModernGroup(GroupState):
         return GroupErrorCode.NONE if released else GroupErrorCode.UNRELEASED_INSTANCE_ID
 
     def epoch_error(self, request: GroupHeartbeatRequest) -> int:
-        """Return 25, 82 or 110, or 0 for none.
-
-        The epoch before the current one is accepted from a member that has missed the answer to its last heartbeat and
-        owns nothing that is not its own.
-        """
+        """Return 25, 82 or 110, or 0 for none. The epoch before the current one is accepted from a member that has
+        missed the answer to its last heartbeat and owns nothing that is not its own."""
         if error := self.identity_error(request.member, request.instance):
             return error
         member = self.members[request.member]
@@ -259,11 +250,9 @@ class ModernGroup(GroupState):
         self.maybe_target()
 
     def maybe_target(self) -> None:
-        """Compute a new target if the group has changed since the last one and the assignment interval is over.
-
-        Until then members join in the epoch of the old target, even one that they were in before.
-        (canComputeNextTargetAssignment)
-        """
+        """Compute a new target if the group has changed since the last one and the assignment interval is over. Until
+        then members join in the epoch of the old target, even one that they were in before.
+        (canComputeNextTargetAssignment)"""
         interval_ms = self.env.options.assignment_interval_ms
         early = self.targeted_ms is not None and self.env.now_ms < self.targeted_ms + interval_ms
         if self.target_epoch == self.epoch or early:
@@ -291,10 +280,8 @@ class ModernGroup(GroupState):
         return after
 
     def report_moved(self, before: Member, after: Member) -> None:
-        """Report the changes of a member's record: removed partitions, its epoch, and added partitions.
-
-        A partition that returns to the member at once has another assignment epoch.
-        """
+        """Report the changes of a member's record: removed partitions, its epoch, and added partitions. A partition
+        that returns to the member at once has another assignment epoch."""
         had, has = ({**member.revoking, **member.assigned} for member in (before, after))
         for partition in sorted(had.keys() - has.keys() | {p for p in had.keys() & has.keys() if had[p] != has[p]}):
             self.report_partition(after.member, partition, after.epoch, 0)

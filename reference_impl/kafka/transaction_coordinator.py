@@ -48,10 +48,8 @@ TRANSACTION_VERSIONS = {"v1": 0, "v1-verified": 1, "v2": 2}
 
 
 class Coordinator(Node):
-    """A `Coordinator` is one reign over the transaction log, from taking over to resigning.
-
-    ``transitions_type`` and ``markers_type`` are the parts that a broken coordinator replaces.
-    """
+    """A `Coordinator` is one reign over the transaction log, from taking over to resigning. ``transitions_type`` and
+    ``markers_type`` are the parts that a broken coordinator replaces."""
 
     __slots__ = (
         "_idle_watched", "_open_watched", "coordinator_epoch", "env", "loading", "markers", "node_id",
@@ -98,11 +96,8 @@ class Coordinator(Node):
         self.env.pace.load_later(self, self.load)
 
     def load(self, _: object) -> None:
-        """Rebuild the state of every transactional id from its last record in the log (txn.19).
-
-        The load waits until all of the log is durable, because the actions of this coordinator cannot be undone if a
-        record is.
-        """
+        """Rebuild the state of every transactional id from its last record in the log (txn.19). The load waits until
+        all of the log is durable, because the actions of this coordinator cannot be undone if a record is."""
         if self.transaction_log.unfinished and self.waits_for_high_watermark():
             return
         for transactional_id, value in self.recorded().items():
@@ -225,11 +220,8 @@ class Coordinator(Node):
         return ErrorCode.CONCURRENT_TRANSACTIONS if waits else ErrorCode.NONE
 
     def init_fenced(self, metadata: TransactionMetadata, request: InitProducerIdRequest) -> int:
-        """Return 90 for a producer whose expected pair is over (KIP-360), or else 0.
-
-        The last pair of the previous producer id is accepted while the current one is at its first epoch. An id without
-        an epoch accepts any pair.
-        """
+        """Return 90 for a producer whose expected pair is over (KIP-360), or else 0. The last pair of the previous
+        producer id is accepted while the current one is at its first epoch. An id without an epoch accepts any pair."""
         now = metadata.now
         if request.producer_id == -1 or now.producer_epoch == -1 or request.producer_id == now.producer_id:
             return ErrorCode.NONE
@@ -238,11 +230,8 @@ class Coordinator(Node):
 
     def init_fails(self, now: Transit, request: InitProducerIdRequest) -> int:
         """Return -1 if the epochs are used up and the request names another epoch, whether it is a retry or from a
-        fenced producer.
-
-        The next epoch is computed before the request is checked (TransactionMetadata.prepareIncrementProducerEpoch, 3.9
-        to 4.4.0; measured on 4.3.1).
-        """
+        fenced producer. The next epoch is computed before the request is checked
+        (TransactionMetadata.prepareIncrementProducerEpoch, 3.9 to 4.4.0; measured on 4.3.1)."""
         another = request.producer_id != -1 and request.producer_epoch != now.producer_epoch
         fails = another and now.state in IDLE and self.is_exhausted(now.producer_epoch)
         return ErrorCode.UNKNOWN_SERVER_ERROR if fails else ErrorCode.NONE
@@ -512,10 +501,8 @@ class Coordinator(Node):
         return self.bumped_at_end(target) if self.bumps_on_end() else target
 
     def bumped_at_end(self, target: Transit) -> Transit:
-        """Return the state with the next epoch. The last epoch of all stays as it is after a fence has taken it.
-
-        Such an end is one of version 2, even for a transaction that began before the cluster was upgraded.
-        """
+        """Return the state with the next epoch. The last epoch of all stays as it is after a fence has taken it. Such
+        an end is one of version 2, even for a transaction that began before the cluster was upgraded."""
         target = target._replace(client_transaction_version=2)
         epoch = target.producer_epoch
         if self.is_exhausted(epoch):
@@ -527,20 +514,16 @@ class Coordinator(Node):
     # The fence, which ends an open transaction though its producer did not ask for it
 
     def fence_and_abort(self, metadata: TransactionMetadata, done: Done) -> None:
-        """End an open transaction that its owner did not end, after fencing its producer in memory.
-
-        If the append fails, the fence stays in memory only, and the next attempt does not bump again (txn.18).
-        """
+        """End an open transaction that its owner did not end, after fencing its producer in memory. If the append
+        fails, the fence stays in memory only, and the next attempt does not bump again (txn.18)."""
         if not self.abort_is_the_fence():
             metadata.now = metadata.now._replace(producer_epoch=self.fenced_epoch(metadata), last_producer_epoch=-1)
         self.end(metadata, False, partial(self.fence_written, metadata, done))
 
     def abort_is_the_fence(self) -> bool:
         """Return whether only the bump at the end of the transaction fences in v2, with no bump before it
-        (KAFKA-19367).
-
-        A fenced producer can then pass for one that repeats its request: its own abort is answered with the next epoch.
-        """
+        (KAFKA-19367). A fenced producer can then pass for one that repeats its request: its own abort is answered with
+        the next epoch."""
         return self.bumps_on_end() and self.env.config.is_recent
 
     def fence_written(self, metadata: TransactionMetadata, done: Done, error: int, _: Transit | None = None) -> None:

@@ -73,10 +73,7 @@ class Transit(NamedTuple):
 
 class TransactionLogValue(NamedTuple):
     """A `TransactionLogValue` is the record of a transactional id (TransactionLogValue.json), with everything but the
-    pending state.
-
-    The last epoch is -1 except on trunk, because releases do not store it (KAFKA-20357).
-    """
+    pending state. The last epoch is -1 except on trunk, because releases do not store it (KAFKA-20357)."""
 
     producer_id: int
     producer_epoch: int

@@ -231,10 +231,8 @@ class Application(Listener):
 
     def doing(self) -> str:
         """Return the next line of the loop: init, poll, begin, copy, offsets, commit, abort, or ended (its producer
-        knows that the transaction is over).
-
-        The result is wait while an answer is missing, fail after an error, and paused or over if the instance is.
-        """
+        knows that the transaction is over). The result is wait while an answer is missing, fail after an error, and
+        paused or over if the instance is."""
         if not self.running or self.consumer.paused:
             return "paused" if self.running else "over"
         if self.failed:
@@ -332,11 +330,8 @@ class Application(Listener):
             self.consumer.commit(work.offsets)
 
     def seek_back(self, work: Work) -> None:
-        """Read the records of an aborted transaction again.
-
-        As in Kafka's own example the positions of all partitions are reset, unless each has a producer of its own.
-        (ExactlyOnceMessageProcessor.resetToLastCommittedPositions)
-        """
+        """Read the records of an aborted transaction again. As in Kafka's own example the positions of all partitions
+        are reset, unless each has a producer of its own. (ExactlyOnceMessageProcessor.resetToLastCommittedPositions)"""
         self.consumer.seek_to_committed(work.offsets if self.is_per_partition else self.consumer.assignment)
 
     # The rebalance listener

@@ -45,11 +45,9 @@ class Reader:
         return found
 
     def skipping(self, answer: FetchResponse) -> Iterator[Batch]:
-        """Yield the batches that the application gets, without control batches and aborted transactions.
-
-        The queue, ordered by first offset, has where a producer's records begin to be aborted. Its next abort marker is
-        where that ends.
-        """
+        """Yield the batches that the application gets, without control batches and aborted transactions. The queue,
+        ordered by first offset, has where a producer's records begin to be aborted. Its next abort marker is where that
+        ends."""
         queue = self.aborted_queue(answer)
         aborted_producers: set[int] = set()
         for batch in answer.batches:

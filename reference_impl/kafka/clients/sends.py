@@ -38,10 +38,8 @@ class Question(NamedTuple):
 
 
 class CoordinatorCall:
-    """A `CoordinatorCall` has the outstanding ``question``, or None.
-
-    ``number`` is that of the request whose answer counts, -1 during a back-off.
-    """
+    """A `CoordinatorCall` has the outstanding ``question``, or None. ``number`` is that of the request whose answer
+    counts, -1 during a back-off."""
 
     __slots__ = ("_attempt", "_env", "_node", "_target", "number", "question")
 
@@ -125,11 +123,9 @@ class Sender(Protocol):
 
 
 class SentBatch:
-    """A `SentBatch` is a batch that was sent at least once, with ``record`` and those in ``more``.
-
-    ``request`` is its latest request, -1 once that has failed or timed out. ``was_first`` is whether none before it was
-    unanswered when that request left. ``number`` is how many batches left before it in its lane.
-    """
+    """A `SentBatch` is a batch that was sent at least once, with ``record`` and those in ``more``. ``request`` is its
+    latest request, -1 once that has failed or timed out. ``was_first`` is whether none before it was unanswered when
+    that request left. ``number`` is how many batches left before it in its lane."""
 
     __slots__ = ("more", "number", "partition", "ready", "record", "request", "sequence", "was_first")
 

@@ -183,10 +183,8 @@ class BaseController(Node):
 
 class Controller(BaseController):
     """A `Controller` is one KRaft controller node. It is single-threaded: every method runs to its end before the next
-    event (730.8).
-
-    ``next_producer_id`` includes records not yet committed, and is lost together with them when the leadership is.
-    """
+    event (730.8). ``next_producer_id`` includes records not yet committed, and is lost together with them when the
+    leadership is."""
 
     __slots__ = ("block_size", "metadata_log", "next_producer_id", "waiting")
 
