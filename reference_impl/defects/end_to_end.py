@@ -22,8 +22,7 @@ from fencepost.reference_impl.systems.end_to_end_parts import Parts, ResumingTas
 
 @defect("618.32", PROMISE)
 class ReadsOffsetsFirst(ResumingTask):
-    """A task reads its starting offsets before it opens its producer, so its predecessor may commit after that
-    (618.32)."""
+    """A task reads its offsets before it opens its producer, while its predecessor may still commit (618.32)."""
 
     def start_up(self) -> Script:
         mine = self.sources.of_task(self.connector, self.id[1], self.tasks)
@@ -41,8 +40,7 @@ class ReadsOffsetsFirst(ResumingTask):
 
 @defect("618.P2", PROMISE)
 class OutputOfTheTask(ResumingTask):
-    """A task writes records to its own output partition, instead of the partition that belongs to their source
-    partition (618.P2)."""
+    """A task writes to its own output partition instead of that of the records' source partition (618.P2)."""
 
     def output_of(self, partition: int) -> int:
         whole = self.brokers.env.whole
@@ -51,8 +49,7 @@ class OutputOfTheTask(ResumingTask):
 
 @defect("618.27", PROMISE)
 class RemembersWhatItRead(ResumingTask):
-    """A task that is restarted on a worker goes on behind what was last read there, even if it was not committed
-    (618.27)."""
+    """A restarted task goes on behind what was last read on its worker, even if uncommitted (618.27)."""
 
     def new_runtime(self, store: Any, found: dict[int, int]) -> Any:
         read: dict[int, int] = self.herder.__dict__.setdefault("read_here", {})
@@ -81,8 +78,7 @@ class CommitsWhatIsLeft(ResumingTask):
 
 @defect("618.31", PROMISE)
 class ReadsTheWorkersTopic(ResumingTask):
-    """A task begins at the offsets of the worker's topic, even if its connector has an offsets topic of its own
-    (618.31)."""
+    """A task begins at the worker's offsets, even if its connector has a topic of its own (618.31)."""
 
     def new_runtime(self, store: Any, found: dict[int, int]) -> Any:
         there = store.readers[GLOBAL].offsets
@@ -174,8 +170,7 @@ OF_IDS = (
     ("id_client_us", 8_000), ("id_broker_restart", 0.04), ("id_broker_pause", 0.02), ("drop", 0.02),
     ("duplicate", 0.04), ("delay", 0.04),
 )  # fmt: skip
-"""These keys add many clients that want producer ids and brokers that often restart, so that blocks are requested
-often."""
+"""With these keys many clients want producer ids and brokers often restart, so blocks are requested often."""
 OF_MEMBERS = (
     ("member_restart", 0.01), ("member_pause", 0.015), ("member_expire", 0.01), ("member_close", 0.004),
     ("linger", 0.006), ("move_group", 0.004), ("drop", 0.01),

@@ -207,8 +207,7 @@ class MarkerTakenWhileLoading(GroupCoordinator):
 
 @defect("447.P4", PROMISE)
 class SecondCommitFails(GroupCoordinator):
-    """A commit of a producer that already has pending offsets fails, although the later commit should count (nisshi PR
-    716)."""
+    """A second commit of a producer with pending offsets fails, although it should count (nisshi PR 716)."""
 
     def commit_refused(self, commit: GroupTxnOffsetCommitRequest) -> int:
         if self.log.pending.get(commit.producer_id):
@@ -298,8 +297,7 @@ class GenerationBeforeCommits(ClassicGroup):
 
 @defect("447.P2", PROMISE)
 class FollowersFirst(ClassicGroup):
-    """A follower that asks for its assignment before the leader has sent it gets the assignment of the previous
-    generation."""
+    """A follower that syncs before the leader gets the assignment of the previous generation."""
 
     def receive_sync(self, message: Message) -> None:
         request: SyncGroupRequest = message.body.data
@@ -314,8 +312,7 @@ class FollowersFirst(ClassicGroup):
 
 @defect("447.P3", PROGRESS)
 class AnyLeadersAssignment(ClassicGroup):
-    """SyncGroup is not checked against the generation, so the assignment of a former generation is taken for the
-    current one."""
+    """SyncGroup does not check the generation, so a former assignment may be taken for the current one."""
 
     def receive_sync(self, message: Message) -> None:
         request: SyncGroupRequest = message.body.data
@@ -325,8 +322,7 @@ class AnyLeadersAssignment(ClassicGroup):
 
 @defect("447.P3", PROGRESS, static=True, session_timeout_ms=1_500, max_poll_ms=1_000)
 class AnyGenerationLives(ClassicGroup):
-    """A heartbeat is not checked against the generation, so a member that has missed a generation does not learn of
-    it."""
+    """Heartbeat does not check the generation, so a member that has missed one does not learn of it."""
 
     def receive_heartbeat(self, message: Message) -> None:
         request = message.body.data
@@ -421,8 +417,7 @@ class OlderBrokersTakeGenerations(GroupCoordinator):
 
 @defect("447.22", NOTHING, interface=True)
 class OldWordsForAll(GroupCoordinator):
-    """Every version of TxnOffsetCommit gets the error codes of an older version: 22 for a stale epoch and for an
-    unknown group."""
+    """Every version of TxnOffsetCommit gets old error codes: 22 for a stale epoch and an unknown group."""
 
     def commit_refused(self, commit: GroupTxnOffsetCommitRequest) -> int:
         return super().commit_refused(commit._replace(version=min(commit.version, 5)))

@@ -1,5 +1,4 @@
-"""This module has the defects of group fencing in clients, in the draft's transaction coordinator and in offset
-commits."""
+"""This module has the defects of group fencing in clients, offset commits and the draft's transaction coordinator."""
 
 from collections.abc import Callable
 
@@ -170,8 +169,7 @@ plant("ongoing_only", "447.5", PROMISE, mode="draft")
 
 @defect("447.21", PROMISE, mode="new-protocol", listener=False, metadata_at="send")
 class RevokesInBackground(ModernConsumer):
-    """The consumer revokes partitions and acknowledges the epoch while the application still works on them
-    (KAFKA-20332)."""
+    """The consumer revokes partitions while the application still works on them (KAFKA-20332)."""
 
     def reconcile(self, in_poll: bool) -> None:
         super().reconcile(in_poll=in_poll or self.listener is None)
@@ -287,8 +285,7 @@ class ExpiryIgnoresPending(GroupOffsetsLog):
 
 @defect("447.9", PROMISE)
 class AbortKeepsPending(GroupOffsetsLog):
-    """An abort leaves its offsets pending, so fetches wait for them and the producer's next commit makes them
-    visible."""
+    """An abort leaves its offsets pending, so fetches wait and the producer's next commit commits them."""
 
     def apply_marker(self, entry: ProducerEntry, batch: Batch) -> None:
         stored = self.pending.get(batch.producer_id)

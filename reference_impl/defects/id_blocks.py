@@ -27,8 +27,7 @@ from fencepost.reference_impl.systems.id_blocks import Parts, build
     "every block is shifted alike, so the blocks stay disjoint; the id after the block is one nobody gave it",
 )
 class IdsShiftedEverywhere(ProducerIds):
-    """Brokers take the start of a block as exclusive and hand out start+1 … start+len instead of start …
-    start+len-1."""
+    """Brokers take a block's start as exclusive and hand out start+1 … start+len for start … start+len-1."""
 
     def claim(self) -> int:
         producer_id = super().claim()
@@ -106,8 +105,7 @@ class OverlapByOneAccepted(ProducerIds):
 
 @defect("730.19", PROMISE)
 class SharedClaimCounter(ProducerIds):
-    """A broker has one claim counter for all blocks, and resets it when an answer arrives instead of when the block is
-    installed."""
+    """A broker has one claim counter, which the arrival of a block resets instead of its installation."""
 
     def take(self, block: Block) -> None:
         super().take(block)
@@ -191,8 +189,7 @@ class Uncoordinated(ProducerIds):
 # blocks and answers that are used again
 @defect("730.12", PROMISE)
 class PrefetchedBlockStays(ProducerIds):
-    """The block in reserve stays in reserve after it is installed, so it is installed again when it is used up
-    (730.12)."""
+    """A block in reserve stays there when it is installed, and is installed again after use (730.12)."""
 
     def install(self, block: Block) -> None:
         super().install(Block(block.first, block.length))
@@ -201,8 +198,7 @@ class PrefetchedBlockStays(ProducerIds):
 
 @defect("730.3", PROMISE)
 class PrefetchedBlockSaved(ProducerIds):
-    """The broker saves its block in reserve over a restart, but does not remove the saved block when it takes it into
-    use (730.3)."""
+    """A broker saves its block in reserve, and does not remove it when the block comes into use (730.3)."""
 
     def __init__(self, env: Environment, broker: Broker) -> None:
         super().__init__(env, broker)
@@ -219,8 +215,7 @@ class PrefetchedBlockSaved(ProducerIds):
 
 @defect("730.19", PROMISE)
 class NumbersBeginAgain(ProducerIds):
-    """Correlation numbers start at 0 in every life of the broker, so a late copy of an answer matches a later request
-    (730.19)."""
+    """Correlation numbers restart at 0 with the broker, so a late answer matches a later request (730.19)."""
 
     def __init__(self, env: Environment, broker: Broker) -> None:
         super().__init__(env, broker)
@@ -243,8 +238,7 @@ class NumbersBeginAgain(ProducerIds):
 
 @defect("730.7", PROMISE)
 class AnswersBeforeCommit(Controller):
-    """The controller answers as soon as the record is appended, which the KIP's text allows but a failover makes unsafe
-    (H11)."""
+    """The controller answers at the append of the record, which the KIP's text allows (H11)."""
 
     def allocate(self, body: IdRequestBody) -> None:
         super().allocate(body)
@@ -254,8 +248,7 @@ class AnswersBeforeCommit(Controller):
 
 
 class Unchecked(Controller):
-    """This controller is not broken by itself, but replays any record, so that a wrong record has its effect instead of
-    causing a crash."""
+    """This controller replays any record, so that a wrong record has its effect instead of causing a crash."""
 
     def replay(self, record: ProducerIdsRecord) -> None:
         self.next_producer_id = record.next_producer_id
@@ -305,8 +298,7 @@ class ForgetsLogBehindSnapshot(Unchecked):
 
 @defect("730.17", PROMISE)
 class IdempotentPerBroker(Controller):
-    """The controller remembers its last answer to each broker id and repeats it. This is the rejected alternative in a
-    bad form."""
+    """The controller repeats its last answer to each broker id, which is a bad form of a rejected alternative."""
 
     def __init__(self, env: Environment, node_id: int, metadata_log: MetadataLog) -> None:
         super().__init__(env, node_id, metadata_log)
@@ -334,8 +326,7 @@ class IdempotentPerBroker(Controller):
 
 @defect("730.17", PROGRESS, "the broker refuses the repeated block (730.20), backs off, and gets the same block again")
 class IdempotentPerBrokerEpoch(IdempotentPerBroker):
-    """The controller gives one block per broker epoch, so a restarted broker gets fresh ids but no broker gets a second
-    block."""
+    """The controller gives one block per broker epoch, so no broker ever gets a second block."""
 
     def key(self, body: IdRequestBody) -> tuple[int, ...]:
         return (body.data.broker_id, body.data.broker_epoch)
@@ -343,8 +334,7 @@ class IdempotentPerBrokerEpoch(IdempotentPerBroker):
 
 @defect("730.17", CONFORMANCE, "no id twice, no broker stuck; but two requests are answered from one record")
 class IdempotentPerRequest(IdempotentPerBroker):
-    """The controller repeats an answer only for a second copy of the same request. This is the repaired form of the
-    alternative."""
+    """The controller repeats an answer for a copy of its request, which repairs the rejected alternative."""
 
     def key(self, body: IdRequestBody) -> tuple[int, ...]:
         return (body.number,)
@@ -364,8 +354,7 @@ class StaleEpochAccepted(Controller):
 
 @defect("730.18", CONFORMANCE)
 class WrongErrorForStaleEpoch(Controller):
-    """The controller answers BROKER_ID_NOT_REGISTERED, ZooKeeper mode's code, where KRaft answers
-    STALE_BROKER_EPOCH."""
+    """The KRaft controller answers ZooKeeper's BROKER_ID_NOT_REGISTERED instead of STALE_BROKER_EPOCH."""
 
     def check_broker_epoch(self, request: AllocateProducerIdsRequest) -> int:
         stale = super().check_broker_epoch(request)
@@ -374,8 +363,7 @@ class WrongErrorForStaleEpoch(Controller):
 
 @defect("730.16", PROMISE, max_id=100)
 class NoExhaustionCheck(Unchecked):
-    """The controller does not check for the end of the ids, so the next id wraps and blocks repeat from the
-    beginning."""
+    """The controller does not check for the end of the ids, so blocks repeat from the beginning."""
 
     def allocate(self, body: IdRequestBody) -> None:
         if self.next_producer_id > self.env.config.max_id - self.env.config.block_size:
@@ -435,8 +423,7 @@ class OldMemoryTrusted(Unchecked):
 
 @defect("730.7", PROMISE)
 class LostRequestsAnsweredLater(Controller):
-    """Requests whose records were lost with the leadership stay queued and are answered with the next commit
-    (730.7)."""
+    """Requests whose records were lost with the leadership are answered at the next commit (730.7)."""
 
     def forget(self) -> None:
         """The waiting requests stay queued."""
@@ -444,8 +431,7 @@ class LostRequestsAnsweredLater(Controller):
 
 @defect("730.7", PROMISE)
 class ResigningControllerAnswers(Controller):
-    """A controller that loses its office answers all waiting requests, whether or not their records are committed
-    (730.7)."""
+    """A controller that loses its office answers waiting requests without their commit (730.7)."""
 
     def forget(self) -> None:
         for grant, body, block in self.waiting:
@@ -535,8 +521,7 @@ class EveryErrorIsFatal(ProducerIds):
 
 @defect("730.5", NOTHING, interface=True)
 class NoErrorIsFatal(ProducerIds):
-    """The broker retries after CLUSTER_AUTHORIZATION_FAILED, although the configuration makes it fatal as in the
-    KIP."""
+    """The broker retries after CLUSTER_AUTHORIZATION_FAILED, although it is configured to be fatal."""
 
     def answer(self, body: IdResponseBody) -> None:
         if body.data.error_code == IdErrorCode.CLUSTER_AUTHORIZATION_FAILED:

@@ -101,8 +101,7 @@ plant("first_of_several", "src.5", PROMISE, several=2, stamped="first")
 
 @defect("src.P2", PROMISE, mode="proposed-exactly-once")
 class OffsetsWithoutRecords(TransactionThread):
-    """The task commits offsets although records of the transaction have failed, because it forgets the errors of
-    callbacks."""
+    """The task commits offsets although records of the transaction have failed in their callbacks."""
 
     def commit(self, outcome: str) -> bool:
         if not self.task.producer.in_flight:
@@ -186,8 +185,7 @@ class PolledPutBack(Committer):
 
 @defect("src.10", PROGRESS)
 class LateSuccessClears(OffsetStorageWriter):
-    """A cancelled flush that is written after all removes its source partitions from the pending offsets, even if they
-    have newer offsets by then."""
+    """A cancelled flush that is written late removes its partitions' pending offsets, even newer ones."""
 
     def handle_finish_write(self, flush: Flush, ok: bool) -> None:
         if ok and flush is not self.current:
@@ -209,8 +207,7 @@ class TimedOutNotPutBack(Committer):
 
 @defect("src.P3", PROGRESS)
 class CommitterInterrupted(Committer):
-    """The committer is interrupted when its task is asked to stop, so the offsets that it has taken are never
-    written."""
+    """A request to stop the task interrupts the committer, whose taken offsets are never written."""
 
     def begin(self, outcome: str) -> bool:
         if not self.task.stop_asked:
@@ -222,8 +219,7 @@ class CommitterInterrupted(Committer):
 
 @defect("src.7", PROGRESS)
 class CommitterDies(Committer):
-    """An exception thrown by commit ends the schedule, as in a ScheduledExecutorService, and the committer never begins
-    again."""
+    """An exception of commit ends the committer's schedule, as in a ScheduledExecutorService."""
 
     __slots__ = ("dead",)
 
@@ -323,8 +319,7 @@ plant("newest_callback_told", "src.1", PROMISE, upstream="newest-acknowledged")
 # src.2, src.3: what is committable
 @defect("src.2", PROGRESS)
 class OneQueue(SubmittedRecords):
-    """All source partitions share one queue, and only the offset of the last acknowledged record at its head is
-    committed."""
+    """All source partitions share one queue, of which only the last acknowledged head's offset is committed."""
 
     __slots__ = ("all",)
 
@@ -522,8 +517,7 @@ class AbortForgetsOffsets(ExactlyOnceTask):
 
 @defect("src.P2", PROMISE, mode="proposed-exactly-once", partitions=2)
 class OneWriterForAll(ExactlyOnceTask):
-    """All instances of a connector share one offset writer, so the next instance gets the offsets that a failed one has
-    put back."""
+    """Instances of a connector share one offset writer, with the offsets that a failed one has put back."""
 
     writers: ClassVar[WeakKeyDictionary[Environment, OffsetStorageWriter]] = WeakKeyDictionary()
 
@@ -554,8 +548,7 @@ class CommitsBeforeItsRecords(TransactionThread):
 
 @defect("src.6", CONFORMANCE, interface=True)
 class DefaultDoesNothing(Connector):
-    """The default commit with offsets does not call the commit without offsets, so an existing connector is never
-    called."""
+    """The default commit with offsets does not call the one without, so old connectors are not called."""
 
     def commit(self, offsets: Offsets | None) -> None:
         if offsets is None:

@@ -152,8 +152,7 @@ class FilteredNoted(ExactlyOnce):
 # After something was refused or aborted, and when nothing is left to be read
 @defect("618.P2", PROMISE, batch=3)
 class RetriedFromTheFirst(ExactlyOnce):
-    """When the producer refuses a record for now, the task sends the whole batch again, including the records that were
-    taken."""
+    """When a record is refused for now, the task sends the whole batch again, with what was taken."""
 
     def send_batch(self) -> Script:
         batch = list(self.to_send)
@@ -165,8 +164,7 @@ class RetriedFromTheFirst(ExactlyOnce):
 
 @defect("618.P5", PROGRESS, boundary="connector")
 class RefusalForgetsBoundary(ExactlyOnce):
-    """The task forgets the transaction boundary that the connector requested with a batch when a record of that batch
-    is refused for now."""
+    """A record that is refused for now makes the task forget the boundary requested with its batch."""
 
     def send_batch(self) -> Script:
         done = yield from super().send_batch()

@@ -17,8 +17,7 @@ from fencepost.reference_impl.simulation.defects import NOTHING, PROGRESS, PROMI
 # 618.32, 618.18: reading to the end
 @defect("618.32", PROMISE)
 class ReadsToTheLastStable(TopicReader):
-    """The reader takes the last stable offset for the end of the topic, so it does not read what is committed behind an
-    open transaction (C22)."""
+    """The reader stops at the last stable offset and misses commits behind an open transaction (C22)."""
 
     def ask_end(self) -> int:
         self.end = self.brokers.log(self.partition).read_limit(committed=True)
@@ -82,8 +81,7 @@ class GlobalPreferred(OffsetStore):
 
 @defect("618.31", PROMISE, separate=False)
 class AllOrNothing(OffsetStore):
-    """The store reads the worker's topic only while the own topic is empty, so precedence is by topic and not by
-    partition."""
+    """The store reads the worker's topic only while the own one is empty: precedence by topic, not partition."""
 
     def view(self, partition: int) -> Found:
         if self.primary == SEPARATE and self.readers[SEPARATE].offsets:
@@ -154,8 +152,7 @@ class FlushNotAwaited(OffsetStore):
             self.env.threads.start(self.host.process, self.in_its_thread(dict(offsets), send))
 
     def in_its_thread(self, offsets: Mapping[int, int], send: Callable[[int, Entry], None]) -> Script:
-        """Run the part of the worker's producer thread, which writes the tombstones first and then sends all
-        offsets."""
+        """Write the tombstones first, and then send all offsets in the worker producer's thread."""
         for partition, offset in offsets.items():
             if not offset:
                 self.host.report(Kind.COPY_SENT, topic=GLOBAL, partition=partition, offset=0)

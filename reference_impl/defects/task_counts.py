@@ -76,8 +76,7 @@ class CheckAfterStaleView(SourceTask):
 
 @defect("618.19", PROMISE)
 class CheckAfterCountOnly(SourceTask):
-    """The second check is only whether a count record follows the latest set, which also holds after another whole
-    round (H4)."""
+    """The second check is only that a count record follows the latest set, as after another round (H4)."""
 
     def is_overtaken(self) -> bool:
         return not self.may_start()
@@ -193,8 +192,7 @@ class OfItsConfiguration(SourceTask):
 @defect("618.53", PROMISE, also=(AnswersForAnySet, OfItsConfiguration, RemembersSets), mode="shipped")
 @defect("618.52", PROMISE, name="starts_removed_tasks", also=(OfItsConfiguration, RemembersSets), mode="shipped")
 class AsReleased(KeepsRemovedTasks, StartsRemovedTasks):
-    """The herder makes both mistakes of released Kafka: it does not revoke all removed tasks, and it starts removed
-    tasks."""
+    """The herder makes both mistakes of released Kafka: it keeps removed tasks assigned and starts them."""
 
 
 # herders
@@ -240,8 +238,7 @@ class SelfMade(Connector):
         return self.herder.submit(lambda request: writes.serve(name, lambda w: w.put_tasks(name, configs), request))
 
     def is_over(self, request: Request, leader: int, life: int) -> bool:
-        """Return whether the request is done or the connector is stopping, since its own worker lives as long as the
-        connector."""
+        """Return whether the request is done or the connector, which lives as long as its worker, stops."""
         return request.done or self.stopping
 
 
@@ -258,8 +255,7 @@ class FollowersWrite(Herder):
 # workers
 @defect("618.19", PROMISE, mode="B")
 class GenerationTakenAtTheProducer(SourceTask):
-    """The second check compares with the set that was newest when the producer was opened, instead of the task's own
-    set (618.19)."""
+    """The second check compares with the newest set at the producer's opening (618.19)."""
 
     def open(self) -> None:
         super().open()
@@ -291,8 +287,7 @@ class RestartDoesNotAsk(Herder):
 
 @defect("618.26", PROGRESS, STANDS)
 class FencedLeaderNeverClaims(Herder):
-    """A leader whose producer was fenced assumes that another worker leads and does not claim the producer again
-    (618.26)."""
+    """A leader that was fenced assumes that another one leads, and does not claim again (618.26)."""
 
     def must_claim(self) -> bool:
         return False
@@ -329,8 +324,7 @@ class OwnershipNotCompared(SourceTask):
     mode="shipped",
 )
 class RestartsAnywhere(Herder):
-    """A restart starts a task on the worker that has the request, even if that worker has lost the task since
-    (618.41)."""
+    """A restart starts a task on the requested worker, even if that has lost the task since (618.41)."""
 
     def restart_task(self, name: str, task: int, request: Request) -> Script:
         yield from self.stop_tasks([(name, task)])
@@ -409,8 +403,7 @@ class TakesNothing(Herder):
 
 @defect("618.8", PROGRESS, LOST)
 class CatchesUpOrNot(Herder):
-    """A worker that could not read up to the offset of the assignment starts nothing and waits for the next rebalance
-    (618.8)."""
+    """A worker that cannot read up to the assignment's offset waits for the next rebalance (618.8)."""
 
     def take(self, handed: Handed) -> Script:
         behind = self.view.position < handed.offset

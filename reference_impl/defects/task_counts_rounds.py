@@ -83,8 +83,7 @@ class RecordBeforeFencing(Rounds):
 
 @defect("618.2", PROMISE, mode="shipped")
 class AnswersBeforeRecord(Rounds):
-    """The leader answers the tasks that asked as soon as all ids are fenced, before the count record is written
-    (618.2)."""
+    """The leader answers tasks when all ids are fenced, before the count record is written (618.2)."""
 
     def conclude(self, round: Round) -> Script:
         for reply in round.replies:
@@ -154,8 +153,7 @@ class NoRoundCheck(Rounds):
 
 @defect("618.43", PROMISE, mode="B")
 class ReclaimInBetween(Rounds):
-    """The check and the write are two steps of the herder, between which the leader may lose its producer and claim it
-    again (618.43)."""
+    """The leader may lose its producer and claim it again between the check and the write (618.43)."""
 
     def check_and_conclude(self, round: Round, request: Request) -> Script:
         yield from self.only_check(round)
@@ -198,8 +196,7 @@ class AnyRound(dict[str, Round]):
 
 @defect("618.9", PROMISE, mode="shipped", connectors=2)
 class JoinsAnyRound(Rounds):
-    """A request during an active round gets the result of that round, even if the round is another connector's
-    (618.9)."""
+    """A request during an active round gets its result, even if it is another connector's round (618.9)."""
 
     def __init__(self, herder: "Herder") -> None:
         super().__init__(herder)
@@ -247,8 +244,7 @@ class FencesWhatMembersOwn(Rounds):
 
 @defect("618.6", PROMISE)
 class FencesEachIdOnce(Rounds):
-    """A leader does not fence an id again that it has fenced before, although other producers have opened it since
-    (618.6)."""
+    """A leader fences no id twice, although other producers have opened it since (618.6)."""
 
     def __init__(self, herder: "Herder") -> None:
         super().__init__(herder)
@@ -334,8 +330,7 @@ class RefusedForEver(Rounds):
 
 @defect("618.4", PROGRESS, MENDED, mode="shipped")
 class RefusedAtFirst(Rounds):
-    """The leader answers the first request for a round of each set with a conflict, as if it were for the set before
-    (618.4)."""
+    """The leader takes the first request for each set for one of the set before, a conflict (618.4)."""
 
     def __init__(self, herder: "Herder") -> None:
         super().__init__(herder)

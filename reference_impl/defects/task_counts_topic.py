@@ -250,8 +250,7 @@ class KeyOfTheStart(ClusterConfigState):
 
 @defect("618.6", PROMISE)
 class FencesOnceForACount(Rounds):
-    """A leader does not fence an id again before it has written a count, even if the earlier round ended without one
-    (618.6)."""
+    """A leader fences an id only once per count, even if a round ended without writing it (618.6)."""
 
     def __init__(self, herder: Herder) -> None:
         super().__init__(herder)
@@ -279,8 +278,7 @@ class FencesOnceForACount(Rounds):
     mode="shipped",
 )
 class CountsForTheNewest(Rounds):
-    """A round that has fenced all its ids counts the newest set, even if that set was written during the round
-    (618.43)."""
+    """A round that has fenced its ids counts the newest set, even one written meanwhile (618.43)."""
 
     def is_overtaken(self, round: Round) -> bool:
         round.to_record = self.count_to_record(self.herder.view.state, round.connector)

@@ -115,8 +115,7 @@ class PendingAfterFailure(Transitions):
 
 @defect("txn.5", PROGRESS)
 class FailedAppendStaysPending(Coordinator):
-    """After a failed append the coordinator answers every request of the id with CONCURRENT_TRANSACTIONS for ever
-    (txn.5)."""
+    """After a failed append every request gets CONCURRENT_TRANSACTIONS for ever (txn.5)."""
 
     transitions_type = PendingAfterFailure
 
@@ -149,15 +148,13 @@ class CompletionsWrittenOnce(Markers):
 
 @defect("txn.10", PROGRESS)
 class FailedCompletionNotRepeated(Coordinator):
-    """A transaction whose completion could not be recorded stays in its prepared state, although all its markers are
-    written (txn.10)."""
+    """The coordinator does not repeat a failed append of a completion, so the end never comes (txn.10)."""
 
     markers_type = CompletionsWrittenOnce
 
 
 class EveryAnswerCounts(Markers):
-    """Every answer to a marker counts as if it were the first, so an answer after the last one completes the
-    transaction again."""
+    """Every answer to a marker counts as a first one, so a late copy completes the transaction again."""
 
     def __init__(self, coordinator: Coordinator) -> None:
         super().__init__(coordinator)
@@ -281,8 +278,7 @@ class EndRetryForgetsRotation(Coordinator):
 
 @defect("txn.9", PROMISE, mode="v2")
 class EndRetryToldTheOldPair(Coordinator):
-    """The coordinator answers a repeated EndTxn with success and the pair of the request in place of the new pair
-    (txn.9)."""
+    """A repeated EndTxn is answered with success and the pair of the request, not the new one (txn.9)."""
 
     def answer_end(self, message: Message, error: int, now: Transit | None = None) -> None:
         request: EndTxnRequest = message.body.data

@@ -54,8 +54,7 @@ class ComesBack(Producer):
 
 @defect("txn.20", PROMISE)
 class InvalidMappingRecoverable(ComesBack):
-    """The producer takes an unknown transactional id for a reason to initialise again with its current pair (F21, B16:
-    KIP-360)."""
+    """The producer initialises again when its id is unknown, with its pair (F21, B16: KIP-360)."""
 
     forgiven = (ErrorCode.INVALID_PRODUCER_ID_MAPPING,)
 
@@ -154,8 +153,7 @@ class TakesOlderAnswers(CoordinatorCall):
 
 @defect("txn.8", PROMISE)
 class OlderAnswersTaken(Producer):
-    """The producer accepts the answer to an older request of the same kind as the answer to its outstanding request
-    (txn.8)."""
+    """The producer takes the answer to an older request for that to its outstanding one (txn.8)."""
 
     def __init__(self, env: Environment, slot: int, txn_id: int | None = None) -> None:
         super().__init__(env, slot, txn_id)
@@ -165,8 +163,7 @@ class OlderAnswersTaken(Producer):
 
 @defect("txn.17", PROMISE)
 class ReaderPopsWrongEntry(Reader):
-    """An abort marker of a producer whose records are not being skipped ends the aborted range of another producer
-    (librdkafka 3369)."""
+    """An abort marker of a producer that is not skipped ends another's aborted range (librdkafka 3369)."""
 
     def abort_ends(self, marker: Batch, queue: AbortedQueue, aborted_producers: set[int]) -> None:
         if marker.producer_id not in aborted_producers and queue:
@@ -202,8 +199,7 @@ class FenceGivesUp(Admin):
 # where readers are
 @defect("txn.17", PROMISE)
 class ReaderPositionByCount(Reader):
-    """The reader advances its position by the number of records that it got, although markers and skipped records take
-    offsets as well (txn.17)."""
+    """The reader advances by the number of records, though markers and skipped ones count too (txn.17)."""
 
     def read(self, log: Fetchable, committed: bool, offset: int = 0) -> list[tuple[int, int]]:
         position = self.positions.get((log.partition, committed), offset)
@@ -229,8 +225,7 @@ class RenumbersTheLatestLane(Sends):
 
 @defect("txn.13", PROGRESS)
 class RenumbersTheLatestPartition(Producer):
-    """After an epoch bump the producer restarts sequence numbers only for the partition that it wrote to last
-    (txn.13)."""
+    """A new epoch restarts sequence numbers only for the last partition written to (txn.13)."""
 
     sends_class = RenumbersTheLatestLane
 
@@ -264,8 +259,7 @@ class LostBatchesStayLost(Producer):
 
 
 class SleepsWhileOthersAreAddedSends(Sends):
-    """Before v2, records that wait for their partition to be added go on only once the last queued partition is
-    added."""
+    """Before v2, records wait until the last queued partition is added, not only their own."""
 
     def move(self, partition: int) -> None:
         sender = self.sender
@@ -335,8 +329,7 @@ class WaitsAfterAnAbort(Producer):
 
 @defect("txn.2", PROGRESS)
 class LatchOpensOnce(Producer):
-    """The producer begins no transaction after its first commit, because it waits on a latch that this commit has
-    opened and removed."""
+    """The producer begins no transaction after its first commit, whose end has removed the latch to wait on."""
 
     commits = 0
 
@@ -349,8 +342,7 @@ class LatchOpensOnce(Producer):
 
 
 class Renumbering(IdempotentSends):
-    """This base class for defects raises the epoch at once and gives the batches in flight new sequence numbers in
-    it."""
+    """This base class for defects raises the epoch at once and renumbers the batches in flight."""
 
     def renumber(self, lanes: Iterable[Lane]) -> None:
         """Send the batches in flight of these lanes again, numbered from 0 under the next epoch."""
@@ -365,8 +357,7 @@ class Renumbering(IdempotentSends):
 
 
 class RefusedIsRenumbered(Renumbering):
-    """A batch that is refused as out of order, although none before it is missing, is renumbered as if it had never
-    been written (KAFKA-14034)."""
+    """A batch that is refused as out of order is renumbered as if never written (KAFKA-14034)."""
 
     def failed(self, batch: SentBatch, verdict: Verdict, error: int) -> None:
         if error == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
@@ -376,8 +367,7 @@ class RefusedIsRenumbered(Renumbering):
 
 
 class AllIsRenumbered(Renumbering):
-    """A batch that is refused as out of order, because one before it is missing, makes the batches of all partitions be
-    sent again."""
+    """A batch that is refused because an earlier one is missing makes all partitions' batches be sent again."""
 
     def verdict(self, batch: SentBatch, error: int) -> Verdict:
         if error == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
@@ -392,14 +382,12 @@ class AllIsRenumbered(Renumbering):
 
 
 class RenumbersRefused(IdempotentProducer):
-    """The idempotent producer renumbers and resends a batch that is refused as out of order although none before it is
-    missing (KAFKA-14034)."""
+    """The producer renumbers and resends a batch that is refused as out of order (KAFKA-14034)."""
 
     sends_class = RefusedIsRenumbered
 
 
 class RenumbersAll(IdempotentProducer):
-    """The idempotent producer resends the batches of all partitions when one partition refuses a batch as out of
-    order."""
+    """The producer resends the batches of all partitions when one refuses a batch as out of order."""
 
     sends_class = AllIsRenumbered

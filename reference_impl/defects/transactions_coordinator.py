@@ -75,8 +75,7 @@ class InitLeavesTransactionOpen(Coordinator):
     "txn.3", CONFORMANCE, "the fence holds at the coordinator: nothing can be added before the transaction is complete"
 )
 class InitAnswersBeforeCompletion(Coordinator):
-    """InitProducerId succeeds as soon as the abort of the open transaction is recorded, before its markers are written
-    (F04)."""
+    """InitProducerId succeeds once the abort of the open transaction is recorded (F04)."""
 
     def answer_fenced(self, message: Message, metadata: TransactionMetadata, error: int) -> None:
         if error:
@@ -248,8 +247,7 @@ class TimeOutKeepsEpoch(Coordinator):
     "txn.18", CONFORMANCE, "an epoch is skipped at every failed attempt; the last one is never handed out all the same"
 )
 class FailedFenceBumpsAgain(Coordinator):
-    """The coordinator does not remember a fence whose append failed, so the next attempt bumps the epoch again
-    (txn.18)."""
+    """The coordinator forgets a fence whose append failed, and bumps the epoch again (txn.18)."""
 
     def fence_written(self, metadata: TransactionMetadata, done: Done, error: int, _: Transit | None = None) -> None:
         done(error)
@@ -265,8 +263,7 @@ class NoRotationAfterTimeOut(Coordinator):
 
 @defect("txn.4", PROGRESS, mode="v2", max_epoch=3)
 class DoubleBump(Coordinator):
-    """The end of a transaction bumps an epoch that a fence has already raised to the limit, so int16 overflows (F20,
-    B13)."""
+    """The end of a transaction bumps an epoch that a fence has raised to the limit: int16 overflows (F20, B13)."""
 
     def bumped_at_end(self, target: Transit) -> Transit:
         epoch = target.producer_epoch

@@ -38,8 +38,7 @@ class Unverified(PartitionLog):
 
 @defect("txn.15", PROMISE, mode="v1-verified")
 class NotRechecked(PartitionLog):
-    """A partition does not check after verification, at the append, that the transaction is still the same (F11,
-    B03)."""
+    """A partition does not check at the append that the verified transaction is still the same (F11, B03)."""
 
     def guard_matches(self, producer_id: int, guard: int) -> bool:
         return True
@@ -47,8 +46,7 @@ class NotRechecked(PartitionLog):
 
 @defect("txn.15", PROMISE, mode="v1-verified")
 class RecheckedByState(PartitionLog):
-    """At the append it is enough that some verification is open, even if it is not the one for this batch (F12, B03:
-    ABA)."""
+    """At the append it is enough that any verification is open, not this batch's (F12, B03: ABA)."""
 
     def guard_matches(self, producer_id: int, guard: int) -> bool:
         return producer_id in self.verifying
@@ -56,8 +54,7 @@ class RecheckedByState(PartitionLog):
 
 @defect("txn.10", PROGRESS, mode="v2")
 class MarkerRetryRefused(PartitionLog):
-    """A partition accepts a marker only if it raises the epoch, and therefore refuses a marker that is sent again (F15,
-    B14)."""
+    """A partition accepts only markers that raise the epoch, so it refuses a repeated one (F15, B14)."""
 
     def marker_is_new(self, entry: ProducerEntry, request: WriteTxnMarkersRequest) -> bool:
         return request.producer_epoch > entry.epoch
@@ -65,8 +62,7 @@ class MarkerRetryRefused(PartitionLog):
 
 @defect("txn.23", PROMISE, mode="v2")
 class EqualEpochMarkerAccepted(PartitionLog):
-    """A partition accepts every marker of the current epoch, even for a transaction that is not the marker's own
-    (F16)."""
+    """A partition accepts every marker of the current epoch, even one of another transaction (F16)."""
 
     def marker_is_new(self, entry: ProducerEntry, request: WriteTxnMarkersRequest) -> bool:
         return request.producer_epoch >= entry.epoch
@@ -120,8 +116,7 @@ class NewEpochTakesAnySequence(PartitionLog):
 
 @defect("txn.14", CONFORMANCE, ABORTS_MORE)
 class WindowOfFour(PartitionLog):
-    """A partition recognises duplicates of the last four batches only, although a producer may have five in flight
-    (txn.14)."""
+    """A partition recognises four batches as duplicates, where a producer may have five in flight (txn.14)."""
 
     def duplicate_of(self, entry: ProducerEntry, request: ProduceRequest) -> int:
         offset = super().duplicate_of(entry, request)
@@ -159,8 +154,7 @@ class OpenInAnyEpoch(PartitionLog):
     mode="v2",
 )
 class NotWaitingForMarker(PartitionLeader):
-    """A partition verifies a batch with the coordinator while a transaction of an older epoch is still open
-    (txn.16)."""
+    """A partition verifies a batch while a transaction of an older epoch is still open (txn.16)."""
 
     def must_wait_for_marker(self, request: ProduceRequest) -> bool:
         return False
@@ -354,8 +348,7 @@ class SecondOffsetsConflict(OffsetsLog):
 
 @defect("txn.10", PROGRESS, leader_change="restart")
 class SnapshotLosesTheName(PartitionLeader):
-    """After a restart the leader knows that a transaction is open but not whose it is, and ignores that producer's
-    markers."""
+    """After a restart the leader ignores the markers of producers with an open transaction."""
 
     anonymous: frozenset[int] = frozenset()
 

@@ -1,5 +1,4 @@
-"""This module has the defects of transactions that need several coordinators, several records or several faults at
-once."""
+"""This module has the defects of transactions that need several coordinators, records or faults at once."""
 
 from collections.abc import Callable, Iterator
 from itertools import takewhile
@@ -65,8 +64,7 @@ class AbortedOfThePieceOnly(PartitionLog):
 
 @defect("txn.17", PROMISE)
 class ReaderSkipsAllProducers(Reader):
-    """Within the range of an aborted transaction the reader skips the transactional records of all producers
-    (txn.17)."""
+    """In an aborted transaction's range the reader skips all transactional records (txn.17)."""
 
     def skipping(self, answer: FetchResponse) -> Iterator[Batch]:
         queue, ranges = self.aborted_queue(answer), 0
@@ -98,8 +96,7 @@ class PartitionsOfAnyId(Coordinator):
 
 @defect("txn.19", PROMISE)
 class IdleIdsAreCompacted(Coordinator):
-    """The transaction log loses the record of an id without an open transaction when another id has written one
-    (txn.19)."""
+    """The log loses the record of an idle id when another id has written one (txn.19)."""
 
     def recorded(self) -> dict[int, TransactionLogValue]:
         latest = [record.transactional_id for record in self.transaction_log.records][-1:]
@@ -109,8 +106,7 @@ class IdleIdsAreCompacted(Coordinator):
 
 @defect("txn.13", CONFORMANCE, ABORTS_MORE)
 class BatchesNumberedByTheFirst(PartitionLog):
-    """A partition expects the next batch to follow the first record of the batch before, instead of its last record
-    (txn.13)."""
+    """A partition expects a batch to follow the first record before it, not the last (txn.13)."""
 
     def apply_data(self, entry: ProducerEntry, batch: Batch) -> None:
         first = entry.last_sequence
@@ -155,8 +151,7 @@ class AbortedAreForgotten(PartitionLog):
 
 @defect("txn.13", CONFORMANCE, ABORTS_MORE, mode="v1")
 class ForgottenStartAnew(PartitionLog):
-    """A producer that the partition has forgotten must start at sequence number 0 as if it were new, though its epoch
-    goes on (txn.13)."""
+    """A producer that was forgotten must start at sequence number 0, though its epoch goes on (txn.13)."""
 
     def sequence_fits(self, entry: ProducerEntry, request: ProduceRequest) -> bool:
         return super().sequence_fits(entry, request) and not (entry is UNKNOWN and request.base_sequence > 0)
@@ -258,8 +253,7 @@ class ListAsItComes(Reader):
 
 @defect("txn.21", PROMISE, ids=2, clients=2, groups=1)
 class OnePendingCommitPerGroup(OffsetsLog):
-    """A group has only one transaction with pending offsets, and the offsets of the next transaction replace them
-    (txn.21)."""
+    """The pending offsets of one transaction replace those of another in the same group (txn.21)."""
 
     def apply_data(self, entry: ProducerEntry, batch: Batch) -> None:
         super().apply_data(entry, batch)
@@ -350,8 +344,7 @@ class RestartForgetsIdleProducers(PartitionLog):
 # taking over, and looking at the clock
 @defect("txn.25", PROMISE)
 class ReloadForgetsPartitions(Coordinator):
-    """A new coordinator does not load the partitions of an open transaction, so its end reaches none of them
-    (txn.25)."""
+    """A new coordinator loads no partitions of open transactions, and ends none there (txn.25)."""
 
     def reload(self, transactional_id: int, value: TransactionLogValue) -> TransactionMetadata:
         if value.transaction_status == TransactionState.ONGOING:
@@ -465,8 +458,7 @@ class RebuiltWithoutAbortedIndex(PartitionLog):
 
 @defect("txn.11", PROMISE, mode="v1")
 class RebuiltWithoutCoordinatorEpochs(PartitionLog):
-    """A new leader does not know the newest coordinator epoch, so it accepts markers of any coordinator (txn.11,
-    txn.P9)."""
+    """A new leader accepts markers of any coordinator, old ones included (txn.11, txn.P9)."""
 
     def rebuilt(self, leader_epoch: int, restart: bool = False) -> Self:
         fresh = super().rebuilt(leader_epoch, restart)
@@ -547,8 +539,7 @@ class LoadsPastTheHighWatermark(Coordinator):
 
 
 class IndexEndsWithTheMap(CompactedLog):
-    """The cleaner stops collecting aborted transactions where its map of keys is full, though it copies the records
-    after that."""
+    """The cleaner stops collecting aborted transactions where its map of keys is full, but copies the rest."""
 
     def aborted_to_clean(self, mapped: int, end: int) -> list[AbortedTxn]:
         return [txn for txn in self.aborted if txn.first_offset < mapped]

@@ -28,8 +28,7 @@ from fencepost.reference_impl.simulation import Message
 
 
 class State(Enum):
-    """A `State` is one of Kafka's group states. The state Dead is not needed, because there is one group, which is
-    never deleted."""
+    """A `State` is one of Kafka's group states, without Dead, because the one group is never deleted."""
 
     EMPTY = 0
     PREPARING_REBALANCE = 1
@@ -94,8 +93,7 @@ class ClassicGroup(GroupState):
     # Joining
 
     def receive_join(self, message: Message) -> None:
-        """Handle JoinGroup, which is answered when all members have joined, or at once if nothing has changed for the
-        member."""
+        """Handle JoinGroup, answered when all have joined, or at once if nothing has changed."""
         request: JoinGroupRequest = message.body.data
         if request.member == NO_MEMBER:
             if request.instance == NO_INSTANCE:
@@ -157,8 +155,7 @@ class ClassicGroup(GroupState):
             self.prepare_rebalance()
 
     def prepare_rebalance(self) -> None:
-        """Begin a rebalance, in which all members must join again, and answer members that wait for their assignment
-        accordingly."""
+        """Begin a rebalance, and answer members that wait for their assignment accordingly."""
         if self.state is State.PREPARING_REBALANCE:
             self.complete_if_all_joined()
             return
@@ -185,8 +182,7 @@ class ClassicGroup(GroupState):
             self.complete_join()
 
     def complete_join(self) -> None:
-        """Begin a new generation of the members that have joined and of static members, which may be away for a
-        while."""
+        """Begin a new generation of the members that have joined, and of absent static members."""
         for member in list(self.members.values()):
             if member.join is None and member.instance == NO_INSTANCE:
                 self.forget(member)

@@ -1,5 +1,4 @@
-"""This module has what all brokers and clients of one cluster share: configuration, the events of transactions, clock,
-network and numbers."""
+"""This module has what one cluster shares: configuration, the events of transactions, clock, network and numbers."""
 
 from collections import namedtuple
 from collections.abc import Callable
@@ -47,8 +46,7 @@ class Config(Configuration):
 
     @property
     def asks_coordinator(self) -> bool:
-        """Return whether a partition's leader verifies the first append of a transaction with the coordinator
-        (txn.15)."""
+        """Return whether a leader verifies the first append of a transaction (txn.15)."""
         return self.mode != "v1"
 
     @property
@@ -58,8 +56,7 @@ class Config(Configuration):
 
     @property
     def records_last_epoch(self) -> bool:
-        """Return whether the transaction log has the epoch before the last bump (KAFKA-20357), in records with tagged
-        fields."""
+        """Return whether the log has the epoch before the last bump (KAFKA-20357), as a tagged field."""
         return self.release == "trunk" and self.mode != "v1"
 
     @property
@@ -78,8 +75,7 @@ class Config(Configuration):
 
 
 class Kind:
-    """A `Kind` is a kind of event, whose number is its code in column `kind`. The kinds are plain integers because rows
-    have nothing else."""
+    """A `Kind` is a kind of event, whose plain number is its code in column `kind`."""
 
     # Clients
     (
@@ -127,8 +123,7 @@ BROKERS = 3  # only for the column `node`: who leads or coordinates moves to the
 
 
 def partition_name(partition: int) -> str:
-    """Return the address of a partition's leader. Data partitions come first, then the offsets partition of each
-    group."""
+    """Return the address of a partition's leader, offsets partitions being numbered after data partitions."""
     return f"partition-{partition}"
 
 
@@ -151,8 +146,7 @@ class DrivenPace:
 
 
 class SeededPace:
-    """With a `SeededPace`, appends end or fail after a random time, and a new coordinator takes a random time to
-    load."""
+    """With a `SeededPace`, appends end or fail, and a new coordinator loads, after a random time."""
 
     __slots__ = ("_append_us", "_failure", "_faults", "_kernel", "_load_us")
 

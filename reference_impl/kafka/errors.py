@@ -1,5 +1,4 @@
-"""This module has Kafka's error codes for transactions, consumer groups and producer ids, and the reaction of clients
-to each."""
+"""This module has Kafka's error codes for transactions, groups and producer ids, and how clients react to each."""
 
 from enum import Enum
 
@@ -138,8 +137,7 @@ COMMIT_FAILED = frozenset({
 
 
 def from_group_coordinator(error: int) -> Verdict:
-    """Return a producer's verdict on TxnOffsetCommit. A producer that is not in the group (any more) aborts and goes
-    on."""
+    """Return a producer's verdict on TxnOffsetCommit. A producer outside the group aborts and goes on."""
     if error in COMMIT_FAILED:
         return Verdict.ABORTABLE
     return Verdict.RETRY if error == GroupErrorCode.UNKNOWN_TOPIC_ID else from_coordinator(error)

@@ -1,5 +1,4 @@
-"""This module has the coordinator of a consumer group with its offsets partition: the checks of commits and the answers
-to members."""
+"""This module has the coordinator of a consumer group, with its offsets partition and the checks of commits."""
 
 from abc import abstractmethod
 from collections.abc import Collection, Iterable
@@ -287,8 +286,7 @@ class GroupCoordinator(OffsetsLeader):
         return GroupErrorCode.NONE
 
     def is_overtaken(self, commit: GroupTxnOffsetCommitRequest, partition: int) -> bool:
-        """Return whether another producer has committed for the partition in a later generation, or in any if this one
-        has none."""
+        """Return whether another producer has committed in a later generation, or in any if this has none."""
         producer_id, generation = self.contributors.get(partition, (commit.producer_id, 0))
         return producer_id != commit.producer_id and commit.metadata.generation < max(generation, 0)
 
@@ -359,8 +357,7 @@ class GroupCoordinator(OffsetsLeader):
         self.reply(message, OffsetFetchResponse(error, offsets))
 
     def fetched(self, partition: int, request: OffsetFetchRequest) -> tuple[int, int]:
-        """Return (error, offset) of one partition, without an offset while a transaction may still change it (447.9,
-        447.16)."""
+        """Return one partition's (error, offset), no offset while it may still change (447.9, 447.16)."""
         error = 0 if self.log.is_stable(partition) else self.unstable(request)
         if error:
             self.env.report(Kind.FETCH_HELD, partition=partition, error=error)

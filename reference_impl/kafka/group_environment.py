@@ -1,5 +1,4 @@
-"""This module has what all members of a group and its brokers share: variants, configuration, events, and the contents
-of records."""
+"""This module has what a group and its brokers share: variants, configuration, events, and contents of records."""
 
 from collections import deque, namedtuple
 from collections.abc import Mapping
@@ -143,8 +142,7 @@ class Config(Configuration):
 
 
 class Kind:
-    """A `Kind` is a kind of event, whose number is its code in column `kind`. The kinds are plain integers because rows
-    have nothing else."""
+    """A `Kind` is a kind of event, whose plain number is its code in column `kind`."""
 
     # Instances of the application
     INSTANCE_STARTED, INSTANCE_STOPPED, INSTANCE_FAILED, PAUSED, RESUMED = range(1, 6)

@@ -128,8 +128,7 @@ class GroupAwareCoordinator(Coordinator):
         return GroupErrorCode.ILLEGAL_GENERATION if self.is_older_generation(request) else GroupErrorCode.NONE
 
     def is_older_generation(self, request: GroupInitProducerIdRequest) -> bool:
-        """Return whether the repaired draft refuses the request as one of an older generation. The draft itself does
-        not check that (447.19)."""
+        """Return whether the generation is older, which only the repaired draft checks (447.19)."""
         newest = max((assigned.generation for assigned in self.assignments.values()), default=request.generation)
         return self.env.options.fences_by_assignment and request.generation < newest
 
@@ -180,8 +179,7 @@ class GroupAwareCoordinator(Coordinator):
         return ongoing or self.env.options.fences_by_assignment
 
     def put_out(self, metadata: TransactionMetadata, request: GroupInitProducerIdRequest) -> None:
-        """Abort the producer's transaction, or fence the producer if it has none. The event is emitted once the log has
-        the record."""
+        """Abort the producer's transaction or else fence it, and report that once it is in the log."""
         now, moved = metadata.now, self.assignments[metadata.transactional_id].partitions & set(request.partitions)
         fenced = partial(
             self.env.report, Kind.PRODUCER_FENCED, producer_id=now.producer_id, epoch=now.producer_epoch,

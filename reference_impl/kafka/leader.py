@@ -49,8 +49,7 @@ class Waiting(NamedTuple):
 
 
 class PartitionLeader(Node):
-    """A `PartitionLeader` is the leader of one partition. A leader change makes it another broker's, with no state but
-    the log's."""
+    """A `PartitionLeader` leads one partition. A leader change leaves it no state but the log's."""
 
     __slots__ = ("_checks", "_idle_watched", "env", "log", "stable_offset", "waiting")
 
@@ -87,8 +86,7 @@ class PartitionLeader(Node):
         self.env.emit(Kind.LEADER_CHANGED, node=self.node_id, partition=self.log.partition)
 
     def cut_off(self, end: int) -> None:
-        """Make a broker the leader whose log ends at this offset, between two batches. The batches after it are
-        lost."""
+        """Make a broker the leader whose log ends at this offset, without the batches after it."""
         del self.log.batches[end:]
         self.change()
         self.note_stable_offset()
@@ -113,8 +111,7 @@ class PartitionLeader(Node):
         return data
 
     def must_wait_for_marker(self, request: ProduceRequest) -> bool:
-        """Return whether the transaction before must be ended here first, since in v2 every transaction has its own
-        epoch (txn.16)."""
+        """Return whether the last transaction must be ended here first, as in v2 (txn.16)."""
         return self.env.config.is_v2 and self.log.has_older_open_transaction(
             request.producer_id, request.producer_epoch
         )
@@ -224,8 +221,7 @@ class PartitionLeader(Node):
 
 
 class OffsetsLeader(PartitionLeader):
-    """An `OffsetsLeader` is the leader of a group's offsets partition, which takes TxnOffsetCommit instead of
-    Produce."""
+    """An `OffsetsLeader` leads a group's offsets partition, which takes TxnOffsetCommit instead of Produce."""
 
     __slots__ = ()
 
@@ -242,8 +238,7 @@ class OffsetsLeader(PartitionLeader):
         )  # fmt: skip
 
     def relayed(self, error: int) -> int:
-        """Return the transaction coordinator's error as a group coordinator relays it, with "still loading" for no
-        answer."""
+        """Return the coordinator's error as a group relays it, with "still loading" for no answer."""
         if error == ErrorCode.NETWORK_EXCEPTION:
             return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
         return error if error in _COORDINATOR_AWAY else super().relayed(error)

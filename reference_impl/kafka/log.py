@@ -1,5 +1,4 @@
-"""This module has the log of a partition: the state of its producers, the fetches of readers, committed offsets, and
-compaction."""
+"""This module has a partition's log with its producers' state, fetches, committed offsets, and compaction."""
 
 from bisect import bisect_left
 from collections import deque
@@ -77,8 +76,7 @@ class Appended(NamedTuple):
 
 
 class AbortedTxn(NamedTuple):
-    """An `AbortedTxn` is one entry of the index of aborted transactions. ``last_stable_offset`` is the one right after
-    its marker."""
+    """An `AbortedTxn` is an entry of the aborted index. ``last_stable_offset`` is that after its marker."""
 
     producer_id: int
     first_offset: int
@@ -129,8 +127,7 @@ class PartitionLog:
         return base_sequence if base_sequence < 0 else (base_sequence + place) % (SEQUENCE_MAX + 1)
 
     def append_refused(self, entry: ProducerEntry, request: ProduceRequest, guard: int) -> int:
-        """Return the error for a batch that is no duplicate, or 0 for none. In 4.3 the epoch is checked first
-        (KAFKA-19690)."""
+        """Return the error for a new batch, or 0. In 4.3 the epoch is checked first (KAFKA-19690)."""
         if self.env.config.is_recent and self.is_fenced(entry, request.producer_epoch):
             return ErrorCode.INVALID_PRODUCER_EPOCH
         if self.needs_guard(request) and not self.guard_matches(request.producer_id, guard):
@@ -238,8 +235,7 @@ class PartitionLog:
         return producer_id in self.open and self.producers[producer_id].epoch < epoch
 
     def start_verification(self, request: ProduceRequest) -> int:
-        """Return the guard for a verification, which all waiting batches of a producer share and which is otherwise
-        unique."""
+        """Return the guard for a verification, which all waiting batches of a producer share."""
         verification = self.verifying.get(request.producer_id)
         if verification is None or verification.epoch < request.producer_epoch:
             self._guards += 1
@@ -284,8 +280,7 @@ class PartitionLog:
             self.verifying.pop(batch.producer_id, None)
 
     def enter_epoch(self, entry: ProducerEntry, epoch: int) -> None:
-        """Enter a new epoch by a record or a marker. Old batches are no duplicates any more, and numbers start again
-        (txn.13, txn.14)."""
+        """Enter a new epoch, which resets duplicates and sequence numbers (txn.13, txn.14)."""
         entry.epoch = epoch
         entry.window.clear()
         entry.last_sequence = -1
@@ -385,8 +380,7 @@ class PartitionLog:
         return len(self.batches)
 
     def aborted_between(self, offset: int, upto: int) -> list[AbortedTransaction]:
-        """Return the aborted transactions that end at or after ``offset`` and begin before ``upto``, in the order of
-        their end."""
+        """Return what aborted from ``offset`` on and began before ``upto``, in order of the ends."""
         found = []
         for aborted in self.aborted[bisect_left(self.aborted, offset, key=lambda txn: txn.last_offset) :]:
             if aborted.first_offset < upto:
@@ -425,8 +419,7 @@ class OffsetsLog(PartitionLog):
         self.pending.setdefault(batch.producer_id, {})[self.key_of(batch)] = batch
 
     def key_of(self, batch: Batch) -> int:
-        """Return the partition of the group's input that the offset is for, as the offsets of one request are in
-        order."""
+        """Return the input partition of the offset, as the offsets of one request are in order."""
         return batch.place
 
     def apply_marker(self, entry: ProducerEntry, batch: Batch) -> None:
@@ -445,8 +438,7 @@ class OffsetsLog(PartitionLog):
         return not any(key in offsets for offsets in self.pending.values())
 
     def fetch_offset(self, key: int = 0) -> tuple[int, int]:
-        """Answer OffsetFetch with require_stable: (error, record of the committed offset), record -1 if there is
-        none."""
+        """Return (error, record of the committed offset or -1) for OffsetFetch with require_stable."""
         if not self.is_stable(key):
             return ErrorCode.UNSTABLE_OFFSET_COMMIT, -1
         return ErrorCode.NONE, self.committed[key].record if key in self.committed else -1
@@ -474,8 +466,7 @@ class CompactedLog(PartitionLog):
         self.horizons: dict[int, int] = {}  # of a marker without records: when it may go
 
     def clean(self, mapped_upto: int | None = None) -> None:
-        """Run one pass of the cleaner. ``mapped_upto`` is where the map of keys was full, and committed records after
-        that are copied."""
+        """Run one pass of the cleaner, whose map of keys was full at ``mapped_upto``."""
         end = self.last_stable_offset()
         mapped = end if mapped_upto is None else min(mapped_upto, end)
         aborted = self.aborted_to_clean(mapped, end)
@@ -526,8 +517,7 @@ class CompactedLog(PartitionLog):
         return answer._replace(batches=tuple(b for b in answer.batches if b.base_offset not in self.gone))
 
     def rebuilt(self, leader_epoch: int, restart: bool = False) -> Self:
-        """Return the state from the remaining records. Of a removed record its producer's number is left, as an empty
-        batch."""
+        """Return the state from the remaining records, with an empty batch for each removed one."""
         whole = self.batches
         self.batches = [self.left_of(batch) for batch in whole]
         fresh = super().rebuilt(leader_epoch, restart)

@@ -1,5 +1,4 @@
-"""This module has the fields that matter of requests and responses for transactions, consumer groups and producer id
-blocks."""
+"""This module has requests and responses for transactions, groups and producer ids, with the fields that matter."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -212,8 +211,7 @@ NO_OFFSET = -1
 
 
 class GroupMetadata(NamedTuple):
-    """This is ConsumerGroupMetadata, which a consumer passes to its producer. In the new protocol the generation is the
-    member epoch."""
+    """This is ConsumerGroupMetadata. In the new protocol its generation is the member epoch."""
 
     generation: int = NO_GENERATION
     member: int = NO_MEMBER
@@ -401,8 +399,7 @@ class IdRequestBody:
 
 @dataclass(frozen=True, slots=True)
 class IdResponseBody:
-    """An `IdResponseBody` is a response on the wire. ``grant`` is for the observer only, and no broker may use it in a
-    decision."""
+    """An `IdResponseBody` is a response on the wire. ``grant`` is for the observer, not for brokers."""
 
     number: int
     data: AllocateProducerIdsResponse

@@ -1,5 +1,4 @@
-"""This module has a group of the new protocol (KIP-848): the assignment of partitions, and the heartbeats that carry
-it."""
+"""This module has a group of the new protocol (KIP-848): its assignment, and the heartbeats that carry it."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from enum import Enum
@@ -37,8 +36,7 @@ class Reconciliation(Enum):
 
 
 class Member(NamedTuple):
-    """A `Member` is one member as it is stored. ``assigned`` and ``revoking`` have the assignment epoch of each
-    partition."""
+    """A `Member` is a stored member. ``assigned`` and ``revoking`` have each partition's assignment epoch."""
 
     member: int
     instance: int
@@ -79,8 +77,7 @@ def reconciled(
 
 
 def still_owns(owned: Collection[int] | None, revoking: Iterable[int]) -> bool:
-    """Return whether the member owns some of the partitions to revoke. A member that reports nothing may own
-    everything."""
+    """Return whether the member owns some of the partitions to revoke, as it may if it reports nothing."""
     return owned is None or any(partition in owned for partition in revoking)
 
 
@@ -220,8 +217,7 @@ class ModernGroup(GroupState):
             self.bump()
 
     def leave(self, member: Member, epoch: int) -> None:
-        """Let a member leave. A static member's partitions stay with it for its successor, except those that it was to
-        revoke."""
+        """Remove a member. A static one's partitions stay for its successor, except those being revoked."""
         if epoch == STATIC_LEFT:
             away = member._replace(epoch=STATIC_LEFT, assigned=dict.fromkeys(member.assigned, 0), revoking={})
             self.members[member.member] = away
@@ -345,8 +341,7 @@ class ModernGroup(GroupState):
         return GroupErrorCode.NONE
 
     def covers(self, member: Member, partition: int, epoch: int) -> bool:
-        """Return whether the member had the partition in this older epoch and still has it or is revoking it
-        (KIP-1251)."""
+        """Return whether the member has the partition since this older epoch, or revokes it (KIP-1251)."""
         since = member.assigned.get(partition, member.revoking.get(partition))
         return since is not None and since <= epoch
 

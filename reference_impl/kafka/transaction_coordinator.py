@@ -124,8 +124,7 @@ class Coordinator(Node):
         return metadata
 
     def carry_on(self, metadata: TransactionMetadata) -> None:
-        """After a failover, send the markers of every Prepare to all partitions under the new coordinator epoch
-        (txn.19)."""
+        """Send the markers of every Prepare again under the new coordinator epoch (txn.19)."""
         if metadata.now.state in PREPARED:
             self.markers.send_markers(self.markers.begin_completion(metadata))
 
@@ -185,8 +184,7 @@ class Coordinator(Node):
             self.renew(message, metadata, request)
 
     def init_without_transactional_id(self, request: InitProducerIdRequest) -> tuple[int, ...]:
-        """Return the answer for an idempotent producer: a fresh id at epoch 0, which the coordinator does not
-        remember."""
+        """Answer an idempotent producer with a fresh id at epoch 0, which is not stored."""
         if request.transactional_id in self.env.without_write:
             return (ErrorCode.CLUSTER_AUTHORIZATION_FAILED,)
         error = half_a_pair(request) or self.transitions.lacks_producer_id(None)
@@ -202,8 +200,7 @@ class Coordinator(Node):
         return ErrorCode.NONE if in_range else ErrorCode.INVALID_TRANSACTION_TIMEOUT
 
     def find_or_create(self, request: InitProducerIdRequest) -> TransactionMetadata:
-        """Return the state of a transactional id. An unknown one gets a producer id and is known from now on, but not
-        recorded yet."""
+        """Return an id's state. An unknown one gets a producer id, and is not recorded yet."""
         metadata = self.find(request.transactional_id)
         if metadata is None:
             version = TRANSACTION_VERSIONS[self.env.config.mode]
@@ -291,8 +288,7 @@ class Coordinator(Node):
             self.answer_init(message, ErrorCode.COORDINATOR_NOT_AVAILABLE)
 
     def answer_fenced(self, message: Message, metadata: TransactionMetadata, error: int) -> None:
-        """Answer an InitProducerId that found an open transaction. The transaction is being aborted now, so the client
-        has to ask again (txn.3)."""
+        """Answer an InitProducerId whose open transaction is being aborted with "ask again" (txn.3)."""
         self.answer_init(message, error or ErrorCode.CONCURRENT_TRANSACTIONS)
 
     def answer_init(self, message: Message, error: int, producer_id: int = -1, producer_epoch: int = -1) -> None:
@@ -364,8 +360,7 @@ class Coordinator(Node):
         answer(ErrorCode.NONE if ok else ErrorCode.COORDINATOR_NOT_AVAILABLE)
 
     def verify(self, request: AddPartitionsToTxnRequest) -> int:
-        """Return 0 if the partition is in the producer's open transaction, or else an error. A pending transition is
-        not considered (txn.15)."""
+        """Return 0 if the partition is in the open transaction, ignoring pending transitions (txn.15)."""
         error = self.unavailable(request.transactional_id)
         metadata = self.find(request.transactional_id)
         if error or metadata is None:
@@ -415,8 +410,7 @@ class Coordinator(Node):
             self.answer_end(message, result, metadata.now)
 
     def end_result(self, metadata: TransactionMetadata, request: EndTxnRequest) -> int:
-        """Return the result of EndTxn in Kafka's order of checks: PREPARES, 0 if it is done already, or an error
-        (txn.5, txn.7)."""
+        """Return PREPARES, 0 if it is done already, or an error, in Kafka's order (txn.5, txn.7)."""
         pending = metadata.pending_state is not None
         if pending and self.checks_pending_before_epoch():
             return ErrorCode.CONCURRENT_TRANSACTIONS
@@ -436,23 +430,20 @@ class Coordinator(Node):
         return error if error and not retry else V2_RESULT[metadata.now.state, request.committed, retry]
 
     def is_end_retry(self, now: Transit, request: EndTxnRequest) -> bool:
-        """Return whether the request names the pair that the last end replaced: the epoch before, or the id before
-        (txn.7)."""
+        """Return whether the request names the epoch or id that the last end replaced (txn.7)."""
         pair = request.producer_id, request.producer_epoch
         before = now.producer_id, now.producer_epoch - 1
         overflowed = now.producer_epoch == 0 and pair == (now.previous_producer_id, self.env.config.max_epoch - 1)
         return pair == before or overflowed
 
     def exact_pair_error(self, metadata: TransactionMetadata, producer_id: int, producer_epoch: int) -> int:
-        """Return 0 if the request names the current id and epoch, or else an error. An epoch too high is as wrong as
-        one too low (txn.6)."""
+        """Return 0 for the current id and epoch, or an error for a lower or higher epoch (txn.6)."""
         if producer_id != metadata.now.producer_id:
             return ErrorCode.INVALID_PRODUCER_ID_MAPPING
         return ErrorCode.NONE if producer_epoch == metadata.now.producer_epoch else ErrorCode.PRODUCER_FENCED
 
     def checks_pending_before_epoch(self) -> bool:
-        """Return whether a pending transition is checked first, since it may be about to make the request's pair the
-        right one (txn.5)."""
+        """Return True, since a pending transition may make the pair right (txn.5)."""
         return True
 
     def bumps_on_end(self) -> bool:
@@ -476,8 +467,7 @@ class Coordinator(Node):
         self.reply(message, EndTxnResponse(error, *pair) if self.bumps_on_end() else EndTxnResponse(error))
 
     def end(self, metadata: TransactionMetadata, committed: bool, answer: Callable[..., object]) -> None:
-        """Append the Prepare record, and call ``answer(error)`` or ``answer(0, completed state)`` when that has failed
-        or is durable."""
+        """Append the Prepare record, then call ``answer(error)`` or ``answer(0, completed state)``."""
         target = self.prepare_end(metadata, committed)
         metadata.prepare(target.state)
         self.transitions.write(metadata, target, partial(self.end_written, metadata, answer))
@@ -492,8 +482,7 @@ class Coordinator(Node):
             answer(ErrorCode.COORDINATOR_NOT_AVAILABLE)
 
     def prepare_end(self, metadata: TransactionMetadata, committed: bool) -> Transit:
-        """Return the Prepare state. In v2 it has the next epoch, and the next producer id if that was the last epoch
-        (txn.9)."""
+        """Return the Prepare state. In v2 it has the next epoch, or else the next id (txn.9)."""
         now, now_ms = metadata.now, self.env.now_ms
         state = TransactionState.PREPARE_COMMIT if committed else TransactionState.PREPARE_ABORT
         start_ms = now_ms if now.state in IDLE else now.txn_start_timestamp
@@ -533,8 +522,7 @@ class Coordinator(Node):
         done(error)
 
     def fenced_epoch(self, metadata: TransactionMetadata) -> int:
-        """Return the epoch above the producer's, which always exists because the last epoch is reserved (txn.4,
-        txn.18)."""
+        """Return the epoch above the producer's, which the reserved one allows (txn.4, txn.18)."""
         epoch = metadata.now.producer_epoch
         if metadata.has_failed_epoch_fence:
             return epoch
@@ -543,8 +531,7 @@ class Coordinator(Node):
     # Time: transactions that take too long are ended, and idle ids forgotten
 
     def watch_open(self, again: bool = False) -> None:
-        """Look for timed-out transactions at every full interval while one is open. ``again`` means that one is still
-        open."""
+        """Look for timed-out transactions at every full interval while one is open."""
         if not self._open_watched:
             self._open_watched = True
             interval_us = self.env.config.timeout_check_ms * 1000

@@ -1,5 +1,4 @@
-"""This module has a coordinator's state of a transactional id: its states, their records in the transaction log, and
-the results of EndTxn."""
+"""This module has the states of a transactional id, their records in the log, and the results of EndTxn."""
 
 from collections import deque
 from collections.abc import Callable
@@ -16,8 +15,7 @@ NO_TIMESTAMP = -1
 
 
 class TransactionState:
-    """A `TransactionState` is one of Kafka's states with Kafka's numbers. Dead and PrepareEpochFence are only ever
-    pending."""
+    """A `TransactionState` is one of Kafka's. Dead and PrepareEpochFence are only ever pending."""
 
     EMPTY = 0
     ONGOING = 1
@@ -194,8 +192,7 @@ COMPACT_ABOVE = 256  # records; what is compacted away can never be missed, so o
 
 
 class LogRecord(NamedTuple):
-    """A `LogRecord` is one record of the transaction log. A value of None is a tombstone, which deletes the
-    transactional id."""
+    """A `LogRecord` is one record of the log. A value of None is a tombstone, which deletes the id."""
 
     transactional_id: int
     value: TransactionLogValue | None
@@ -241,8 +238,7 @@ class TransactionLog:
         ]
 
     def replay(self, to_the_end: bool = False) -> dict[int, TransactionLogValue]:
-        """Return the last value of each id in the durable records, or with ``to_the_end`` in all records, in order of
-        the ids."""
+        """Return each id's last value in the durable records, or ``to_the_end`` in all, in order."""
         uncovered = [append.record for append in self.unfinished] if to_the_end else []
         values = {record.transactional_id: record.value for record in (*self.records, *uncovered)}
         return {key: value for key in sorted(values) if (value := values[key]) is not None}

@@ -134,8 +134,7 @@ RETRY_BACKOFF_US = 20_000  # of the channel between brokers, which asks again at
 
 
 class MarkerRound:
-    """A `MarkerRound` has the markers of one transaction: the partitions that have not answered yet, and the state that
-    follows."""
+    """A `MarkerRound` is one transaction's markers: the unanswered partitions, and the state that follows."""
 
     __slots__ = ("committed", "metadata", "producer_epoch", "producer_id", "target", "unwritten")
 
@@ -161,8 +160,7 @@ class Markers:
         self.marker_requests: dict[int, tuple[MarkerRound, int]] = {}  # by request number: the partition asked
 
     def begin_completion(self, metadata: TransactionMetadata) -> MarkerRound:
-        """Begin the completion of a transaction whose Prepare record is durable. Nothing but the completion can be
-        next."""
+        """Begin the completion of a transaction, which alone can follow its durable Prepare."""
         target = self.completed(metadata)
         metadata.prepare(target.state)
         metadata.has_failed_epoch_fence = False
@@ -178,8 +176,7 @@ class Markers:
             self.write_completion(this_round)
 
     def completed(self, metadata: TransactionMetadata) -> Transit:
-        """Return the Complete state, which has the next producer id at epoch 0 if the epochs of the id are used up
-        (txn.4)."""
+        """Return the Complete state, with the next id at epoch 0 if the epochs are used up (txn.4)."""
         now = metadata.now
         target = now.entering(COMPLETION[now.state], frozenset(), now.txn_start_timestamp, self.env.now_ms)
         if now.next_producer_id < 0:
@@ -192,8 +189,7 @@ class Markers:
         )
 
     def marker_epoch(self, metadata: TransactionMetadata) -> int:
-        """Return the epoch of the markers, which is that of the Prepare record, including its bump, so it fences
-        partitions too."""
+        """Return the epoch of the Prepare record, with its bump, which fences partitions too."""
         return metadata.now.producer_epoch
 
     def marker_partitions(self, this_round: MarkerRound) -> list[int]:
@@ -226,8 +222,7 @@ class Markers:
             self.send_marker(this_round, partition)
 
     def receive_marker_answer(self, message: Message) -> None:
-        """Note that a marker is written, or send it again, or leave the transaction to the coordinator that has taken
-        over."""
+        """Note a marker, send it again, or leave the transaction to the next coordinator."""
         this_round, partition = self.marker_requests.pop(message.body.number, (None, -1))
         if this_round is None or not self.is_current(this_round) or partition not in this_round.unwritten:
             return

@@ -1,5 +1,4 @@
-"""This module has the loop that users write: consume, copy, and commit the offsets in the transaction of a producer
-that knows the group."""
+"""This module has the loop that users write: consume, copy, and commit the offsets in a producer's transaction."""
 
 from enum import Enum
 from typing import Any
@@ -27,8 +26,7 @@ BEFORE_METADATA = 2
 
 
 class GroupSends(Sends):
-    """The `GroupSends` are records and offsets in flight. Their metadata are fixed when the application sends the
-    offsets."""
+    """The `GroupSends` are records and offsets in flight, with the metadata of when the offsets were sent."""
 
     metadata: dict[int, GroupMetadata]
     version: int
@@ -47,8 +45,7 @@ class GroupSends(Sends):
 
 
 class GroupProducer(Producer):
-    """A `GroupProducer` is one producer. ``number`` is that of its address, which it has until its slot gets another
-    instance."""
+    """A `GroupProducer` is one producer. ``number`` is that of its address, until its slot is taken over."""
 
     sends_class: type[Sends] = GroupSends
     sends: GroupSends
@@ -176,8 +173,7 @@ class Work:
 
 
 class Application(Listener):
-    """An `Application` is one instance in a slot, from its start to its end. ``client`` is its number among all
-    instances ever."""
+    """An `Application` is one instance in a slot. ``client`` is its number among all instances ever."""
 
     def __init__(self, env: Environment, slot: int) -> None:
         self.env = env
@@ -301,8 +297,7 @@ class Application(Listener):
         return True
 
     def send_offsets(self, work: Work) -> None:
-        """Call sendOffsetsToTransaction() inside the transaction, or nothing if offsets are committed afterwards
-        (447.18)."""
+        """Call sendOffsetsToTransaction(), unless offsets are committed afterwards (447.18)."""
         if self.env.options.offsets_inside:
             work.producer.send_offsets(work.offsets, self.metadata_for(work))
 

@@ -67,8 +67,7 @@ class Reader:
         aborted_producers.discard(marker.producer_id)
 
     def fetch_offset(self, log: OffsetFetchable) -> tuple[int, int]:
-        """Call OffsetFetch with require_stable and return (error, record). The error is 88 while an offset is pending
-        (txn.21)."""
+        """Fetch (error, record) with require_stable. Error 88 means that an offset is pending (txn.21)."""
         error, record = log.fetch_offset()
         self.env.emit(Kind.OFFSET_FETCHED, client=self.client, partition=log.partition, record=record, error=error)
         return error, record

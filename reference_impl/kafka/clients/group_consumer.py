@@ -83,8 +83,7 @@ class Consumer(Node):
         raise NotImplementedError(f"{type(self).__name__} must say what poll() does for the membership")
 
     def is_unaware(self) -> bool:
-        """Return whether the answer with the member's partitions never reached it, which the coordinator does not
-        repeat."""
+        """Return whether the answer with the member's partitions was lost, which is not repeated."""
         return False
 
     def leave(self) -> None:

@@ -98,8 +98,7 @@ class ModernConsumer(Consumer):
             self.beating.start(Question("group_heartbeat", self.ask_beat, self.heartbeat_answered))
 
     def ask_beat(self, request: int) -> GroupHeartbeatRequest:
-        """Return the heartbeat. It has the owned partitions if they have changed or an earlier report may have been
-        lost."""
+        """Return the heartbeat, with the owned partitions if they or their report may have changed."""
         again = self.reported_owned is None
         owned = self.assignment if self.epoch != JOINING else ()
         changed = again or owned != self.reported_owned

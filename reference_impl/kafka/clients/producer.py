@@ -55,8 +55,7 @@ COMPLETING = (State.COMMITTING_TRANSACTION, State.ABORTING_TRANSACTION)
 
 
 class ProducerCalls(Node):
-    """A `ProducerCalls` is the half of a producer instance that its coordinator knows. `Producer` has the calls of its
-    application."""
+    """A `ProducerCalls` is a producer instance without the calls of its application, which `Producer` adds."""
 
     sends_class: type[Sends] = Sends
 
@@ -98,8 +97,7 @@ class ProducerCalls(Node):
                 self.end_transaction()
 
     def may_send_to(self, partition: int) -> bool:
-        """Return whether records may be sent. In v2 the leader adds the partition, and before v2 the coordinator must
-        have it first."""
+        """Return whether records may be sent: in v2 at once, before v2 only to an added partition."""
         return self.env.config.is_v2 or partition in self.added
 
     def initialize(self) -> None:
@@ -274,8 +272,7 @@ class Producer(ProducerCalls):
         return True
 
     def send(self, partition: int, count: int = 1) -> bool:
-        """Call send() for records that leave as one batch, or sendOffsetsToTransaction() for a group's offsets
-        partition."""
+        """Call send() for records of one batch, or sendOffsetsToTransaction() for an offsets partition."""
         if self.state is not State.IN_TRANSACTION:
             return False
         if self.env.config.is_v2:
@@ -338,8 +335,7 @@ class IdempotentSends(Sends):
         )  # fmt: skip
 
     def failed(self, batch: SentBatch, verdict: Verdict, error: int) -> None:
-        """Give up the records sent to this partition, which are in doubt, and let the unsent ones wait for another
-        epoch."""
+        """Give up the partition's sent records, which are in doubt, and hold the unsent ones back."""
         lane = self.lanes[batch.partition]
         given_up, lane.in_flight = lane.in_flight, []
         for sent in given_up:
@@ -369,8 +365,7 @@ class IdempotentSends(Sends):
 
 
 class IdempotentProducer(Producer):
-    """An `IdempotentProducer` is one instance without transactions. `init` comes first here too, which Kafka's client
-    does when it is created."""
+    """An `IdempotentProducer` has no transactions. Kafka's client calls `init` itself when it is created."""
 
     sends_class: type[Sends] = IdempotentSends
 

@@ -14,8 +14,7 @@ from fencepost.reference_impl.simulation.environment import US_PER_MS, DrivenSys
 
 
 class ProducerRole(Protocol):
-    """A `ProducerRole` is one producer instance in a slot with its transactional id. A call returns False if it is not
-    possible in this state."""
+    """A `ProducerRole` is one producer instance. A call returns False if it is not possible in this state."""
 
     name: str
 
@@ -46,15 +45,13 @@ class Fetchable(Protocol):
 
 
 class OffsetFetchable(Fetchable, Protocol):
-    """An `OffsetFetchable` is a group's offsets partition, from which readers also fetch the committed offset as
-    (error, record)."""
+    """An `OffsetFetchable` is a group's offsets partition with its committed offset as (error, record)."""
 
     def fetch_offset(self) -> tuple[int, int]: ...
 
 
 class ReaderRole(Protocol):
-    """A `ReaderRole` is one reader, which remembers its position in each partition and emits what it reads (client =
-    1000 + reader)."""
+    """A `ReaderRole` has a position in each partition and emits what it reads (client = 1000 + reader)."""
 
     def read(self, log: Fetchable, committed: bool, offset: int = 0, /) -> list[tuple[int, int]]: ...
     def fetch_offset(self, log: OffsetFetchable, /) -> tuple[int, int]: ...
@@ -121,8 +118,7 @@ class ClientSide(DrivenSystem[Environment]):
         return self.producers[slot].abort()
 
     def restart_client(self, slot: int) -> None:
-        """Crash the client and put a new, uninitialised instance into the slot. What the old one sent stays in
-        flight."""
+        """Crash the client and put a new instance into the slot. Sent messages stay in flight."""
         self.producers[slot].crash()
         self.producers[slot] = self._new_producer(slot)
 
@@ -138,8 +134,7 @@ class ClientSide(DrivenSystem[Environment]):
         return admin.fence(txn_id)
 
     def advance(self, ms: int) -> None:
-        """Advance the virtual time, so that requests and transactions time out, markers are sent again and ids
-        expire."""
+        """Advance the virtual time: requests and transactions time out, markers are resent, ids expire."""
         self.env.kernel.advance(ms * US_PER_MS)
 
     def _new_producers(self) -> None:

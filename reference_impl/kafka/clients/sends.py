@@ -1,5 +1,4 @@
-"""This module has a producer's outstanding requests with their retries: one to the coordinator, and batches to each
-partition."""
+"""This module has a producer's outstanding requests to the coordinator and to the partitions, with their retries."""
 
 from collections import deque
 from collections.abc import Callable
@@ -141,8 +140,7 @@ class SentBatch:
 
 
 class Lane:
-    """A `Lane` has the unsent batches of one partition, as their records, and the batches without a final answer in
-    order of sequence."""
+    """A `Lane` has one partition's unsent batches, and its unanswered batches in order of sequence."""
 
     __slots__ = ("in_flight", "next_sequence", "partition", "sent", "unsent")
 
@@ -155,8 +153,7 @@ class Lane:
 
 
 def following(sequence: int, count: int) -> int:
-    """Return the sequence number ``count`` records later. NO_SEQUENCE stays as it is, and 0 follows the largest
-    number."""
+    """Return the sequence number ``count`` records later. 0 follows the largest, and NO_SEQUENCE stays."""
     return sequence if sequence == NO_SEQUENCE else (sequence + count) % (MAX_SEQUENCE + 1)
 
 
@@ -201,8 +198,7 @@ class Sends:
             self.transmit(batch)
 
     def has_room(self, lane: Lane) -> bool:
-        """Return whether one more batch may leave. The leader must still remember the oldest one when it is sent
-        again."""
+        """Return whether one more batch may leave, with the oldest still in the leader's window."""
         if not lane.in_flight:
             return True
         behind_oldest = lane.sent - lane.in_flight[0].number
@@ -240,8 +236,7 @@ class Sends:
         self.node.after(env.config.request_timeout_ms * 1000, self.time_out, number)
 
     def request(self, batch: SentBatch) -> ProduceRequest | TxnOffsetCommitRequest:
-        """Return Produce for a data partition, or TxnOffsetCommit, without a sequence number, for a group's
-        (txn.21)."""
+        """Return Produce for a data partition, or TxnOffsetCommit for a group's offsets (txn.21)."""
         sender, group = self.sender, batch.partition - self.env.config.partitions
         if group >= 0:
             offsets = batch.record, batch.more

@@ -1,5 +1,4 @@
-"""This module has a broker, which hands out ids from its block and requests the next block from the controller in
-time."""
+"""This module has a broker, which hands out ids from its block and requests the next block in time."""
 
 from collections.abc import Callable
 from typing import Protocol
@@ -49,8 +48,7 @@ INSTALLS_PER_DEMAND = 4  # blocks of length 0 may come; do not loop over them fo
 
 
 class ProducerIds:
-    """The `ProducerIds` are a broker's ids by the RPC: the current block, the prefetched one, and at most one
-    outstanding request."""
+    """The `ProducerIds` are a broker's current block, its prefetched one, and at most one outstanding request."""
 
     def __init__(self, env: Environment, broker: "Broker") -> None:
         self.env = env
@@ -200,8 +198,7 @@ class Broker(Node):
         self.ids.answer(message.body)
 
     def learn_from(self, error: int) -> None:
-        """Look for the controller again, or terminate (in the KIP, but not in released Kafka), if the error demands
-        it."""
+        """Look for the controller again, or terminate (KIP, not shipped), if the error demands it."""
         if error == IdErrorCode.NOT_CONTROLLER:
             self.find_controller()
         elif error == IdErrorCode.CLUSTER_AUTHORIZATION_FAILED and self.env.config.authorization_error == "fatal":

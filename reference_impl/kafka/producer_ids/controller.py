@@ -21,8 +21,7 @@ Entry = tuple[int, ProducerIdsRecord, Block]  # the grant's ordinal, the record,
 
 
 class MetadataLog:
-    """A `MetadataLog` is the replicated log of one cluster. Grants are numbered as they are appended, lost ones
-    included."""
+    """A `MetadataLog` is a cluster's replicated log. Grants are numbered as appended, lost ones included."""
 
     __slots__ = ("_appended", "_committed", "_entries", "_snapshot")
 
@@ -76,8 +75,7 @@ class MetadataLog:
         self._committed = 0
 
     def audit(self) -> list[ProducerIdsRecord]:
-        """Return the committed records not yet in a snapshot, which have the broker and broker epoch that got each
-        block."""
+        """Return the committed records not yet in a snapshot, with the broker that got each block."""
         return [record for _, record, _ in self._entries[: self._committed]]
 
 
@@ -97,8 +95,7 @@ class Quota:
         self._full_at: dict[int, float] = {}  # broker -> virtual us at which its bucket will be full again
 
     def throttle_ms(self, broker_id: int, now_us: int) -> int:
-        """Count one request of the broker and return the milliseconds that it must now wait, 0 while within the
-        quota."""
+        """Count one request of the broker and return the milliseconds to wait, 0 within the quota."""
         if self._per_second <= 0:
             return 0
         full_at = max(self._full_at.get(broker_id, 0.0), float(now_us)) + 1_000_000 / self._per_second

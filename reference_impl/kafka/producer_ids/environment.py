@@ -59,8 +59,7 @@ class Config(Configuration):
 
 
 def protocol_version(text: str) -> tuple[int, ...]:
-    """Return `3.0-IV1` as (3, 0, 1), so that versions can be compared. A version without -IV stands for its last
-    one."""
+    """Return `3.0-IV1` as (3, 0, 1), to compare versions. One without -IV stands for its last revision."""
     release, _, revision = text.partition("-IV")
     try:
         return (*(int(part) for part in release.split(".")), int(revision) if revision else 99)
@@ -74,8 +73,7 @@ def protocol_version(text: str) -> tuple[int, ...]:
 
 
 class Kind:
-    """A `Kind` is a kind of event, whose number is its code in column `kind`. The kinds are plain integers because rows
-    have nothing else."""
+    """A `Kind` is a kind of event, whose plain number is its code in column `kind`."""
 
     (
         BROKER_STARTED, BROKER_STOPPED, REQUEST_SENT, BLOCK_RECORDED, BLOCK_COMMITTED, ANSWER_SENT, ANSWER_TAKEN,

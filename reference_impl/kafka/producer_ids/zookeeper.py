@@ -1,5 +1,4 @@
-"""This module has what came before controllers that allocate blocks: a node in ZooKeeper that brokers write, and the
-bridge from it."""
+"""This module has producer ids before KIP-730, in a ZooKeeper node that brokers write, and the bridge from it."""
 
 import json
 
@@ -22,8 +21,7 @@ from fencepost.reference_impl.kafka.producer_ids.environment import Environment,
 
 
 class BlockNode:
-    """A `BlockNode` is ZooKeeper's /latest_producer_id_block: data with a version. A write succeeds only on the version
-    that it names."""
+    """A `BlockNode` is ZooKeeper's /latest_producer_id_block, whose writes name the version that they replace."""
 
     def __init__(self) -> None:
         self.data = ""
@@ -33,8 +31,7 @@ class BlockNode:
         return self.data, self.version
 
     def write(self, data: str, version: int) -> bool:
-        """Run the conditional setData (730.2). Return False if another client has written since ``version`` was
-        read."""
+        """Run the conditional setData (730.2). Return False if ``version`` is not the current one."""
         if version != self.version:
             return False
         self.data = data
@@ -43,8 +40,7 @@ class BlockNode:
 
 
 def encode(broker_id: int, block: Block) -> str:
-    """Return the node's JSON: start and end as strings, the end *inclusive* (ProducerIdBlockZNode, ZkData.scala until
-    3.9)."""
+    """Return the node's JSON with an *inclusive* end (ProducerIdBlockZNode, ZkData.scala until 3.9)."""
     return json.dumps(
         {"version": 1, "broker": broker_id, "block_start": str(block.first), "block_end": str(block.last)}
     )
@@ -70,8 +66,7 @@ NONE = -1
 
 
 class BlockLoop:
-    """A `BlockLoop` is one round of the loop in KIP-730's motivation: read, then write on that version, until a write
-    wins."""
+    """A `BlockLoop` is KIP-730's loop: read, then write on that version, until a write wins."""
 
     def __init__(self, env: Environment, node: BlockNode, broker_id: int) -> None:
         self.env = env
@@ -97,8 +92,7 @@ class BlockLoop:
         return Block(latest.last + 1, self.env.config.block_size)
 
     def write(self, taker: int, request: int) -> Block | None:
-        """Write the block after the one that was read for broker ``taker``, and return it, or None if another write
-        came first."""
+        """Write the next block for broker ``taker`` and return it, or None if another write was first."""
         assert self.seen is not None, "write() without read(): the version to write on is not known"
         latest, version = self.seen
         block = self.block_after(latest)
@@ -118,8 +112,7 @@ class BlockLoop:
 
 
 class DirectProducerIds:
-    """The `DirectProducerIds` are a broker's ids straight from ZooKeeper: one block, taken at the start and whenever it
-    is used up."""
+    """The `DirectProducerIds` are one block straight from ZooKeeper, taken at the start and after use."""
 
     def __init__(self, env: Environment, broker: Broker, loop: BlockLoop) -> None:
         self.env = env
@@ -130,8 +123,7 @@ class DirectProducerIds:
         self.allocate()
 
     def allocate(self) -> None:
-        """Begin to take a block. Shipped code blocks its clients until a write wins, and the simulation refuses them
-        meanwhile."""
+        """Begin to take a block. Released Kafka blocks clients here, which this refuses instead."""
         if not self.allocating:
             self.allocating = True
             self.env.pace.zookeeper_later(self.broker, self.step_later)
@@ -171,8 +163,7 @@ class DirectProducerIds:
 
 
 class ZkController(BaseController):
-    """A `ZkController` is the ZooKeeper-mode controller behind the RPC, which handles one request at a time with its
-    loop on the block node."""
+    """A `ZkController` is the ZooKeeper-mode controller behind the RPC, with one request at a time."""
 
     __slots__ = ("loop", "requests")
 
