@@ -76,7 +76,7 @@ class CheckAfterStaleView(SourceTask):
 
 @defect("618.19", PROMISE)
 class CheckAfterCountOnly(SourceTask):
-    """The second check is only that a count record follows the latest set, as after another round (H4)."""
+    """The second check is only whether a count record follows the latest set, as after another round (H4)."""
 
     def is_overtaken(self) -> bool:
         return not self.may_start()
@@ -192,7 +192,7 @@ class OfItsConfiguration(SourceTask):
 @defect("618.53", PROMISE, also=(AnswersForAnySet, OfItsConfiguration, RemembersSets), mode="shipped")
 @defect("618.52", PROMISE, name="starts_removed_tasks", also=(OfItsConfiguration, RemembersSets), mode="shipped")
 class AsReleased(KeepsRemovedTasks, StartsRemovedTasks):
-    """The herder makes both mistakes of released Kafka: it keeps removed tasks assigned and starts them."""
+    """The herder makes both mistakes of released Kafka: it leaves removed tasks assigned and starts them."""
 
 
 # herders
@@ -324,7 +324,7 @@ class OwnershipNotCompared(SourceTask):
     mode="shipped",
 )
 class RestartsAnywhere(Herder):
-    """A restart starts a task on the requested worker, even if that has lost the task since (618.41)."""
+    """A restart starts a task on the worker that got the request, even if it has lost the task (618.41)."""
 
     def restart_task(self, name: str, task: int, request: Request) -> Script:
         yield from self.stop_tasks([(name, task)])

@@ -330,7 +330,7 @@ class RefusedForEver(Rounds):
 
 @defect("618.4", PROGRESS, MENDED, mode="shipped")
 class RefusedAtFirst(Rounds):
-    """The leader takes the first request for each set for one of the set before, a conflict (618.4)."""
+    """The leader answers the first request for each set with a conflict, as one of the set before (618.4)."""
 
     def __init__(self, herder: "Herder") -> None:
         super().__init__(herder)

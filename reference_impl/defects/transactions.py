@@ -148,7 +148,7 @@ class CompletionsWrittenOnce(Markers):
 
 @defect("txn.10", PROGRESS)
 class FailedCompletionNotRepeated(Coordinator):
-    """The coordinator does not repeat a failed append of a completion, so the end never comes (txn.10)."""
+    """The coordinator does not repeat a failed append of a completion, which stays missing (txn.10)."""
 
     markers_type = CompletionsWrittenOnce
 
@@ -382,7 +382,7 @@ class PairsForgotten(Admin):
 
 @defect("txn.22", NOTHING, interface=True)
 class UnknownIdsRefused(Coordinator):
-    """fenceProducers is refused for an id that no producer ever had, instead of creating the id."""
+    """InitProducerId is refused for an id that no producer ever had, so fenceProducers does not create it."""
 
     def init_refused(self, request: InitProducerIdRequest) -> int:
         known = request.transactional_id in self.transactions

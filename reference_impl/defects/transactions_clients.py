@@ -199,7 +199,7 @@ class FenceGivesUp(Admin):
 # where readers are
 @defect("txn.17", PROMISE)
 class ReaderPositionByCount(Reader):
-    """The reader advances by the number of records, though markers and skipped ones count too (txn.17)."""
+    """The reader advances by the number of records it got, though markers have offsets too (txn.17)."""
 
     def read(self, log: Fetchable, committed: bool, offset: int = 0) -> list[tuple[int, int]]:
         position = self.positions.get((log.partition, committed), offset)
@@ -329,7 +329,7 @@ class WaitsAfterAnAbort(Producer):
 
 @defect("txn.2", PROGRESS)
 class LatchOpensOnce(Producer):
-    """The producer begins no transaction after its first commit, whose end has removed the latch to wait on."""
+    """The producer begins no transaction after its first commit, whose latch it waits on for ever."""
 
     commits = 0
 

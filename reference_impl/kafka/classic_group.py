@@ -208,14 +208,12 @@ class ClassicGroup(GroupState):
         self.later(self.env.options.max_poll_ms, self.sync_is_due, self.phase)
 
     def answer_join(self, member: Member, message: Message) -> None:
-        """Answer a member with its generation, and the leader also with the members."""
         members = tuple(sorted(self.members)) if member.member == self.leader else ()
         self.answer(message, JoinGroupResponse(0, self.generation, member.member, self.leader, members))
 
     # The second half
 
     def receive_sync(self, message: Message) -> None:
-        """Handle SyncGroup. The leader's request has the partitions of every member."""
         request: SyncGroupRequest = message.body.data
         error = self.member_error(request.generation, request.member, request.instance)
         if not error and self.state is State.PREPARING_REBALANCE:
@@ -233,7 +231,6 @@ class ClassicGroup(GroupState):
             self.assign(request)
 
     def assign(self, request: SyncGroupRequest) -> None:
-        """Store the leader's assignment and answer every member."""
         self.state = State.STABLE
         for member in self.members.values():
             member.assignment = request.assignments.get(member.member, ())
@@ -281,7 +278,6 @@ class ClassicGroup(GroupState):
         self.env.report(Kind.MEMBER_REMOVED, member=member.member, instance=member.instance, generation=self.generation)
 
     def keep(self, member: Member) -> None:
-        """Restart the member's session."""
         timeout_ms = self.env.options.session_timeout_ms
         member.deadline = self.env.now_ms + timeout_ms
         self.later(timeout_ms, self.session_expires, member)
@@ -323,6 +319,5 @@ class ClassicGroup(GroupState):
         return error or (GroupErrorCode.NONE if generation == self.generation else GroupErrorCode.ILLEGAL_GENERATION)
 
     def store(self) -> None:
-        """Write the group's record, from which the next coordinator restores the group."""
         members = tuple((m.member, m.instance, m.assignment) for m in self.members.values())
         self.coordinator.stored = Stored(self.generation, self.leader, members)

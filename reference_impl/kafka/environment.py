@@ -128,7 +128,6 @@ def partition_name(partition: int) -> str:
 
 
 def client_name(slot: int) -> str:
-    """Return the address of the producer instance that has a slot at the moment a message is delivered."""
     return f"client-{slot}"
 
 

@@ -53,7 +53,6 @@ class GroupOffsetsLog(OffsetsLog):
                 self.forget_pending(self.key_of(batch))
 
     def forget_pending(self, partition: int) -> None:
-        """Drop the pending offsets of a partition in every transaction, as a tombstone requires."""
         for offsets in self.pending.values():
             offsets.pop(partition, None)
 
@@ -62,7 +61,6 @@ class GroupOffsetsLog(OffsetsLog):
         return [partition for partition in sorted(self.committed) if self.is_stable(partition)]
 
     def committed_offset(self, partition: int) -> int:
-        """Return the committed offset of a partition of the input, or -1."""
         batch = self.committed.get(partition)
         return NO_OFFSET if batch is None else self.env.contents[batch.record].offset
 
@@ -209,7 +207,6 @@ class GroupCoordinator(OffsetsLeader):
             self.env.pace.load_later(self, load)
 
     def load(self, _: object) -> None:
-        """Restore the group from its last record."""
         self.group = self.env.parts.new_group(self)
         self.loading = False
         self.env.report(Kind.COORDINATOR_LOADED, generation=self.group.generation)
@@ -335,7 +332,6 @@ class GroupCoordinator(OffsetsLeader):
         self.reply(message, ErrorResponse(error))
 
     def write_plainly(self, places: Iterable[Place]) -> None:
-        """Write offsets outside a transaction, which count at once."""
         self.env.writing.extend(places)
         records = [self.env.next_record() for _ in tuple(self.env.writing)]
         batch = ProduceRequest(-1, self.log.partition, -1, -1, -1, records[0], False, tuple(records[1:]))

@@ -98,7 +98,6 @@ class Config(Configuration):
             )
 
     def identity_of(self, slot: int) -> int:
-        """Return the identity of an instance in this slot."""
         return slot % self.identities if self.identities else slot
 
     @property
@@ -118,7 +117,6 @@ class Config(Configuration):
 
     @property
     def is_new_protocol(self) -> bool:
-        """Return whether members are clients of KIP-848."""
         return self.mode in (NEW, RELAXED)
 
     @property
@@ -228,7 +226,6 @@ class Environment(environment.Environment):
         return self.options.outputs
 
     def output_partition(self, output: int) -> int:
-        """Return the number of an output partition among all partitions of the cluster."""
         return output
 
     def input_end(self, partition: int) -> int:
@@ -236,7 +233,6 @@ class Environment(environment.Environment):
         return self.options.records
 
     def input_place(self, partition: int, offset: int) -> Place:
-        """Return the place of an input record as a consumer gets it."""
         return Place(partition, offset)
 
     @property

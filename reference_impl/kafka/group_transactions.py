@@ -47,7 +47,6 @@ class GroupTransitions(Transitions):
     __slots__ = ()
 
     def write_assignment(self, key: int, value: Assigned | None, done: Callable[[bool], object]) -> None:
-        """Append a producer's assignment, or a tombstone for it."""
         record: Any = value
         self._append(LogRecord(key, record), done)
 
@@ -74,7 +73,6 @@ class GroupAwareCoordinator(Coordinator):
         self.leaving: set[int] = set()
 
     def recorded(self) -> dict[int, TransactionLogValue]:
-        """Return the records of transactional ids, and store those of assignments."""
         records: dict[int, Any] = dict(super().recorded())
         self.assignments = {self.id_of(key, value): value for key, value in records.items() if key <= FIRST_KEY}
         return {key: value for key, value in records.items() if key > FIRST_KEY}
@@ -84,13 +82,11 @@ class GroupAwareCoordinator(Coordinator):
         return FIRST_KEY - transactional_id
 
     def id_of(self, key: int, value: Assigned) -> int:
-        """Return the transactional id whose assignment has this key."""
         return FIRST_KEY - key
 
     # InitProducerId with a group
 
     def receive_init(self, message: Message) -> None:
-        """Handle InitProducerId with or without a group."""
         request: Any = message.body.data
         if not isinstance(request, GroupInitProducerIdRequest):
             super().receive_init(message)

@@ -64,7 +64,6 @@ class PartitionLeader(Node):
 
     @property
     def node_id(self) -> int:
-        """Return the broker that leads now."""
         return (self.log.partition + self.log.leader_epoch) % BROKERS
 
     def receive(self, message: Message) -> None:
@@ -117,7 +116,6 @@ class PartitionLeader(Node):
         )
 
     def ask(self, waiting: Waiting) -> None:
-        """Ask the coordinator to verify (v1-verified) or to add (v2) this partition."""
         request, partition = waiting.request, self.log.partition
         check = self._checks
         self._checks += 1

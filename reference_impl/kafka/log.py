@@ -52,7 +52,7 @@ UNKNOWN = ProducerEntry()  # a producer never heard of; nothing is ever written 
 
 
 def follows(last: int, sequence: int) -> bool:
-    """Return whether ``sequence`` comes right after ``last``, or is the first when ``last`` is -1. int32 wraps to 0."""
+    """Return whether ``sequence`` comes right after ``last`` (-1 for none). int32 wraps to 0."""
     return sequence == (0 if last == SEQUENCE_MAX else last + 1)
 
 
@@ -227,7 +227,6 @@ class PartitionLog:
         return asks and not self.has_open_transaction(request.producer_id, request.producer_epoch)
 
     def has_open_transaction(self, producer_id: int, epoch: int) -> bool:
-        """Return whether a transaction of exactly this epoch is open here."""
         return producer_id in self.open and self.producers[producer_id].epoch == epoch
 
     def has_older_open_transaction(self, producer_id: int, epoch: int) -> bool:
@@ -321,7 +320,6 @@ class PartitionLog:
                 del self.producers[producer_id]
 
     def next_expiry_ms(self) -> int | None:
-        """Return when the next idle producer may be forgotten, or None."""
         idle = self.producers.keys() - self.open.keys()
         return min((self.expires_ms(self.producers[producer_id]) for producer_id in idle), default=None)
 
@@ -367,7 +365,6 @@ class PartitionLog:
         return FetchResponse(upto, batches, tuple(self.aborted_between(offset, upto)) if committed else ())
 
     def first_of_batch(self, offset: int) -> int:
-        """Return where the batch begins in which an offset lies."""
         return offset - self.batches[offset].place if offset < len(self.batches) else offset
 
     def end_of(self, offset: int, most: int) -> int:
@@ -503,7 +500,6 @@ class CompactedLog(PartitionLog):
         return self.horizons.setdefault(marker.base_offset, now + DELETE_RETENTION_MS) <= now
 
     def has_records(self, txn: AbortedTxn) -> bool:
-        """Return whether a reader may still get a record of the aborted transaction."""
         return any(is_within(batch, txn) and batch.base_offset not in self.gone for batch in self.batches)
 
     def key_of(self, batch: Batch) -> bytes:

@@ -260,8 +260,6 @@ class ModernGroup(GroupState):
     # Reconciliation
 
     def reconcile(self, member: Member, owned: tuple[int, ...] | None) -> Member:
-        """Move the member one step towards its target."""
-
         def is_free(partition: int) -> bool:
             return self.is_free(partition, member)
 
@@ -292,7 +290,6 @@ class ModernGroup(GroupState):
         )
 
     def is_free(self, partition: int, asking: Member) -> bool:
-        """Return whether no other member has the partition or has still to revoke it."""
         return not any(partition in m.held for m in self.members.values() if m.member != asking.member)
 
     def watch_revocation(self, member: Member) -> None:
@@ -308,7 +305,6 @@ class ModernGroup(GroupState):
         self.later(self.env.options.max_poll_ms, check)
 
     def keep(self, member: int) -> None:
-        """Restart the member's session."""
         timeout_ms = self.env.options.session_timeout_ms
         self.deadlines[member] = self.env.now_ms + timeout_ms
         self.later(timeout_ms, lambda _: self.session_expires(member))

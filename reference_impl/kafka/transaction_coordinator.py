@@ -112,7 +112,6 @@ class Coordinator(Node):
         return True
 
     def recorded(self) -> dict[int, TransactionLogValue]:
-        """Return the latest record of each id in the log."""
         return self.transaction_log.replay()
 
     def reload(self, transactional_id: int, value: TransactionLogValue) -> TransactionMetadata:
@@ -234,7 +233,6 @@ class Coordinator(Node):
         return ErrorCode.UNKNOWN_SERVER_ERROR if fails else ErrorCode.NONE
 
     def renew(self, message: Message, metadata: TransactionMetadata, request: InitProducerIdRequest) -> None:
-        """Record and hand out the next pair, from an idle state."""
         pair = self.next_pair(metadata.now, request)
         if pair is None:
             self.answer_init(message, ErrorCode.PRODUCER_FENCED)
@@ -281,7 +279,6 @@ class Coordinator(Node):
         return now.producer_epoch + 1
 
     def renewed(self, message: Message, target: Transit, ok: bool) -> None:
-        """Answer InitProducerId with the recorded pair, or with an error if the append has failed."""
         if ok:
             self.answer_init(message, ErrorCode.NONE, target.producer_id, target.producer_epoch)
         else:
@@ -394,7 +391,7 @@ class Coordinator(Node):
     # EndTxn: every end of a transaction passes through `prepare_end`, where the outcome is decided
 
     def receive_end(self, message: Message) -> None:
-        """Handle EndTxn, which is answered when the Prepare record is durable and the outcome thereby fixed (txn.8)."""
+        """Answer EndTxn once the Prepare record is durable, which fixes the outcome (txn.8)."""
         request: EndTxnRequest = message.body.data
         error = self.unavailable(request.transactional_id)
         metadata = self.find(request.transactional_id)
@@ -419,12 +416,10 @@ class Coordinator(Node):
         return ErrorCode.CONCURRENT_TRANSACTIONS if pending and not fenced else result
 
     def end_result_v1(self, metadata: TransactionMetadata, request: EndTxnRequest) -> int:
-        """Return the result of EndTxn in v1, which accepts only the exact pair."""
         error = self.exact_pair_error(metadata, request.producer_id, request.producer_epoch)
         return error or V1_RESULT[metadata.now.state, request.committed]
 
     def end_result_v2(self, metadata: TransactionMetadata, request: EndTxnRequest) -> int:
-        """Return the result of EndTxn in v2, which accepts the exact pair, or in a retry the one before it."""
         retry = self.is_end_retry(metadata.now, request)
         error = self.exact_pair_error(metadata, request.producer_id, request.producer_epoch)
         return error if error and not retry else V2_RESULT[metadata.now.state, request.committed, retry]
@@ -473,7 +468,6 @@ class Coordinator(Node):
         self.transitions.write(metadata, target, partial(self.end_written, metadata, answer))
 
     def end_written(self, metadata: TransactionMetadata, answer: Callable[..., object], ok: bool) -> None:
-        """Answer EndTxn and send the markers, or answer with an error if the append has failed."""
         if ok:
             this_round = self.markers.begin_completion(metadata)
             answer(ErrorCode.NONE, this_round.target)
@@ -482,7 +476,7 @@ class Coordinator(Node):
             answer(ErrorCode.COORDINATOR_NOT_AVAILABLE)
 
     def prepare_end(self, metadata: TransactionMetadata, committed: bool) -> Transit:
-        """Return the Prepare state. In v2 it has the next epoch, or else the next id (txn.9)."""
+        """Return the Prepare state. In v2 it has the next epoch, and after the last the next id (txn.9)."""
         now, now_ms = metadata.now, self.env.now_ms
         state = TransactionState.PREPARE_COMMIT if committed else TransactionState.PREPARE_ABORT
         start_ms = now_ms if now.state in IDLE else now.txn_start_timestamp
@@ -516,7 +510,6 @@ class Coordinator(Node):
         return self.bumps_on_end() and self.env.config.is_recent
 
     def fence_written(self, metadata: TransactionMetadata, done: Done, error: int, _: Transit | None = None) -> None:
-        """Call ``done``, and remember a fence whose append has failed."""
         if error:
             metadata.has_failed_epoch_fence = True
         done(error)
@@ -557,7 +550,6 @@ class Coordinator(Node):
         return now.state == TransactionState.ONGOING and now.txn_start_timestamp + now.txn_timeout_ms < self.env.now_ms
 
     def watch_idle(self) -> None:
-        """Look for idle ids at every full interval, as long as any id is known."""
         if not self._idle_watched:
             self._idle_watched = True
             interval_us = self.env.config.expiration_check_ms * 1000

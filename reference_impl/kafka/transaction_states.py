@@ -87,12 +87,10 @@ class TransactionLogValue(NamedTuple):
 
 
 def new_transit(producer_id: int, timeout_ms: int, now_ms: int, version: int) -> Transit:
-    """Return the state of a new transactional id: Empty, without an epoch."""
     return Transit(_S.EMPTY, producer_id, -1, -1, -1, -1, timeout_ms, frozenset(), NO_TIMESTAMP, now_ms, version)
 
 
 def value_of(target: Transit, with_last_epoch: bool = False) -> TransactionLogValue:
-    """Return the record that makes a target durable."""
     return TransactionLogValue(
         target.producer_id,
         target.producer_epoch,
@@ -151,7 +149,6 @@ class TransactionMetadata:
         self.pending_state = state
 
     def complete(self, target: Transit) -> None:
-        """Make ``target``, whose record is durable, the current state."""
         self.now = target
         self.pending_state = None
 
@@ -238,7 +235,7 @@ class TransactionLog:
         ]
 
     def replay(self, to_the_end: bool = False) -> dict[int, TransactionLogValue]:
-        """Return each id's last value in the durable records, or ``to_the_end`` in all, in order."""
+        """Return each id's last value in the durable records, or with ``to_the_end`` in all records."""
         uncovered = [append.record for append in self.unfinished] if to_the_end else []
         values = {record.transactional_id: record.value for record in (*self.records, *uncovered)}
         return {key: value for key in sorted(values) if (value := values[key]) is not None}

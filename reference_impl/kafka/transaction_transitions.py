@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 
 def half_a_pair(request: InitProducerIdRequest) -> int:
-    """Return 42 if only one of producer id and epoch is given, or else 0."""
     half = (request.producer_id == -1) != (request.producer_epoch == -1)
     return ErrorCode.INVALID_REQUEST if half else ErrorCode.NONE
 
@@ -62,7 +61,6 @@ class Transitions:
         self._append(LogRecord(metadata.transactional_id, None), done)
 
     def finish_append(self, ok: bool) -> bool:
-        """End the oldest append in progress, durable if ``ok``, and return False if there is none."""
         append = self.coordinator.transaction_log.finish(ok)
         if append is None:
             return False
@@ -235,7 +233,6 @@ class Markers:
             self.note_written(this_round, partition)
 
     def note_written(self, this_round: MarkerRound, partition: int) -> None:
-        """Note that one partition has its marker. After the last one the transaction is complete."""
         metadata = this_round.metadata
         this_round.unwritten.discard(partition)
         self.env.emit(
@@ -261,10 +258,8 @@ class Markers:
             self.write_completion(this_round)
 
     def is_current(self, this_round: MarkerRound) -> bool:
-        """Return whether exactly this transaction of the id is still being completed."""
         return self.rounds.get(this_round.metadata.transactional_id) is this_round
 
     def forget_round(self, this_round: MarkerRound) -> None:
-        """End the round. No markers are sent and no answers count for it any more."""
         del self.rounds[this_round.metadata.transactional_id]
         self.marker_requests = {n: sent for n, sent in self.marker_requests.items() if sent[0] is not this_round}

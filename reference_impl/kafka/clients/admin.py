@@ -76,12 +76,10 @@ class Admin(Node):
         return result
 
     def fence(self, transactional_id: int) -> bool:
-        """Fence one id. The result appears in the events."""
         self.fence_producers([transactional_id])
         return True
 
     def question(self, transactional_id: int, call: CoordinatorCall, result: FenceProducersResult) -> Question:
-        """Return the InitProducerId request for one id together with the handler of its answers."""
         env, client = self.env, self.client
 
         def ask(request: int) -> InitProducerIdRequest:

@@ -83,7 +83,6 @@ class GroupProducer(Producer):
         return begun
 
     def copy(self, output: int, place: Place) -> bool:
-        """Call send() with the copy of one input record."""
         if self.state is not State.IN_TRANSACTION:
             return False
         self.report(Kind.OUTPUT_SENT, output=output, partition=place.partition, offset=place.offset)
@@ -91,7 +90,6 @@ class GroupProducer(Producer):
         return self.send(self.env.output_partition(output))
 
     def send_offsets(self, offsets: dict[int, int], metadata: GroupMetadata) -> bool:
-        """Call sendOffsetsToTransaction(offsets, groupMetadata)."""
         if self.state is not State.IN_TRANSACTION:
             return False
         first = self.env.upcoming_record
@@ -220,7 +218,6 @@ class Application(Listener):
 
     @property
     def failed(self) -> int:
-        """Return the error that ends the instance, or 0."""
         return self.consumer.error or next((p.fatal_error for p in self.producers.values() if p.fatal_error), 0)
 
     # The loop
@@ -252,11 +249,9 @@ class Application(Listener):
         return self.initialise() or (self.work(self.works[0]) if self.works else self.next_batch())
 
     def initialise(self) -> bool:
-        """Call initTransactions() of every producer once. The draft's call is made when partitions are assigned."""
         return not self.inits_with_group and any(producer.init() for producer in self.producers.values())
 
     def next_batch(self) -> bool:
-        """Call poll() once no call of a producer is in progress."""
         if any(producer.state in (State.INITIALIZING, *COMPLETING) for producer in self.producers.values()):
             return False
         self.consumer.blocked = False
@@ -309,7 +304,6 @@ class Application(Listener):
         return work.metadata if options.metadata_at == "poll" else self.consumer.group_metadata()
 
     def abort(self) -> bool:
-        """Call abortTransaction(). Return False if there is no transaction to abort."""
         if self.works and self.works[0].producer.abort():
             self.works[0].aborted = True
             self.works[0].line = Line.ENDED
@@ -317,7 +311,6 @@ class Application(Listener):
         return False
 
     def ended(self, work: Work) -> None:
-        """Go on with the next records after a commit, or back to the committed offsets after an abort."""
         self.works.pop(0)
         if work.aborted:
             self.seek_back(work)
@@ -355,7 +348,6 @@ class Application(Listener):
     # Its life
 
     def stop(self, kind: int) -> None:
-        """End the process. What it sent stays in flight."""
         if self.running:
             self.running = False
             self.env.report(kind, slot=self.slot, client=self.client, error=self.failed)

@@ -79,7 +79,6 @@ class Consumer(Node):
         return self.hand_out()
 
     def take_part(self) -> None:
-        """Do the part of the membership that needs the application's thread."""
         raise NotImplementedError(f"{type(self).__name__} must say what poll() does for the membership")
 
     def is_unaware(self) -> bool:
@@ -114,7 +113,6 @@ class Consumer(Node):
     # Positions
 
     def find_positions(self) -> None:
-        """Request the committed offsets of partitions without a position."""
         if not self.fetching.outstanding and self.without_position():
             self.fetching.start(Question("offset_fetch", self.ask_offsets, self.offsets_answered))
 
@@ -162,7 +160,6 @@ class Consumer(Node):
         return found
 
     def take(self, partition: int) -> Place | None:
-        """Return the next record of a partition, or None if there is none or its position is unknown."""
         end = self.env.input_end(partition)
         offset = self.positions.get(partition, end)
         if offset >= end:
@@ -196,7 +193,6 @@ class Consumer(Node):
     # Plumbing
 
     def new_call(self) -> CoordinatorCall:
-        """Return a call for one more kind of request that the consumer may have outstanding."""
         call = CoordinatorCall(self.env, self, self.env.group_address)
         self.calls.append(call)
         return call
@@ -206,8 +202,6 @@ class Consumer(Node):
             call.answer(message.body)
 
     def every(self, ms: int, act: Callable[[], object]) -> None:
-        """Repeat the action at this interval as long as this life of the consumer lasts."""
-
         def again(_: object) -> None:
             act()
             self.after(ms * 1000, again)
@@ -255,7 +249,6 @@ class ClassicConsumer(Consumer):
         return self.metadata
 
     def take_part(self) -> None:
-        """Complete a rebalance whose answers are there, or begin one that is needed."""
         if self.synced is not None:
             partitions, self.synced = self.synced, None
             self.metadata = GroupMetadata(self.generation, self.member, self.instance)

@@ -76,7 +76,6 @@ class ModernConsumer(Consumer):
     # The membership manager
 
     def join(self) -> None:
-        """Join from epoch 0 under the same member id."""
         self.state = MemberState.JOINING
         self.epoch = JOINING
         self.reported_owned = None
@@ -84,7 +83,6 @@ class ModernConsumer(Consumer):
         self.heartbeat()
 
     def beat(self) -> None:
-        """Send the regular heartbeat, or the last one if the application has not polled for too long."""
         out = (MemberState.UNSUBSCRIBED, MemberState.FENCED, MemberState.STALE)
         if self.state in out or self.error:
             return

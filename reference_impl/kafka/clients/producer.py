@@ -227,7 +227,6 @@ class ProducerCalls(Node):
 
     @property
     def outcome(self) -> int:
-        """Return the outcome that the application has decided, while the transaction is completing."""
         return COMMIT if self.state is State.COMMITTING_TRANSACTION else ABORT
 
     def report_end(self, request: int, error: int, producer_id: int, epoch: int) -> None:
@@ -253,14 +252,12 @@ class Producer(ProducerCalls):
     """A `Producer` is one instance in a slot, whose address it has until the next instance takes it."""
 
     def init(self) -> bool:
-        """Call initTransactions(), once per instance."""
         if self.state is not State.UNINITIALIZED:
             return False
         self.initialize()
         return True
 
     def begin(self) -> bool:
-        """Call beginTransaction(), which sends nothing."""
         if self.state is not State.READY:
             return False
         self.state = State.IN_TRANSACTION
@@ -376,7 +373,6 @@ class IdempotentProducer(Producer):
         return False
 
     def send(self, partition: int, count: int = 1) -> bool:
-        """Call send() for records that leave as one batch."""
         if self.state is not State.READY:
             return False
         self.sends.add(partition, *(self.env.next_record() for _ in range(count)))

@@ -98,11 +98,9 @@ class ClientSide(DrivenSystem[Environment]):
         return [(m.number, m.kind, m.source, m.target, m.body.number) for m in flying]
 
     def init(self, slot: int) -> bool:
-        """Call initTransactions() in the slot."""
         return self.producers[slot].init()
 
     def begin(self, slot: int) -> bool:
-        """Call beginTransaction() in the slot."""
         return self.producers[slot].begin()
 
     def send(self, slot: int, partition: int) -> bool:
@@ -110,11 +108,9 @@ class ClientSide(DrivenSystem[Environment]):
         return self.producers[slot].send(partition)
 
     def commit(self, slot: int) -> bool:
-        """Call commitTransaction() in the slot."""
         return self.producers[slot].commit()
 
     def abort(self, slot: int) -> bool:
-        """Call abortTransaction() in the slot."""
         return self.producers[slot].abort()
 
     def restart_client(self, slot: int) -> None:

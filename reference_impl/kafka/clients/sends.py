@@ -61,7 +61,6 @@ class CoordinatorCall:
         self._send()
 
     def finish(self) -> None:
-        """End the question, after which no answer counts any more."""
         self.question = None
         self._attempt += 1
         self.number = NONE
@@ -77,7 +76,6 @@ class CoordinatorCall:
             self.question.answered(body.number, body.data)
 
     def counts(self, number: int) -> bool:
-        """Return whether the answer to this request is the awaited one."""
         return number == self.number
 
     def _send(self) -> None:
@@ -175,7 +173,6 @@ class Sends:
         return any(lane.in_flight or lane.unsent for lane in self.lanes.values())
 
     def add(self, partition: int, *records: int) -> None:
-        """Send records as one batch as soon as possible."""
         lane = self.lanes.get(partition)
         if lane is None:
             lane = self.lanes[partition] = Lane(partition)
@@ -206,7 +203,6 @@ class Sends:
         return lane.partition < self.env.config.partitions and behind_oldest < self.max_in_flight
 
     def next_sequence(self, lane: Lane) -> int:
-        """Return the sequence number of a batch that leaves for the first time."""
         if lane.partition >= self.env.config.partitions:
             return NO_SEQUENCE
         sequence = lane.next_sequence

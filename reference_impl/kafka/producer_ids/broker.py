@@ -175,7 +175,6 @@ class Broker(Node):
         return self.incarnation
 
     def start(self) -> None:
-        """Register with an empty memory."""
         self.env.registered[self.broker_id] = self.epoch
         self.find_controller()
         self.env.emit(Kind.BROKER_STARTED, broker=self.broker_id, broker_epoch=self.epoch)

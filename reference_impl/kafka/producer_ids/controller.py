@@ -32,7 +32,6 @@ class MetadataLog:
         self._appended = 0
 
     def append(self, record: ProducerIdsRecord, block: Block) -> int:
-        """Append to the leader's log and return the grant's ordinal."""
         grant = self._appended
         self._appended += 1
         self._entries.append((grant, record, block))
@@ -46,7 +45,6 @@ class MetadataLog:
         return self._entries[before : self._committed]
 
     def last_grant(self) -> int:
-        """Return the ordinal of the newest entry in the log, or -1."""
         return self._entries[-1][0] if self._entries else -1
 
     def lose_uncommitted(self) -> int:
@@ -150,7 +148,6 @@ class BaseController(Node):
         return 0 if known else IdErrorCode.STALE_BROKER_EPOCH
 
     def allocate(self, body: IdRequestBody) -> None:
-        """Make a block for a request that passed the checks."""
         raise NotImplementedError(f"{type(self).__name__} must say where blocks come from: override allocate()")
 
     def refuse(self, body: IdRequestBody, error: int) -> None:
