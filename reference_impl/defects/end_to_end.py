@@ -16,8 +16,8 @@ from fencepost.reference_impl.simulation.defects import PROMISE, Defect, Registr
 from fencepost.reference_impl.systems.end_to_end_kafka import ConnectBrokers, Copied, Inputs, Kind
 from fencepost.reference_impl.systems.end_to_end_parts import Parts, ResumingTask, WholeParts
 
-# What puts the layers together, with one thing wrong each: where tasks begin, where their records go, what the group
-# gets, and when a call is done.
+# These defects are in the part that joins the layers: where tasks begin, where their records go, what the group gets,
+# and when a call is done.
 
 
 @defect("618.32", PROMISE)
@@ -120,13 +120,13 @@ class DoneWhenDecided(ConnectBrokers):
         return True
 
 
-# The whole system with one thing wrong in one of its layers, under the name `<layer>:<defect>`, or in what puts them
-# together, under `whole:<defect>`.
+# The registry has the whole system with one defect in one of its layers, named `<layer>:<defect>`, or in the part that
+# joins them, named `whole:<defect>`.
 #
 #     simulate(7, {"broken": "transactions:older_epoch_accepted"})
 #
-# What a layer's own defect needs to show is given to that layer, in the time-outs of the whole system; what it needs of
-# the network and of paces is in `needs`, as keys of the run.
+# The keys that a layer's own defect needs are given to that layer, in the time-outs of the whole system. The keys of
+# the network and of paces that it needs are in `needs`, as keys of the run.
 
 
 def is_of_the_runtime(defect: Defect[Any]) -> bool:

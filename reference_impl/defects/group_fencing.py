@@ -26,14 +26,14 @@ from fencepost.reference_impl.simulation import Message
 from fencepost.reference_impl.simulation.defects import NOTHING, PROGRESS, PROMISE, defect, plant, registry
 from fencepost.reference_impl.systems.group_fencing import Parts, build
 
-# Defects of a group: who is in it, what it remembers, which commits it takes for its members', what happens where one
-# generation or epoch follows another, and what a coordinator that takes over finds in the log of the one before.
+# These are the defects of a group: its members, its memory, the commits that it accepts, the change from one generation
+# or epoch to the next, and what a coordinator that takes over finds in the log.
 #
-# A transaction time-out of 1.5 s is longer than a rebalance takes in a free-running history; with sessions of 1.5 s no
-# rebalance waits as long as a session; one record a fetch gives each poll records of several partitions.
+# A transaction time-out of 1.5 s is longer than a rebalance takes in a free-running history. With sessions of 1.5 s no
+# rebalance waits as long as a session. With one record per fetch each poll gets records of several partitions.
 
 
-# 447.16: commits are held against the group
+# 447.16: commits are checked against the group
 @defect("447.16", PROMISE)
 class AnyGenerationCommits(ClassicGroup):
     """The group takes every commit without checking its member and generation."""
@@ -263,7 +263,7 @@ class TargetNotLoaded(ModernGroup):
         self.target = {}
 
 
-# Where one generation follows another
+# The change from one generation to the next
 @defect("447.P3", PROGRESS)
 class SessionEndsQuietly(ClassicGroup):
     """A member whose session has expired is removed, and the other members are not asked to rejoin."""
@@ -362,7 +362,7 @@ class GenerationBeforeInDraft(GroupCoordinator):
         return GroupErrorCode.NONE if error == GroupErrorCode.ILLEGAL_GENERATION and is_before else error
 
 
-# Defects of the interface: what a group's requests carry, and in which words they are answered.
+# Defects of the interface: the contents of a group's requests and the error codes of the answers.
 
 
 @defect("447.1", NOTHING, interface=True)
@@ -433,8 +433,8 @@ class TopicsByName(GroupCoordinator):
         super().receive_commit(Message(message.number, message.kind, message.source, message.target, older))
 
 
-# What the defect of each can show, as `breaks` says: PROMISE, some input is copied twice
-# or never; PROGRESS, something stays unresolved for ever, though faults have stopped.
+# The kind of damage that each defect does is in `breaks`: with PROMISE some input is copied twice or never, and with
+# PROGRESS something stays unresolved for ever, though faults have stopped.
 
 REGISTRY = registry(Parts, build, __name__, group_fencing_clients)
 find, __getattr__ = REGISTRY.find, REGISTRY.attribute

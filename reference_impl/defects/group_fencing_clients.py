@@ -23,8 +23,8 @@ from fencepost.reference_impl.kafka.transaction_states import TransactionLogValu
 from fencepost.reference_impl.simulation import Message
 from fencepost.reference_impl.simulation.defects import CONFORMANCE, PROGRESS, PROMISE, defect, plant
 
-# Defects of clients: consumers that know too much of their offsets, loops that forget a line; and of the draft's
-# InitProducerId, at the transaction coordinator and at the client.
+# These are the defects of consumers and of the application's loop, and of the draft's InitProducerId at the transaction
+# coordinator and at the client.
 
 
 class DeafSends(GroupSends):
@@ -235,10 +235,10 @@ class AsksAsBefore(ModernConsumer):
         super().offsets_answered(request, answer)
 
 
-# Defects of offsets: when a commit is judged, who is told of them, and what a marker makes of them.
+# These are the defects of offsets: when a commit is checked, who gets an offset, and what a marker does to it.
 #
-# A transaction time-out of 1.5 s is longer than a rebalance takes in a free-running history; in mode group-id-only two
-# producers have offsets of one partition pending.
+# A transaction time-out of 1.5 s is longer than a rebalance takes in a free-running history. In mode group-id-only two
+# producers have pending offsets of one partition.
 
 
 @defect("447.16", PROMISE)

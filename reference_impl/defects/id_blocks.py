@@ -18,7 +18,7 @@ from fencepost.reference_impl.kafka.producer_ids.zookeeper import BlockLoop, Blo
 from fencepost.reference_impl.simulation.defects import CONFORMANCE, NOTHING, PROGRESS, PROMISE, defect, plant, registry
 from fencepost.reference_impl.systems.id_blocks import Parts, build
 
-# Defects of brokers: ids, requests and their answers, blocks that are used more than once.
+# These are the defects of brokers: ids, requests and their answers, and blocks that are used more than once.
 
 
 @defect(
@@ -232,8 +232,8 @@ class NumbersBeginAgain(ProducerIds):
         return self.outstanding != NONE and self.numbers.get(number) == self.numbers[self.outstanding]
 
 
-# Defects of controllers and ZooKeeper clients: what is recorded and answered, who takes over or loses office, the
-# migration from ZooKeeper, and races on its node.
+# These are the defects of controllers and ZooKeeper clients: records and answers, failover, the migration from
+# ZooKeeper, and races on its node.
 
 
 @defect("730.7", PROMISE)
@@ -560,7 +560,7 @@ def from_2_8(config: Config) -> bool:
     return config.mode == "kraft" or protocol_version(config.inter_broker_protocol) >= protocol_version("2.8-IV1")
 
 
-# What the defect of each can show, as `breaks` says:
+# The kind of damage that each defect does is in `breaks`:
 #
 # - PROMISE: some id is handed out twice (730.P1);
 # - CONFORMANCE: no id twice, but events that no correct implementation emits;

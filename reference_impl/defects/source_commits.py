@@ -27,8 +27,8 @@ from fencepost.reference_impl.connect.commits.task import (
 from fencepost.reference_impl.simulation.defects import CONFORMANCE, NOTHING, PROGRESS, PROMISE, defect, plant, registry
 from fencepost.reference_impl.systems.source_commits import Parts, build
 
-# Defects of committing offsets: what is flushed, when commit is called, what the final commit does, and what comes of
-# a flush that failed, took too long or was cut off.
+# These are the defects of committing offsets: what is flushed, when commit is called, what the final commit does, and
+# what follows a flush that failed, timed out or was interrupted.
 
 ONCE_MORE = "what was not committed is polled again by the next instance, and arrives twice"
 
@@ -77,7 +77,7 @@ class ToldOfFailedTransaction(TransactionThread):
             self.task.commit_source_task(TASK, self.map, True)
 
 
-# src.5: what the map says
+# src.5: the contents of the map
 plant("map_of_snapshot", "src.5", CONFORMANCE, map_of="snapshot")
 
 
@@ -120,7 +120,7 @@ class ExceptionFails(WorkerSourceTask):
             self.send_error = True
 
 
-# src.10: what comes of a flush that failed
+# src.10: after a failed flush
 @defect("src.10", PROGRESS)
 class FailedFlushForgotten(OffsetStorageWriter):
     """The offsets of a failed flush are lost instead of being written by the next flush."""
@@ -163,7 +163,7 @@ class TimeOutIsSuccess(TaskThread):
 plant("two_threads", "src.P1", PROMISE, serial=False)
 
 
-# A flush that failed, took too long or was cut off
+# After a flush that failed, timed out or was interrupted
 @defect("src.10", PROGRESS, partitions=2)
 class LastPutBackOnly(OffsetStorageWriter):
     """After a failed flush only the offset of the last source partition is put back."""
@@ -276,11 +276,11 @@ class CommitterUpdates(Committer):
         super().begin_commit()
 
 
-# Defects of records that are tracked: what is committable, and what an acknowledgement is; and of a task that goes on
-# after a refused record, an error or an abort, and with the instance that follows one that has failed.
+# These are the defects of tracked records: what is committable, what counts as an acknowledgement, how a task goes on
+# after a refused record, an error or an abort, and what the instance after a failed one does.
 
 
-# src.1: what commitRecord says
+# src.1: the calls of commitRecord
 @defect("src.1", CONFORMANCE)
 class AcknowledgedTwice(WorkerSourceTask):
     """The task calls commitRecord twice for every fourth record."""
@@ -401,7 +401,7 @@ class HeadsLeft(SubmittedRecords):
         return offsets
 
 
-# src.11: what an acknowledgement is
+# src.11: what counts as an acknowledgement
 @defect("src.11", PROMISE)
 class DropAcknowledges(SubmittedRecords):
     """A record that the producer has refused for now counts as acknowledged."""
@@ -543,7 +543,7 @@ class CommitsBeforeItsRecords(TransactionThread):
         return True
 
 
-# Defects of the interface: whom `commit` with offsets calls, and of what it speaks.
+# Defects of the interface: what `commit` with offsets calls, and which offsets it gets.
 
 
 @defect("src.6", CONFORMANCE, interface=True)
@@ -564,9 +564,9 @@ class WhateverIsStored(WorkerSourceTask):
         super().commit_source_task(thread, {**stored, **offsets}, ok)
 
 
-# What the defect of each can show, as `breaks` says: PROMISE, an offset that is reported,
-# stored or forgotten upstream too early; CONFORMANCE, a step that the rules do not have, though nothing is lost by it;
-# PROGRESS, something that stays tracked for ever.
+# The kind of damage that each defect does is in `breaks`: with PROMISE an offset is reported, stored or forgotten
+# upstream too early, with CONFORMANCE there is a step that the rules do not have, though nothing is lost by it, and
+# with PROGRESS something stays tracked for ever.
 
 REGISTRY = registry(Parts, build, __name__)
 find, __getattr__ = REGISTRY.find, REGISTRY.attribute

@@ -23,8 +23,8 @@ from fencepost.reference_impl.simulation.defects import (
 )
 from fencepost.reference_impl.systems.source_offsets import Parts, build
 
-# Defects of a task at work: what is in a transaction, what is noted when (618.27, 618.28), and how it goes on or ends
-# after something was refused or aborted.
+# These are the defects of a running task: the contents of a transaction, which offsets are stored when (618.27,
+# 618.28), and how the task goes on or ends after a refusal or an abort.
 
 
 # 618.27: one transaction
@@ -149,7 +149,7 @@ class FilteredNoted(ExactlyOnce):
         self.sent(record)
 
 
-# After something was refused or aborted, and when nothing is left to be read
+# After a refusal or an abort, and when nothing is left to read
 @defect("618.P2", PROMISE, batch=3)
 class RetriedFromTheFirst(ExactlyOnce):
     """When a record is refused for now, the task sends the whole batch again, with what was taken."""
@@ -315,9 +315,9 @@ def named_only(named: str, same_cluster: bool, runtime: int) -> Choice:
     return chosen(named, same_cluster or not named, runtime)
 
 
-# What the defect of each can show, as `breaks` says: PROMISE, a record is in the output
-# twice or never, or a restart would resume elsewhere than the output ends; PROGRESS, something stays undone for ever,
-# though faults have stopped.
+# The kind of damage that each defect does is in `breaks`: with PROMISE a record is in the output twice or never, or a
+# restart would not resume where the output ends, and with PROGRESS something stays undone for ever, though faults have
+# stopped.
 
 REGISTRY = registry(Parts, build, __name__, source_offsets_stores)
 find, __getattr__ = REGISTRY.find, REGISTRY.attribute

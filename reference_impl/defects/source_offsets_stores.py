@@ -167,7 +167,7 @@ class FlushNotAwaited(OffsetStore):
             self.send_all(offsets, send)
 
 
-# 618.39: what was rejected
+# 618.39: the rejected alternative
 @defect("618.39", PROMISE, separate=False)
 class CopiedByTasks(NullsHide):
     """A task that finds its own topic empty copies all offsets of the worker's topic and then relies on its own topic

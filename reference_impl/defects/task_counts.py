@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from fencepost.reference_impl.connect.environment import Environment
 
 
-# Defects of starts of source tasks, of herders, and of rebalances: tasks that run elsewhere than assigned.
+# These are the defects of starts of source tasks, of herders, and of rebalances, by which tasks run where they are not
+# assigned.
 
 LOST = "somebody has a task of the newest set that does not run, and no fault or rebalance is to come"
 
@@ -129,13 +130,12 @@ class FencedTaskGoesOn(SourceTask):
         self.open()
 
 
-# Tasks that the newest set has not, as released: a worker that comes back may go on with one.
+# These are the defects of released Kafka by which a worker may go on with a task that the newest set does not have.
 #
-# A worker that was out of its group says that it has the task. The leader looks for what was deleted among what it
-# handed out last alone, so that the task stays with that worker until the next rebalance; the worker finds its
-# configuration, which no worker drops, and starts it: with the newest generation, for which nothing has to be fenced,
-# and a fresh epoch. Any one of three mends keeps it from that: no such start (618.52), no such claim (618.53), no such
-# configuration.
+# A worker that was out of its group claims the task. The leader looks for removed tasks only among those that it
+# assigned last, so the task stays with that worker until the next rebalance. The worker finds its configuration, which
+# no worker drops, and starts it under the newest generation, for which nothing has to be fenced, and with a fresh
+# epoch. Any one of three repairs prevents that: no such start (618.52), no such claim (618.53), no such configuration.
 # (IncrementalCooperativeAssignor.performTaskAssignment: `deleted`, `previousAssignment`; DistributedHerder.startTask,
 # verifyTaskGenerationAndOwnership; KafkaConfigBackingStore.processTasksCommitRecord. Seen live on 3.3.2 to 4.4.0.)
 class KeepsRemovedTasks(Herder):
@@ -459,7 +459,7 @@ class DropsRemovedConfigurations(RemembersSets):
             del configs[task]
 
 
-# What the defect of each can show, as `breaks` says:
+# The kind of damage that each defect does is in `breaks`:
 #
 # - PROMISE: 618.P1 fails: a producer of an older set commits after a task of a newer one ran;
 # - CONFORMANCE: every promise holds, but there are events that no correct implementation emits;
@@ -467,7 +467,7 @@ class DropsRemovedConfigurations(RemembersSets):
 #   no fault (618.P4);
 # - NOTHING: a control, harmless as long as everything else is right.
 #
-# `as_released` is Kafka as it is shipped (3.3.2 to 4.4.0): both mistakes that it has, which the correct one has mended.
+# `as_released` is released Kafka (3.3.2 to 4.4.0) with both of its mistakes, which the correct implementation repairs.
 
 REGISTRY = registry(Parts, build, task_counts_rounds, __name__, task_counts_topic)
 find, __getattr__ = REGISTRY.find, REGISTRY.attribute

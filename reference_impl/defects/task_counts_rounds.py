@@ -230,7 +230,7 @@ class FencesAsWorker(Rounds):
             acls.denied = denied
 
 
-# rounds that cover too little, or are taken for done
+# rounds that fence too little, or count as done too early
 @defect("618.6", PROMISE)
 class FencesWhatMembersOwn(Rounds):
     """The leader fences only those ids of the recorded count whose task some member of the group has (618.6). A task

@@ -32,8 +32,8 @@ from fencepost.reference_impl.simulation import Message
 from fencepost.reference_impl.simulation.defects import NOTHING, PROGRESS, PROMISE, defect, registry
 from fencepost.reference_impl.systems.transactions import Parts, build
 
-# Defects of coordinators that take an append to the transaction log for done before it is, another's request for a
-# retry or a retry for another's request, or that mix up whose transaction, producer id or partition it is.
+# These are the defects of coordinators that act on an append to the transaction log before it is durable, that confuse
+# retries with requests of other producers, or that confuse transactions, producer ids or partitions.
 
 
 # appends that fail, or are not waited for
@@ -192,7 +192,7 @@ class CompletedAgain(Coordinator):
     markers_type = EveryAnswerCounts
 
 
-# whose retry it is
+# retries, and requests of other producers
 @defect("txn.2", PROMISE, mode="v1")
 class ZombieInitRenewed(Coordinator):
     """InitProducerId with an expected pair checks the producer id but not the epoch (txn.2, KIP-360). A producer that
@@ -288,7 +288,7 @@ class EndRetryToldTheOldPair(Coordinator):
         super().answer_end(message, error, now)
 
 
-# whose transaction, id or partition it is
+# confused transactions, ids and partitions
 @defect("txn.4", PROMISE, mode="v1", max_epoch=3)
 class LastEpochNotFenced(Coordinator):
     """The fence of a producer that has the last epoch that is handed out does not raise the epoch (txn.4, txn.18). The
@@ -348,7 +348,7 @@ class OffsetsOfTheFirstGroup(Coordinator):
         return min(partition, self.env.config.partitions)
 
 
-# Defects of the interface: what fencing an id answers, and what it leaves.
+# Defects of the interface: the answers to fenceProducers and its effects.
 
 
 class AllByTheLast(FenceProducersResult):
@@ -389,7 +389,7 @@ class UnknownIdsRefused(Coordinator):
         return super().init_refused(request) or (0 if known else ErrorCode.INVALID_PRODUCER_ID_MAPPING)
 
 
-# What the defect of each can show, as `breaks` says:
+# The kind of damage that each defect does is in `breaks`:
 #
 # - PROMISE: one of txn.P1 to txn.P9 fails for clients and readers;
 # - CONFORMANCE: every promise holds, but there are events that no correct implementation emits;

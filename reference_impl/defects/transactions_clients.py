@@ -196,7 +196,7 @@ class FenceGivesUp(Admin):
     retried: frozenset[int] = frozenset()
 
 
-# where readers are
+# positions of readers
 @defect("txn.17", PROMISE)
 class ReaderPositionByCount(Reader):
     """The reader advances by the number of records it got, though markers have offsets too (txn.17)."""
@@ -208,7 +208,7 @@ class ReaderPositionByCount(Reader):
         return found
 
 
-# clients that never get on again
+# clients that never make progress again
 class RenumbersTheLatestLane(Sends):
     """A new epoch restarts the sequence numbers of the partition that was written to last, and of no other."""
 

@@ -237,7 +237,7 @@ class PendingOffsetsVisible(OffsetsLog):
         return True
 
 
-# what partitions keep
+# what partitions remember
 @defect("txn.14", PROMISE)
 class RefusedBatchAnswersDuplicates(PartitionLog):
     """A partition remembers a batch when it arrives, even if it is refused (txn.14). When the refused batch is sent

@@ -41,11 +41,11 @@ from fencepost.reference_impl.kafka.transaction_states import (
 from fencepost.reference_impl.kafka.transaction_transitions import MarkerRound, Markers
 from fencepost.reference_impl.simulation.defects import CONFORMANCE, PROGRESS, PROMISE, defect
 
-# Defects that only show where a cluster has several of something: transactional ids, producers, records in a batch,
-# pieces that a reader takes, offsets in a commit, keys of a group; or where a partition forgets, or restarts.
+# These defects need several transactional ids, producers, records per batch, fetches of a reader, offsets per commit or
+# keys of a group, or a partition that forgets or restarts.
 
 
-# what only several of something show
+# several of something
 @defect("txn.17", PROMISE)
 class YoungestOpenCounts(PartitionLog):
     """The last stable offset is where the youngest open transaction begins (txn.17)."""
@@ -260,7 +260,7 @@ class OnePendingCommitPerGroup(OffsetsLog):
         self.pending = {batch.producer_id: self.pending[batch.producer_id]}
 
 
-# several records and keys, pieces, restarts, partitions away
+# several records, keys and fetches, restarts, and partitions without a leader
 @defect("txn.17", PROMISE)
 class AbortedFromTheLastRecord(PartitionLog):
     """The index records where the first batch of an aborted transaction ends, instead of where it begins (txn.17)."""
@@ -334,14 +334,14 @@ class RestartForgetsIdleProducers(PartitionLog):
         return fresh
 
 
-# Defects of coordinators and partition leaders that take over and do not find all that the one before them knew, and
-# of those that look at the clock too seldom.
+# These are the defects of coordinators and partition leaders that lose state when they take over, and of those that
+# check their timers too seldom.
 #
-# Those that need an upgrade, a partition without a leader, two coordinators at once or a cleaner can't be brought out
-# by a driver: the scripts of known bugs use them.
+# Drivers cannot bring out the defects that need an upgrade, a partition without a leader, two coordinators at once or a
+# cleaner, so the scripts of known bugs use them.
 
 
-# taking over, and looking at the clock
+# taking over, and timers
 @defect("txn.25", PROMISE)
 class ReloadForgetsPartitions(Coordinator):
     """A new coordinator loads no partitions of open transactions, and ends none there (txn.25)."""

@@ -28,8 +28,8 @@ from fencepost.reference_impl.simulation import Message
 
 # The offsets partition, whose commits name the partitions of the input that they are of.
 #
-# Pending, committed and aborted offsets are the business of the transactions below; here is what a record carries, and
-# the commit without a transaction. (OffsetMetadataManager.java)
+# The transactions below handle pending, committed and aborted offsets. This part adds the contents of a record and the
+# commit without a transaction. (OffsetMetadataManager.java)
 
 
 class GroupOffsetsLog(OffsetsLog):
@@ -65,12 +65,11 @@ class GroupOffsetsLog(OffsetsLog):
         return NO_OFFSET if batch is None else self.env.contents[batch.record].offset
 
 
-# The group coordinator: it leads the offsets partition, keeps the group, and judges commits by it.
+# The group coordinator leads the offsets partition, stores the group, and checks commits against it.
 #
-# A commit in a transaction is first verified with (or added by) the transaction coordinator, and only then judged by
-# the group as it is at that moment (CoordinatorRuntime.scheduleTransactionalWriteOperation). What the group
-# coordinator stores survives its fail-over: `stored`; what it has in memory only does not.
-# (GroupCoordinatorService.java, OffsetMetadataManager.java)
+# A commit in a transaction is first verified with (or added by) the transaction coordinator, and then checked against
+# the group's state at that moment (CoordinatorRuntime.scheduleTransactionalWriteOperation). `stored` survives
+# a failover, and the coordinator's memory does not. (GroupCoordinatorService.java, OffsetMetadataManager.java)
 
 SINCE_TOPIC_IDS = (GroupErrorCode.STALE_MEMBER_EPOCH, GroupErrorCode.GROUP_ID_NOT_FOUND)
 """Older versions of TxnOffsetCommit do not know these errors and answer 22 instead (KIP-1319)."""
@@ -169,7 +168,7 @@ class GroupCoordinator(OffsetsLeader):
         # commits have both, so that it survives a fail-over (447.8).
         self.contributors: dict[int, tuple[int, int]] = {}
         self.loading = False
-        self.load_ms = 0  # so long the next coordinator takes to load, where a driver says it
+        self.load_ms = 0  # how long the next coordinator takes to load, if a driver sets it
         self.group: GroupState = env.parts.new_group(self)
 
     def receive(self, message: Message) -> None:

@@ -14,7 +14,7 @@ from fencepost.reference_impl.simulation import EventLog, Kernel, Network
 from fencepost.reference_impl.simulation.config import AtLeast, AtMost, Configuration, Natural, OneOf, Positive, split
 from fencepost.reference_impl.simulation.environment import numbered
 
-# What a configuration consists of whose `mode` is the name of a variant.
+# The keys of a configuration whose `mode` is the name of a variant.
 #
 # A repaired draft fences by one of two means; what an application leaves out makes a variant of what shipped.
 
@@ -74,8 +74,8 @@ class Config(Configuration):
     # Slot s has the transactional id (and, if static, the instance id) s % identities; 0: each has its own
     identities: Natural = 0
     stable_ids: bool = True  # False: each instance has a transactional id that no other one has had
-    old: Natural = 0  # so many instances, the first ones, are from before: a producer per input partition, no metadata
-    old_brokers: bool = False  # brokers from before: they know none of this
+    old: Natural = 0  # the number of old instances, which have a producer per input partition and no metadata
+    old_brokers: bool = False  # brokers from before KIP-447
     group_aware: bool = True  # consumer.group.aware.transaction: False: a producer per input partition (447.11)
     commit_version: Annotated[int, AtLeast(3), AtMost(6, "TxnOffsetCommit has versions to 6")] = 6  # of those not old
     # Below

@@ -24,7 +24,7 @@ from fencepost.reference_impl.simulation import Message, Node
 
 EXPIRATION_CHECK_MS = 600_000  # producer.id.expiration.check.interval.ms
 
-# What the coordinator says of a producer, in the words of a partition.
+# The errors of the coordinator, translated to those of a partition.
 _RELAYED = {
     ErrorCode.PRODUCER_FENCED: ErrorCode.INVALID_PRODUCER_EPOCH,
     ErrorCode.CLUSTER_AUTHORIZATION_FAILED: ErrorCode.INVALID_TXN_STATE,
@@ -58,7 +58,7 @@ class PartitionLeader(Node):
         self.env = env
         self.log = log
         self.stable_offset = 0
-        self.waiting: dict[int, Waiting] = {}  # by number of the check, which no other question has
+        self.waiting: dict[int, Waiting] = {}  # by the number of the verification, which is unique
         self._checks = 0
         self._idle_watched = False
 

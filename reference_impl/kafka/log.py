@@ -14,12 +14,12 @@ from fencepost.reference_impl.kafka.messages import (
     WriteTxnMarkersRequest,
 )
 
-# The state that a partition keeps of one producer. (ProducerStateEntry.java, VerificationStateEntry.java)
+# A partition's state of one producer. (ProducerStateEntry.java, VerificationStateEntry.java)
 
 WINDOW = 5  # batches that answer a duplicate: as many as a producer may have in flight (txn.14)
 SEQUENCE_MAX = 2**31 - 1
 
-NO_GUARD = 0  # of a batch for which the coordinator was not asked
+NO_GUARD = 0  # the guard of a batch that was not verified
 
 
 class ProducerEntry:
@@ -48,7 +48,7 @@ class Verification:
         self.lowest_sequence = lowest_sequence
 
 
-UNKNOWN = ProducerEntry()  # a producer never heard of; nothing is ever written into this one
+UNKNOWN = ProducerEntry()  # the entry of an unknown producer, which is never changed
 
 
 def follows(last: int, sequence: int) -> bool:
@@ -441,11 +441,11 @@ class OffsetsLog(PartitionLog):
         return ErrorCode.NONE, self.committed[key].record if key in self.committed else -1
 
 
-# A compacted partition: what the cleaner takes out of its log, and what it must leave.
+# A compacted partition: what the cleaner removes from its log, and what it must leave.
 #
-# It sees nothing that is undecided. Records of aborted transactions go at once, other records when a later one has
-# their key, a marker only when its transaction has no record left, and some time after that, so that no reader is in
-# between. What is gone leaves a gap: offsets stay what they are. (LogCleaner.java, CleanedTransactionMetadata.java)
+# The cleaner reads no undecided records. It removes records of aborted transactions at once, other records when a later
+# one has their key, and a marker only some time after its transaction has no record left, so that no reader is in
+# between. Removed records leave a gap, as offsets do not change. (LogCleaner.java, CleanedTransactionMetadata.java)
 
 DELETE_RETENTION_MS = 24 * 3600 * 1000  # delete.retention.ms
 
@@ -460,7 +460,7 @@ class CompactedLog(PartitionLog):
         super().__init__(env, partition, leader_epoch)
         self.keys: dict[int, bytes] = {}
         self.gone: set[int] = set()
-        self.horizons: dict[int, int] = {}  # of a marker without records: when it may go
+        self.horizons: dict[int, int] = {}  # when a marker without records may be removed
 
     def clean(self, mapped_upto: int | None = None) -> None:
         """Run one pass of the cleaner, whose map of keys was full at ``mapped_upto``."""

@@ -17,10 +17,10 @@ from fencepost.reference_impl.kafka.messages import (
 )
 from fencepost.reference_impl.simulation import Message
 
-# How a new-protocol member comes from what it has to what it is meant to have: it revokes before others are assigned.
+# A member of the new protocol moves to its target in steps, and revokes partitions before others are assigned.
 #
 # A member's partitions carry the epoch at which they were added to it: its *assignment epochs* (KIP-1251). `reconciled`
-# is one step of the member, with what it says it owns. (CurrentAssignmentBuilder.java, ConsumerGroupMember.java)
+# is one step of the member, with its reported partitions. (CurrentAssignmentBuilder.java, ConsumerGroupMember.java)
 
 STATIC_LEFT = -2  # the epoch of a static member that has left for a while
 LEFT = -1

@@ -32,7 +32,7 @@ IDLE = frozenset({_S.EMPTY, _S.COMPLETE_COMMIT, _S.COMPLETE_ABORT})
 PREPARED = frozenset({_S.PREPARE_COMMIT, _S.PREPARE_ABORT})
 COMPLETION = {_S.PREPARE_COMMIT: _S.COMPLETE_COMMIT, _S.PREPARE_ABORT: _S.COMPLETE_ABORT}
 
-# From an idle state to PrepareAbort leads only the abort of a transaction in which nothing was written (v2).
+# Only the abort of a transaction in which nothing was written leads from an idle state to PrepareAbort (v2).
 VALID_PREVIOUS = {
     _S.EMPTY: IDLE,
     _S.ONGOING: IDLE | {_S.ONGOING},

@@ -126,7 +126,7 @@ class Transitions:
 # From a durable Prepare record on the outcome is final (txn.8); this coordinator, or the next one after a fail-over,
 # only carries it out (txn.10). (TransactionMarkerChannelManager.scala)
 
-# Another coordinator, or a newer epoch, has been at the partition: this one leaves the transaction alone.
+# Another coordinator, or a newer epoch, has written to the partition, so this one leaves the transaction alone.
 OVERTAKEN = frozenset({ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.TRANSACTION_COORDINATOR_FENCED})
 RETRY_BACKOFF_US = 20_000  # of the channel between brokers, which asks again at once or after this
 
@@ -227,7 +227,7 @@ class Markers:
         error = message.body.data.error_code
         if error in OVERTAKEN:
             self.forget_round(this_round)
-        elif error:  # its leader does not lead, or loads still
+        elif error:  # its leader does not lead any more, or is still loading
             self.coordinator.after(RETRY_BACKOFF_US, self.resend, (this_round, partition))
         else:
             self.note_written(this_round, partition)

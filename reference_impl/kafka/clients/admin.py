@@ -17,7 +17,8 @@ from fencepost.reference_impl.kafka.errors import ErrorCode
 from fencepost.reference_impl.kafka.messages import InitProducerIdRequest, InitProducerIdResponse
 from fencepost.reference_impl.simulation import Message, Node
 
-# "In place" at the same coordinator, and after asking anew which one it is: an address that moves makes them one here.
+# Kafka repeats some requests at the same coordinator and others after a new look-up, which is the same here, as the
+# address moves.
 RETRIED_IN_PLACE = frozenset({ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.CONCURRENT_TRANSACTIONS})
 RETRIED_AFTER_LOOKUP = frozenset({ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR})
 RETRIED = RETRIED_IN_PLACE | RETRIED_AFTER_LOOKUP

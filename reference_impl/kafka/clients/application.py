@@ -17,7 +17,7 @@ from fencepost.reference_impl.kafka.messages import (
 )
 from fencepost.reference_impl.simulation import Node
 
-# The producer of an application that copies: the transactional one, with sendOffsetsToTransaction.
+# The producer of an application that copies is transactional and calls sendOffsetsToTransaction.
 #
 # (KafkaProducer.java; TransactionManager.sendOffsetsToTransaction, txnOffsetCommitHandler)
 

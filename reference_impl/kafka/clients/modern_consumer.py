@@ -48,10 +48,10 @@ class ModernConsumer(Consumer):
         self.member = env.next_member()
         self.epoch = JOINING
         self.target: tuple[int, ...] = ()
-        self.reported_owned: tuple[int, ...] | None = None  # what the coordinator was last given, and may have heard
+        self.reported_owned: tuple[int, ...] | None = None  # the partitions last reported to the coordinator
         self.sending: tuple[int, ...] = ()  # what is owned, as of the heartbeat that is outstanding
         self.metadata = GroupMetadata(instance=self.instance)
-        self.adopted: object = None  # the last answer that it took which names partitions
+        self.adopted: object = None  # the last accepted answer that names partitions
         self.beating = self.new_call()
         self.every(env.options.heartbeat_ms, self.beat)
 

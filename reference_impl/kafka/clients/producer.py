@@ -241,9 +241,9 @@ class ProducerCalls(Node):
 
 # The transactional producer: one instance of a client, from initTransactions to its end (KafkaProducer.java).
 #
-# The application calls `init`, `begin`, `send`, `commit` and `abort`; each says False, and does nothing, where the
-# state does not allow it. All are asynchronous: requests leave, answers arrive later. Below it lie `ProducerCalls`
-# (states, requests to the coordinator) and `sends.py` (records on their way to the partitions).
+# The application calls `init`, `begin`, `send`, `commit` and `abort`. Each returns False and does nothing if the state
+# does not allow it. All are asynchronous: requests leave, and answers arrive later. The parts below are `ProducerCalls`
+# (states, requests to the coordinator) and `sends.py` (records in flight to the partitions).
 
 __all__ = ["COMPLETING", "Producer", "State"]
 
@@ -311,9 +311,9 @@ class Producer(ProducerCalls):
 
 # The idempotent producer: no transactions, every record once per partition, as long as the leader remembers it.
 #
-# An application gets it by `enable.idempotence` alone. It has a producer id that no transactional id belongs to, and
-# raises its epoch by itself (KIP-360): a partition takes what comes under the new epoch for something new. So nothing
-# that may have been written is sent again under another number: it is given up, and the application is informed.
+# An application gets it by `enable.idempotence` alone. Its producer id belongs to no transactional id, and it raises
+# its epoch by itself (KIP-360). A partition takes every batch under the new epoch for a new one. So the producer never
+# sends a batch that may have been written again under another number, but gives it up and informs the application.
 # (TransactionManager.java: bumpIdempotentProducerEpoch; KAFKA-14034)
 
 

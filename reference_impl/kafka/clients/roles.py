@@ -7,9 +7,9 @@ from fencepost.reference_impl.kafka.messages import FetchResponse
 from fencepost.reference_impl.simulation import Message
 from fencepost.reference_impl.simulation.environment import US_PER_MS, DrivenSystem
 
-# The clients' side of the plug: what a cluster expects of its producers, readers and admins.
+# These protocols are what a cluster expects of its producers, readers and admins.
 #
-# A role's constructor takes the environment and says who it is; producers and admins are nodes with an address
+# A role's constructor takes the environment and the role's number. Producers and admins are nodes with an address
 # (`client-<slot>`, `admin-<n>`) that send requests and receive answers. All calls return at once.
 
 
@@ -77,7 +77,7 @@ class ReaderFactory(Protocol):
 
 # The clients' half of a driven cluster: producers, admins and readers on one network.
 #
-# `System` adds the reference implementation's own coordinator and partitions; `reference_impl.live` real brokers.
+# `System` adds the reference implementation's own coordinator and partitions, and `reference_impl.live` real brokers.
 
 
 class ClientSide(DrivenSystem[Environment]):

@@ -23,7 +23,7 @@ from fencepost.reference_impl.simulation import Node
 
 NONE = -1
 RETRY_BACKOFF_US = 100_000  # retry.backoff.ms
-# The first AddPartitionsToTxn usually meets only the end of the transaction before: it is over soon.
+# The first AddPartitionsToTxn usually waits only for the end of the transaction before, which comes soon.
 FIRST_ADD_BACKOFF_US = 20_000
 
 
@@ -96,8 +96,8 @@ class CoordinatorCall:
 #
 # Per partition there is a lane. Records wait in it until the partition is in the transaction, get their sequence
 # number when they first leave, and none leaves that is five behind an unanswered one (txn.13, txn.14). After a failure
-# the first unanswered batch is sent again first, and nothing new leaves as long as any waits for that: so the order is
-# kept. (Sender.java, RecordAccumulator.java, TransactionManager.java)
+# the first unanswered batch is sent again first, and nothing new leaves as long as any waits for that, which preserves
+# the order. (Sender.java, RecordAccumulator.java, TransactionManager.java)
 
 # max.in.flight.requests.per.connection of an idempotent producer: the leader remembers as many batches. On Kafka's
 # connections answers come in order, so that this many unanswered means this many sent since the oldest of them.
@@ -199,7 +199,7 @@ class Sends:
         if not lane.in_flight:
             return True
         behind_oldest = lane.sent - lane.in_flight[0].number
-        # Offsets have no order of their own: one after the other.
+        # Offsets have no sequence numbers, so they are sent one after the other.
         return lane.partition < self.env.config.partitions and behind_oldest < self.max_in_flight
 
     def next_sequence(self, lane: Lane) -> int:

@@ -14,8 +14,8 @@ from fencepost.reference_impl.kafka.messages import (
 from fencepost.reference_impl.kafka.producer_ids.environment import ACTIVE_CONTROLLER, Environment, Kind
 from fencepost.reference_impl.simulation import Message, Node
 
-# Where a broker gets its ids from: over the RPC (`broker.ProducerIds`) or straight from ZooKeeper
-# (`zookeeper.DirectProducerIds`). An upgrade replaces the one by the other; a broken implementation is a third.
+# A broker gets its ids over the RPC (`broker.ProducerIds`) or straight from ZooKeeper (`zookeeper.DirectProducerIds`).
+# An upgrade replaces the one by the other, and a broken implementation is a third source.
 
 
 class IdSource(Protocol):
@@ -39,9 +39,9 @@ SourceFactory = Callable[[Environment, "Broker"], IdSource]
 
 # The broker: hands ids to clients out of its block, and fetches the next block before this one is used up.
 #
-# Read `ProducerIds` from top to bottom and you have read the broker's half of KIP-730 (RPCProducerIdManager.java):
-# claim, prefetch, ask once at a time, wait after failures, believe only a sane answer to the outstanding request.
-# There is no timer for retries: a broker asks when a client does.
+# `ProducerIds`, read from top to bottom, is the broker's half of KIP-730 (RPCProducerIdManager.java): claim, prefetch,
+# ask once at a time, wait after failures, and take only a sane answer to the outstanding request. There is no timer for
+# retries: a broker asks when a client does.
 
 NONE = -1
 INSTALLS_PER_DEMAND = 4  # blocks of length 0 may come; do not loop over them for ever

@@ -14,8 +14,8 @@ from fencepost.reference_impl.simulation import Message, Node
 
 # The metadata log: a snapshot, the records behind it, and how many of them a majority has.
 #
-# The quorum is drawn at the grain that matters to the protocol: what a majority has survives every fail-over, what only
-# the leader (or a minority) has is lost with it. The log is also the audit log of blocks (730.9).
+# The quorum is modelled only as far as it matters to the protocol: records of a majority survive every failover, and
+# records that only the leader (or a minority) has are lost with it. The log is also the audit log of blocks (730.9).
 
 Entry = tuple[int, ProducerIdsRecord, Block]  # the grant's ordinal, the record, the block it persists
 
@@ -79,8 +79,8 @@ class MetadataLog:
 
 # The throttle on AllocateProducerIds (730.6): a token bucket per broker, in virtual time.
 #
-# As everywhere in Kafka the controller never holds a request back itself: it answers, and says for how many
-# milliseconds the caller must stay silent. One second's worth of requests may come in a burst.
+# As everywhere in Kafka the controller never delays a request itself. It answers with the milliseconds for which the
+# caller must send nothing. One second's worth of requests may come in a burst.
 
 
 class Quota:
@@ -104,9 +104,9 @@ class Quota:
 
 # The KRaft controller: computes the next block from memory, commits its record, and only then answers.
 #
-# Read `Controller` from top to bottom and you have read the controller's half of KIP-730 (ControllerApis.scala,
+# `Controller`, read from top to bottom, is the controller's half of KIP-730 (ControllerApis.scala,
 # ProducerIdControlManager.java): check the caller, check exhaustion, append, replay into memory, wait for the commit,
-# answer. `BaseController` holds what the ZooKeeper-mode controller does alike: who may ask, how it is given no.
+# answer. `BaseController` has what the ZooKeeper-mode controller does alike: the checks and the refusals.
 
 NONE = -1
 

@@ -16,8 +16,8 @@ from fencepost.reference_impl.kafka.producer_ids.environment import Environment,
 
 # ZooKeeper's /latest_producer_id_block: one node with a version, and the JSON in it.
 #
-# Here the fence posts stand differently from everywhere else: the block's end is *inclusive*, and what is stored is the
-# block in use, not the next free id. A migration away from ZooKeeper must add one (730.15).
+# The convention differs here from everywhere else: the block's end is *inclusive*, and the node stores the block in
+# use, not the next free id. A migration away from ZooKeeper must add one (730.15).
 
 
 class BlockNode:
