@@ -68,7 +68,7 @@ class Coordinator(Node):
         self.loading = False
         self.transitions = self.transitions_type(self)
         self.markers = self.markers_type(self)
-        # Timed-out transactions and idle ids are looked for at fixed intervals (10 s and 1 h in Kafka) while there are any.
+        # Timed-out and idle ids are looked for at fixed intervals (10 s and 1 h in Kafka) while there are any.
         self._open_watched = False
         self._idle_watched = False
 
