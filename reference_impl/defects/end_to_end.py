@@ -130,8 +130,9 @@ class DoneWhenDecided(ConnectBrokers):
 
 
 def is_of_the_runtime(defect: Defect[Any]) -> bool:
-    """Return whether the defect is in the runtime, the stores or their readers, and needs nothing that the whole system
-    lacks. The whole system has no tombstones, dropped records, aborts, or operators that switch topics."""
+    """Return whether the whole system has the defect's part of source offsets, and everything that it needs. The part
+    is in the runtime, the stores or their readers. The whole system has no tombstones, dropped records, aborts, or
+    operators that switch topics."""
     right, wrong, needs = type(defect.parts)(), defect.parts, dict(defect.needs)
     there = needs.pop("separate", True) and needs.pop("boundary", "interval") == "interval" and not needs
     return there and all(getattr(right, name) is getattr(wrong, name) for name in ("connector", "instance", "owner"))

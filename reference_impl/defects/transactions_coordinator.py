@@ -156,7 +156,7 @@ class AddTakesOlderEpoch(Coordinator):
 
 @defect("txn.15", PROMISE, mode="v1-verified")
 class VerifiesAnyPartition(Coordinator):
-    """The coordinator verifies any partition for a leader if only the producer id and epoch are right (txn.15)."""
+    """The coordinator verifies any partition for a leader if the producer id and epoch are right (txn.15)."""
 
     def is_in_transaction(self, metadata: TransactionMetadata, request: AddPartitionsToTxnRequest) -> bool:
         return True

@@ -143,7 +143,7 @@ class ClassicGroup(GroupState):
         self.prepare_rebalance()
 
     def rejoin(self, member: Member, message: Message) -> None:
-        """Answer a follower again that has lost its answer. Every JoinGroup of the leader begins a rebalance."""
+        """Answer a follower again that has lost its answer. In a stable group the leader's begins a rebalance."""
         self.keep(member)
         if self.state is State.PREPARING_REBALANCE:
             member.join = message
@@ -314,7 +314,7 @@ class ClassicGroup(GroupState):
         return GroupErrorCode.NONE
 
     def member_error(self, generation: int, member: int, instance: int) -> int:
-        """Return 25, 82 or 22 for a client that is not a member of this generation, or 0."""
+        """Return error 25, 82 or 22 for a client that is not a member of this generation, or 0."""
         error = self.identity_error(member, instance)
         return error or (GroupErrorCode.NONE if generation == self.generation else GroupErrorCode.ILLEGAL_GENERATION)
 

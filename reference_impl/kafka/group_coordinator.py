@@ -121,7 +121,7 @@ class GroupState:
         return True
 
     def identity_error(self, member: int, instance: int) -> int:
-        """Return 25 for an unknown member, 82 if another member has the instance id, or 0."""
+        """Return error 25 for an unknown member, 82 if another member has the instance id, or 0."""
         if instance != NO_INSTANCE:
             holder = self.of_instance(instance)
             if holder is None:

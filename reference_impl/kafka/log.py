@@ -193,7 +193,7 @@ class PartitionLog:
         return Appended(ErrorCode.NONE, batch.base_offset)
 
     def marker_refused(self, entry: ProducerEntry, request: WriteTxnMarkersRequest) -> int:
-        """Return 47 for an old producer epoch, 52 for an old coordinator (txn.11), or 0 for none."""
+        """Return error 47 for an old producer epoch, 52 for an old coordinator (txn.11), or 0 for none."""
         if self.is_fenced(entry, request.producer_epoch):
             return ErrorCode.INVALID_PRODUCER_EPOCH
         if request.transaction_version >= 2 and not self.marker_is_new(entry, request):

@@ -188,8 +188,8 @@ class ModernGroup(GroupState):
         return GroupErrorCode.NONE if released else GroupErrorCode.UNRELEASED_INSTANCE_ID
 
     def epoch_error(self, request: GroupHeartbeatRequest) -> int:
-        """Return 25, 82 or 110, or 0 for none. The epoch before the current one is accepted from a member that has
-        missed the answer to its last heartbeat and owns nothing that is not its own."""
+        """Return error 25, 82 or 110, or 0 for none. The epoch before the current one is accepted from a member that
+        has missed the answer to its last heartbeat and owns nothing that is not its own."""
         if error := self.identity_error(request.member, request.instance):
             return error
         member = self.members[request.member]

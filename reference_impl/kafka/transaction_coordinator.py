@@ -211,13 +211,14 @@ class Coordinator(Node):
         return metadata
 
     def init_must_wait(self, metadata: TransactionMetadata) -> int:
-        """Return 51 while a transition is pending or a transaction is being completed, or else 0 (txn.3, txn.5)."""
+        """Return error 51 (CONCURRENT_TRANSACTIONS) while a transition or completion is in progress (txn.3, txn.5)."""
         waits = metadata.pending_state is not None or metadata.now.state in PREPARED
         return ErrorCode.CONCURRENT_TRANSACTIONS if waits else ErrorCode.NONE
 
     def init_fenced(self, metadata: TransactionMetadata, request: InitProducerIdRequest) -> int:
-        """Return 90 for a producer whose expected pair is over (KIP-360), or else 0. The last pair of the previous
-        producer id is accepted while the current one is at its first epoch. An id without an epoch accepts any pair."""
+        """Return error 90 (PRODUCER_FENCED) for a producer whose expected pair is over (KIP-360), or 0. The last pair
+        of the previous producer id is accepted while the current one is at its first epoch. An id without an epoch
+        accepts any pair."""
         now = metadata.now
         if request.producer_id == -1 or now.producer_epoch == -1 or request.producer_id == now.producer_id:
             return ErrorCode.NONE
@@ -225,8 +226,8 @@ class Coordinator(Node):
         return ErrorCode.NONE if rotated and now.producer_epoch == 0 else ErrorCode.PRODUCER_FENCED
 
     def init_fails(self, now: Transit, request: InitProducerIdRequest) -> int:
-        """Return -1 if the epochs are used up and the request names another epoch, whether it is a retry or from a
-        fenced producer. The next epoch is computed before the request is checked
+        """Return error -1 if the epochs are used up and the request names another epoch, whether it is a retry or from
+        a fenced producer. The next epoch is computed before the request is checked
         (TransactionMetadata.prepareIncrementProducerEpoch, 3.9 to 4.4.0; measured on 4.3.1)."""
         another = request.producer_id != -1 and request.producer_epoch != now.producer_epoch
         fails = another and now.state in IDLE and self.is_exhausted(now.producer_epoch)

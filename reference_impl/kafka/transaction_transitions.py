@@ -43,9 +43,9 @@ class Transitions:
         self.env = coordinator.env
 
     def lacks_producer_id(self, metadata: TransactionMetadata | None, fences: bool = True) -> int:
-        """Return 14 if the next step needs a producer id and the broker has none available, so that the client asks
-        again (KIP-730). ``metadata`` is None if the transactional id is unknown or missing. ``fences`` means that an
-        open transaction is fenced first, which takes an epoch of its own."""
+        """Return error 14 (COORDINATOR_LOAD_IN_PROGRESS) if the next step needs a producer id and the broker has none
+        (KIP-730). ``metadata`` is None if the transactional id is unknown or missing. ``fences`` means that an open
+        transaction is fenced first, which takes an epoch of its own."""
         fence = fences and metadata is not None and metadata.now.state == TransactionState.ONGOING
         needed = metadata is None or self.coordinator.is_exhausted(metadata.now.producer_epoch + fence)
         return ErrorCode.NONE if not needed or self.env.has_producer_id() else ErrorCode.COORDINATOR_LOAD_IN_PROGRESS

@@ -143,7 +143,7 @@ class BaseController(Node):
         return self.check_broker_epoch(request)
 
     def check_broker_epoch(self, request: AllocateProducerIdsRequest) -> int:
-        """Return 77 for an unknown broker and for a wrong epoch alike, as KRaft does, or 0."""
+        """Return error 77 for an unknown broker and for a wrong epoch, as KRaft does, or 0."""
         known = self.env.registered.get(request.broker_id, NONE) == request.broker_epoch
         return 0 if known else IdErrorCode.STALE_BROKER_EPOCH
 

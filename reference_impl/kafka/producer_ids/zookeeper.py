@@ -173,7 +173,7 @@ class ZkController(BaseController):
         self.requests: list[IdRequestBody] = []
 
     def check_broker_epoch(self, request: AllocateProducerIdsRequest) -> int:
-        """Return 102 for an unknown broker and 77 for a wrong epoch, which ZooKeeper mode distinguishes, or 0."""
+        """Return error 102 for an unknown broker, 77 for a wrong epoch, or 0."""
         if request.broker_id not in self.env.registered:
             return IdErrorCode.BROKER_ID_NOT_REGISTERED
         return super().check_broker_epoch(request)
