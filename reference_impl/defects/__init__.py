@@ -1,5 +1,6 @@
-"""Implementations with one thing wrong each.
+"""This package has implementations that are wrong in one way each.
 
-A protocol's file is called as the protocol: each defect is reachable as `<protocol>:<name>` there, a factory like
-`reference`, and by the key `broken` of a simulated history, which those of the interface are not.
+Each file is named after its protocol. A defect can be named as `<protocol>:<name>`, which gives a factory like
+`reference`, and most can be named by the key `broken` of a simulated history. The defects of the interface cannot be
+named by that key.
 """

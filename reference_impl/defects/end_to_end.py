@@ -1,4 +1,4 @@
-"""Implementations of end to end with one thing wrong each."""
+"""This module collects the implementations of the end-to-end system that are wrong in one way each."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -16,13 +16,13 @@ from fencepost.reference_impl.simulation.defects import PROMISE, Defect, Registr
 from fencepost.reference_impl.systems.end_to_end_kafka import ConnectBrokers, Copied, Inputs, Kind
 from fencepost.reference_impl.systems.end_to_end_parts import Parts, ResumingTask, WholeParts
 
-# What puts the layers together, with one thing wrong each: where tasks begin, where their records go, what the group
-# gets, and when a call is done.
+# These defects are in the part that joins the layers: where tasks begin, where their records go, what the group gets,
+# and when a call is done.
 
 
 @defect("618.32", PROMISE)
 class ReadsOffsetsFirst(ResumingTask):
-    """A task reads where it begins before it opens its producer: its predecessor may commit after that (618.32)."""
+    """A task reads its offsets before it opens its producer, while its predecessor may still commit (618.32)."""
 
     def start_up(self) -> Script:
         mine = self.sources.of_task(self.connector, self.id[1], self.tasks)
@@ -40,7 +40,7 @@ class ReadsOffsetsFirst(ResumingTask):
 
 @defect("618.P2", PROMISE)
 class OutputOfTheTask(ResumingTask):
-    """Records go to the output partition of the task that reads them, not of their source partition (618.P2)."""
+    """A task writes to its own output partition instead of that of the records' source partition (618.P2)."""
 
     def output_of(self, partition: int) -> int:
         whole = self.brokers.env.whole
@@ -49,7 +49,7 @@ class OutputOfTheTask(ResumingTask):
 
 @defect("618.27", PROMISE)
 class RemembersWhatItRead(ResumingTask):
-    """A task that is started again on a worker goes on behind what was last read there, committed or not (618.27)."""
+    """A restarted task goes on behind what was last read on its worker, even if uncommitted (618.27)."""
 
     def new_runtime(self, store: Any, found: dict[int, int]) -> Any:
         read: dict[int, int] = self.herder.__dict__.setdefault("read_here", {})
@@ -62,7 +62,7 @@ class RemembersWhatItRead(ResumingTask):
 
 @defect("618.27", PROMISE)
 class CommitsWhatIsLeft(ResumingTask):
-    """A task that ends commits the records that are in its open transaction, without their offsets (618.27)."""
+    """A task that ends commits the records of its open transaction without their offsets (618.27)."""
 
     def end(self, kind: int, state: str = "", trace: str = "", error: int = 0) -> None:
         left = not self.ended and self.runtime is not None and not self.asked and self.runtime.records
@@ -78,7 +78,7 @@ class CommitsWhatIsLeft(ResumingTask):
 
 @defect("618.31", PROMISE)
 class ReadsTheWorkersTopic(ResumingTask):
-    """A task begins where the worker's offsets topic says, also where its connector has one of its own (618.31)."""
+    """A task begins at the worker's offsets, even if its connector has a topic of its own (618.31)."""
 
     def new_runtime(self, store: Any, found: dict[int, int]) -> Any:
         there = store.readers[GLOBAL].offsets
@@ -87,7 +87,7 @@ class ReadsTheWorkersTopic(ResumingTask):
 
 @defect("447.P1", PROMISE)
 class GetsWhatIsOpen(Inputs):
-    """The group gets records whose transaction is not decided (447.P1)."""
+    """The group gets records of undecided transactions (447.P1)."""
 
     def end(self, partition: int) -> int:
         reader: Any = self.reader
@@ -101,7 +101,7 @@ class GetsWhatIsOpen(Inputs):
 
 @defect("447.P1", PROMISE)
 class CountsMarkers(Inputs):
-    """A place of the input that stands behind a marker is taken for the one before it (447.P1)."""
+    """The system takes an input record behind a marker for the record before it (447.P1)."""
 
     def place(self, partition: int, offset: int) -> Copied:
         place = super().place(partition, offset)
@@ -114,24 +114,25 @@ class CountsMarkers(Inputs):
 
 @defect("618.32", PROMISE)
 class DoneWhenDecided(ConnectBrokers):
-    """A commit is done when it is decided, and what follows does not wait for its markers (618.32)."""
+    """A commit call returns when the commit is decided, and the next step does not wait for its markers (618.32)."""
 
     def is_complete(self) -> bool:
         return True
 
 
-# The whole system with one thing wrong in one of its layers, under the name `<layer>:<defect>`, or in what puts them
-# together, under `whole:<defect>`.
+# The registry has the whole system with one defect in one of its layers, named `<layer>:<defect>`, or in the part that
+# joins them, named `whole:<defect>`.
 #
 #     simulate(7, {"broken": "transactions:older_epoch_accepted"})
 #
-# What a layer's own defect needs to show is given to that layer, in the time-outs of the whole system; what it needs of
-# the network and of paces is in `needs`, as keys of the run.
+# The keys that a layer's own defect needs are given to that layer, in the time-outs of the whole system. The keys of
+# the network and of paces that it needs are in `needs`, as keys of the run.
 
 
 def is_of_the_runtime(defect: Defect[Any]) -> bool:
-    """Return whether it is in a piece that the whole system has of that layer, the runtime, the stores, and their
-    readers, and needs nothing that it has not: tombstones, dropped records, aborts, operators that switch topics."""
+    """Return whether the whole system has the defect's part of source offsets, and everything that it needs. The part
+    is in the runtime, the stores or their readers. The whole system has no tombstones, dropped records, aborts, or
+    operators that switch topics."""
     right, wrong, needs = type(defect.parts)(), defect.parts, dict(defect.needs)
     there = needs.pop("separate", True) and needs.pop("boundary", "interval") == "interval" and not needs
     return there and all(getattr(right, name) is getattr(wrong, name) for name in ("connector", "instance", "owner"))
@@ -144,12 +145,12 @@ LAYERS: Mapping[str, tuple[str, Mapping[str, Defect[Any]]]] = {
     "id-blocks": ("ids", id_blocks.REGISTRY),
     "source-offsets": ("source", {name: d for name, d in source_offsets.REGISTRY.items() if is_of_the_runtime(d)}),
 }
-"""By protocol: the field of the parts, and the defects."""
+"""The mapping gives for each protocol the field of the parts and its defects."""
 
 OF_KAFKA = ("mode", "max_epoch", "leader_change", "transaction_timeout_ms")
-"""Keys that a defect of transactions brings along; how many ids, groups and keys there are is as it is."""
+"""The whole system takes these keys from a defect of transactions, but not the numbers of ids, groups and keys."""
 BEFORE_V2 = (("duplicate", 0.0), ("delay", 0.0))
-"""Before KIP-890's second part late copies break promises by design: there are none then."""
+"""Histories before KIP-890's second part have no late copies, because late copies break promises there by design."""
 OF_WHAT_IS_LATE = frozenset({
     "add_takes_older_epoch", "added_to_what_is_ending", "completion_keeps_partitions", "failed_add_remembered",
     "failed_fence_never_forgotten", "fenced_offsets_accepted", "init_retry_by_arithmetic", "init_retry_is_fenced",
@@ -158,43 +159,45 @@ OF_WHAT_IS_LATE = frozenset({
     "rechecked_by_state", "unknown_id_verified", "unverified", "verified_once_for_all", "verifies_any_partition",
     "zombie_init_renewed",
 })  # fmt: skip
-"""Those that nothing shows but late copies. They are looked for in the words of transactions alone, where no
-violation counts that a late copy explains, as it may without any defect (`proofs/traces/predicted.py`)."""
+"""Only late copies of messages bring out these defects. The defects are looked for in the vocabulary of transactions
+alone, where a violation that a late copy explains does not count, since it may occur without any defect
+(`proofs/traces/predicted.py`)."""
 LATE = (
     ("drop", 0.01), ("duplicate", 0.03), ("delay", 0.03), ("fail_over", 0.012), ("new_leader", 0.012),
     ("append_failure", 0.01), ("member_restart", 0.006), ("member_pause", 0.01),
 )  # fmt: skip
-"""Rates as in histories of transactions alone (`transactions/node_faults.py`)."""
+"""These fault rates are those of histories of transactions alone (`transactions/node_faults.py`)."""
 OF_IDS = (
     ("id_client_us", 8_000), ("id_broker_restart", 0.04), ("id_broker_pause", 0.02), ("drop", 0.02),
     ("duplicate", 0.04), ("delay", 0.04),
 )  # fmt: skip
-"""Many other clients that want producer ids, so that blocks are asked for often, of brokers that come and go."""
+"""With these keys many clients want producer ids and brokers often restart, so blocks are requested often."""
 OF_MEMBERS = (
     ("member_restart", 0.01), ("member_pause", 0.015), ("member_expire", 0.01), ("member_close", 0.004),
     ("linger", 0.006), ("move_group", 0.004), ("drop", 0.01),
 )  # fmt: skip
-"""A group whose members come and go often, so that partitions change hands while transactions are open."""
+"""These keys make members join and leave often, so that partitions move while transactions are open."""
 OF_WHOM_TO_REMEMBER = frozenset({"assignments_forgotten", "found_by_id", "keyed_by_group"})
 REPLACED = (("static", True), ("identities", 1), ("stable_ids", False))
-"""Instances that take one another's place in the group, in the same generation: of those only the transaction
-coordinator can tell who came later, if it remembers with whom a partition was."""
+"""These keys make instances replace one another within one generation of the group. Only the transaction coordinator
+can distinguish such instances, if it remembers which producer had a partition."""
 AS_MANY_AS_BEFORE = (("inputs", 2),)
-"""Of a group with instances from before KIP-447, which have a producer per partition: with four partitions those of the
-draft fence one another again and again, without any defect (in 10 of 40 histories)."""
+"""Groups with instances from before KIP-447, which have one producer per partition, get two input partitions. With four
+partitions the producers of the draft fence one another again and again without any defect (in 10 of 40 histories)."""
 OF_LEADERS = frozenset({"claims_late", "own_id_of_every_leader", "plain_leader_producer"})
 LEADING = (("aimed_share", 0.1), ("stall", 0.03), ("expire", 0.01))
-"""Workers of Connect that stand still while they lead, and are replaced."""
+"""These fault rates make Connect leaders stall and be replaced."""
 LOADING = (("stall", 0.03), ("fail_over", 0.1), ("load_us", 50_000))
-"""Coordinators that are loading when fences come, while tasks stand still that are to be fenced."""
+"""These keys make coordinators load while fences arrive and while the tasks to be fenced stall."""
 EXPIRING = (("expiration_ms", 300), ("expiration_check_ms", 100), ("transaction_timeout_ms", 2_000))
-"""Transactional ids that expire sooner than a transaction does."""
+"""With these keys a transactional id expires sooner than a transaction times out."""
 
 
 @dataclass(frozen=True, slots=True)
 class Broken(Defect[Parts]):
-    """A defect; `needs` are keys of the system's and the run's configuration. `reported_in`: the vocabularies in whose
-    words it is looked for; none: in all."""
+    """A `Broken` is one defect of the whole system, whose `needs` are keys of the configurations of the system and of
+    the run. ``reported_in`` names the vocabularies in which the defect is looked for. If it is empty, all vocabularies
+    are searched."""
 
     reported_in: tuple[str, ...] = ()
 
@@ -204,7 +207,7 @@ def _is_of_what_is_late(layer: str, defect: Defect[Any]) -> bool:
 
 
 def _needs(layer: str, defect: Defect[Any]) -> tuple[dict[str, dict[str, Any]], tuple[tuple[str, Any], ...]]:
-    """Return what the layers are given, and what the whole system is."""
+    """Return the keys for each layer, and the keys for the whole system."""
     given, name = dict(defect.needs), defect.name
     given |= VARIANTS.get(given.get("mode", ""), {}) if layer == "group-fencing" else {}
     whole: tuple[tuple[str, Any], ...] = ()
@@ -243,10 +246,10 @@ def _all() -> Iterator[Broken]:
 
 
 WHOLE = registry(WholeParts, None, __name__)
-"""What puts the layers together, with one thing wrong each."""
+"""The registry has the defects of the part that joins the layers."""
 FOLDERS = {layer: (layer.replace("-", "_"), part) for layer, (part, _) in LAYERS.items()}
 FOLDERS |= {"whole": ("end_to_end", "whole")}
-"""By what stands before the colon: the folder whose defects these are, and the field of the parts."""
+"""The mapping gives for each prefix of a defect's name the folder of its defects and the field of the parts."""
 
 
 def _together() -> Iterator[Broken]:

@@ -1,4 +1,4 @@
-"""Implementations of group fencing with one thing wrong each, by name."""
+"""This module collects the implementations of group fencing that are wrong in one way each, by name."""
 
 from typing import Any
 
@@ -26,17 +26,17 @@ from fencepost.reference_impl.simulation import Message
 from fencepost.reference_impl.simulation.defects import NOTHING, PROGRESS, PROMISE, defect, plant, registry
 from fencepost.reference_impl.systems.group_fencing import Parts, build
 
-# Defects of a group: who is in it, what it remembers, which commits it takes for its members', what happens where one
-# generation or epoch follows another, and what a coordinator that takes over finds in the log of the one before.
+# These are the defects of a group: its members, its memory, the commits that it accepts, the change from one generation
+# or epoch to the next, and what a coordinator that takes over finds in the log.
 #
-# A transaction time-out of 1.5 s is longer than a rebalance takes in a free-running history; with sessions of 1.5 s no
-# rebalance waits as long as a session; one record a fetch gives each poll records of several partitions.
+# A transaction time-out of 1.5 s is longer than a rebalance takes in a free-running history. With sessions of 1.5 s no
+# rebalance waits as long as a session. With one record per fetch each poll gets records of several partitions.
 
 
-# 447.16: commits are held against the group
+# 447.16: commits are checked against the group
 @defect("447.16", PROMISE)
 class AnyGenerationCommits(ClassicGroup):
-    """A commit is not held against the group."""
+    """The group takes every commit without checking its member and generation."""
 
     def commit_refused(self, metadata: GroupMetadata, partitions: tuple[int, ...], transactional: bool) -> int:
         return 0
@@ -49,7 +49,7 @@ class AnyGenerationCommits(ClassicGroup):
     harmless=("shipped", "447.16", "member_alone"),
 )
 class GenerationUnchecked(ClassicGroup):
-    """A commit of a member is taken whatever its generation."""
+    """The group takes a member's commit whatever its generation."""
 
     def commit_refused(self, metadata: GroupMetadata, partitions: tuple[int, ...], transactional: bool) -> int:
         error = super().commit_refused(metadata, partitions, transactional)
@@ -58,7 +58,7 @@ class GenerationUnchecked(ClassicGroup):
 
 @defect("447.16", PROMISE, static=True, identities=2, stable_ids=False)
 class InstanceUnchecked(ClassicGroup):
-    """A commit of the generation is taken whosesoever it is."""
+    """The group takes a commit of the current generation from any member."""
 
     def commit_refused(self, metadata: GroupMetadata, partitions: tuple[int, ...], transactional: bool) -> int:
         return 0 if metadata.generation == self.generation else GroupErrorCode.ILLEGAL_GENERATION
@@ -66,7 +66,7 @@ class InstanceUnchecked(ClassicGroup):
 
 @defect("447.16", PROMISE)
 class GroupStoredOnce(ClassicGroup):
-    """The group is stored when it is first stable, and not after later rebalances."""
+    """The coordinator stores the group when it is first stable, and not after later rebalances."""
 
     def store(self) -> None:
         before: Stored | None = self.coordinator.stored
@@ -76,7 +76,7 @@ class GroupStoredOnce(ClassicGroup):
 
 @defect("447.P3", PROGRESS)
 class SessionsLast(ClassicGroup):
-    """A member that says nothing any more stays in the group."""
+    """A member whose session has expired stays in the group."""
 
     def session_expires(self, member: Any) -> None:
         pass
@@ -89,7 +89,7 @@ class SessionsLast(ClassicGroup):
 # 447.21: the new protocol
 @defect("447.21", PROMISE, mode="new-protocol-relaxed", metadata_at="poll", listener=False)
 class AnyEpochCommits(ModernGroup):
-    """A member may commit under any of its epochs."""
+    """A member may commit under any member epoch."""
 
     def commit_refused(self, metadata: GroupMetadata, partitions: tuple[int, ...], transactional: bool) -> int:
         return 0 if metadata.member in self.members else GroupErrorCode.UNKNOWN_MEMBER_ID
@@ -97,7 +97,7 @@ class AnyEpochCommits(ModernGroup):
 
 @defect("447.21", PROMISE, mode="new-protocol-relaxed", metadata_at="poll", listener=False)
 class OthersPartitionsCovered(ModernGroup):
-    """An older epoch may commit what the member does not have any more."""
+    """A member may commit under an older epoch for partitions that it does not have any more."""
 
     def covers(self, member: Member, partition: int, epoch: int) -> bool:
         held = partition in member.assigned or partition in member.revoking
@@ -106,7 +106,7 @@ class OthersPartitionsCovered(ModernGroup):
 
 @defect("447.21", PROMISE, mode="new-protocol-relaxed", metadata_at="poll", listener=False)
 class AssignmentEpochIgnored(ModernGroup):
-    """An older epoch may commit what the member has, since whenever it has it."""
+    """A member may commit under an older epoch for every partition that it has, however late it was assigned."""
 
     def covers(self, member: Member, partition: int, epoch: int) -> bool:
         return partition in member.assigned or partition in member.revoking
@@ -114,7 +114,7 @@ class AssignmentEpochIgnored(ModernGroup):
 
 @defect("447.21", PROMISE, mode="new-protocol-relaxed", metadata_at="poll", listener=False)
 class AssignmentEpochsNotStored(ModernGroup):
-    """After a fail-over every partition counts as assigned from the first epoch on."""
+    """After a failover every partition counts as assigned since the first epoch."""
 
     def loaded(self, member: Member) -> Member:
         return member._replace(assigned=dict.fromkeys(member.assigned, 0), revoking=dict.fromkeys(member.revoking, 0))
@@ -122,7 +122,7 @@ class AssignmentEpochsNotStored(ModernGroup):
 
 @defect("447.21", PROMISE, mode="new-protocol-relaxed")
 class AssignsBeforeRevoked(ModernGroup):
-    """A partition is assigned while another member still has it."""
+    """The group assigns a partition while another member still has it."""
 
     def is_free(self, partition: int, asking: Member) -> bool:
         return True
@@ -140,8 +140,8 @@ plant("no_listener", "447.21", PROMISE, mode="new-protocol", listener=False, met
     metadata_at="send",
 )
 class OwnershipChecked(ModernGroup):
-    """The current epoch commits only what the member has: not a defect of Kafka's, but a repair of 447.21 that is not
-    enough."""
+    """The current epoch commits only what the member has. This is a repair of 447.21 that is not enough, and not a
+    defect of Kafka."""
 
     def equal_epoch_refused(self, member: Member, partitions: tuple[int, ...]) -> int:
         owned = all(partition in member.held for partition in partitions)
@@ -151,8 +151,8 @@ class OwnershipChecked(ModernGroup):
 # A coordinator that takes over
 @defect("447.16", PROMISE, static=True)
 class TakeoverUnstored(ClassicGroup):
-    """That a static member has taken another one's place is in the coordinator's memory only, where no rebalance
-    follows: the next coordinator knows the one before under its instance id."""
+    """The coordinator does not store that a static member has replaced another when no rebalance follows, so the next
+    coordinator knows the replaced member under the instance id."""
 
     def join_static(self, message: Message, request: Any) -> None:
         stored = self.coordinator.stored
@@ -163,7 +163,7 @@ class TakeoverUnstored(ClassicGroup):
 
 @defect("447.9", PROMISE, fetch_records=1, transaction_timeout_ms=1_500)
 class OneOffsetLoaded(GroupOffsetsLog):
-    """Of the offsets that a transaction has pending a load takes up the one written last."""
+    """A load takes up only the last of the offsets that a transaction has pending."""
 
     def rebuilt(self, leader_epoch: int, restart: bool = False) -> "OneOffsetLoaded":
         fresh = super().rebuilt(leader_epoch, restart)
@@ -175,7 +175,7 @@ class OneOffsetLoaded(GroupOffsetsLog):
 
 @defect("447.9", PROMISE, transaction_timeout_ms=1_500)
 class OpennessNotLoaded(GroupOffsetsLog):
-    """Markers find what a load has taken up as pending, and fetches do not."""
+    """After a load, markers find the pending offsets but fetches do not wait for them."""
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
@@ -196,7 +196,7 @@ class OpennessNotLoaded(GroupOffsetsLog):
 
 @defect("447.P3", PROGRESS)
 class MarkerTakenWhileLoading(GroupCoordinator):
-    """A marker that comes before the partition is loaded is answered as if it were written, and forgotten."""
+    """A marker that arrives before the partition is loaded is answered as if it were written, and is dropped."""
 
     def answer_loading(self, message: Message) -> None:
         if message.kind == "marker":
@@ -207,8 +207,7 @@ class MarkerTakenWhileLoading(GroupCoordinator):
 
 @defect("447.P4", PROMISE)
 class SecondCommitFails(GroupCoordinator):
-    """A commit of a producer that has some pending already runs into an error, where the later one should count.
-    (nisshi PR 716)"""
+    """A second commit of a producer with pending offsets fails, although it should count (nisshi PR 716)."""
 
     def commit_refused(self, commit: GroupTxnOffsetCommitRequest) -> int:
         if self.log.pending.get(commit.producer_id):
@@ -218,7 +217,7 @@ class SecondCommitFails(GroupCoordinator):
 
 @defect("447.P4", PROMISE)
 class LoadingIsUnexpected(GroupCoordinator):
-    """A commit that comes before the partition is loaded is refused with an error that clients take for fatal."""
+    """A commit that arrives before the partition is loaded is refused with an error that clients take for fatal."""
 
     def answer_loading(self, message: Message) -> None:
         if message.kind == "produce":
@@ -229,7 +228,7 @@ class LoadingIsUnexpected(GroupCoordinator):
 
 @defect("447.P3", PROGRESS)
 class MembersLoadedForEver(ClassicGroup):
-    """Members from the log have no session until they are heard of."""
+    """Members loaded from the log have no session until they send a request."""
 
     def __init__(self, coordinator: GroupCoordinator) -> None:
         self.is_loaded = False
@@ -243,7 +242,7 @@ class MembersLoadedForEver(ClassicGroup):
 
 @defect("447.P3", PROGRESS, mode="new-protocol")
 class EpochsLoadedForEver(ModernGroup):
-    """The same under the new protocol."""
+    """Members of the new protocol that are loaded from the log have no session until they send a request."""
 
     def __init__(self, coordinator: GroupCoordinator) -> None:
         self.is_loaded = False
@@ -257,17 +256,17 @@ class EpochsLoadedForEver(ModernGroup):
 
 @defect("447.P3", PROGRESS, mode="new-protocol")
 class TargetNotLoaded(ModernGroup):
-    """Who was to have what is in the coordinator's memory only."""
+    """A new coordinator does not load the target assignment of the group."""
 
     def __init__(self, coordinator: GroupCoordinator) -> None:
         super().__init__(coordinator)
         self.target = {}
 
 
-# Where one generation follows another
+# The change from one generation to the next
 @defect("447.P3", PROGRESS)
 class SessionEndsQuietly(ClassicGroup):
-    """A member whose session is over is forgotten, and the others are not asked to join again."""
+    """A member whose session has expired is removed, and the other members are not asked to rejoin."""
 
     def session_expires(self, member: ClassicMember) -> None:
         waits = member.join is not None or member.sync is not None
@@ -278,7 +277,7 @@ class SessionEndsQuietly(ClassicGroup):
 
 @defect("447.P3", PROGRESS, mode="new-protocol")
 class EpochEndsQuietly(ModernGroup):
-    """A member whose session is over is forgotten, and the group keeps its epoch and its target."""
+    """A member whose session has expired is removed, but the group does not change its epoch and target assignment."""
 
     def session_expires(self, member: int) -> None:
         if member in self.members and self.deadlines[member] <= self.env.now_ms:
@@ -288,7 +287,7 @@ class EpochEndsQuietly(ModernGroup):
 
 @defect("447.16", PROMISE, static=True, session_timeout_ms=1_500, max_poll_ms=1_000)
 class GenerationBeforeCommits(ClassicGroup):
-    """A commit of the generation before is taken from who is still a member."""
+    """The group takes a commit of the previous generation from a current member."""
 
     def commit_refused(self, metadata: GroupMetadata, partitions: tuple[int, ...], transactional: bool) -> int:
         error = super().commit_refused(metadata, partitions, transactional)
@@ -298,7 +297,7 @@ class GenerationBeforeCommits(ClassicGroup):
 
 @defect("447.P2", PROMISE)
 class FollowersFirst(ClassicGroup):
-    """A follower that asks for its assignment before the leader has given it gets the one of the generation before."""
+    """A follower that syncs before the leader gets the assignment of the previous generation."""
 
     def receive_sync(self, message: Message) -> None:
         request: SyncGroupRequest = message.body.data
@@ -313,7 +312,7 @@ class FollowersFirst(ClassicGroup):
 
 @defect("447.P3", PROGRESS)
 class AnyLeadersAssignment(ClassicGroup):
-    """SyncGroup is not held against the generation: the assignment of a former one is taken for the current."""
+    """SyncGroup does not check the generation, so a former assignment may be taken for the current one."""
 
     def receive_sync(self, message: Message) -> None:
         request: SyncGroupRequest = message.body.data
@@ -323,7 +322,7 @@ class AnyLeadersAssignment(ClassicGroup):
 
 @defect("447.P3", PROGRESS, static=True, session_timeout_ms=1_500, max_poll_ms=1_000)
 class AnyGenerationLives(ClassicGroup):
-    """A heartbeat is not held against the generation: a member that has missed one is not told so."""
+    """Heartbeat does not check the generation, so a member that has missed one does not learn of it."""
 
     def receive_heartbeat(self, message: Message) -> None:
         request = message.body.data
@@ -336,7 +335,7 @@ class AnyGenerationLives(ClassicGroup):
 
 @defect("447.21", PROMISE, mode="new-protocol-relaxed", metadata_at="poll", listener=False)
 class AnyMembersEpoch(ModernGroup):
-    """A commit is taken under an epoch in which any of the members is."""
+    """The group takes a commit under the epoch of any of its members."""
 
     def commit_refused(self, metadata: GroupMetadata, partitions: tuple[int, ...], transactional: bool) -> int:
         error = super().commit_refused(metadata, partitions, transactional)
@@ -347,7 +346,7 @@ class AnyMembersEpoch(ModernGroup):
 
 @defect("447.21", PROMISE, mode="new-protocol-relaxed", metadata_at="poll", listener=False, fetch_records=1)
 class FirstPartitionCovered(ModernGroup):
-    """Of a commit under an older epoch one partition is looked at."""
+    """Of a commit under an older epoch, only the first partition is checked."""
 
     def commit_refused(self, metadata: GroupMetadata, partitions: tuple[int, ...], transactional: bool) -> int:
         return super().commit_refused(metadata, partitions[:1], transactional)
@@ -355,7 +354,7 @@ class FirstPartitionCovered(ModernGroup):
 
 @defect("447.8", PROMISE, mode="draft-repaired-by-generation")
 class GenerationBeforeInDraft(GroupCoordinator):
-    """The repaired draft refuses what is older than the generation before."""
+    """The repaired draft also takes commits of the previous generation."""
 
     def commit_refused_in_draft(self, commit: GroupTxnOffsetCommitRequest) -> int:
         error = super().commit_refused_in_draft(commit)
@@ -363,12 +362,12 @@ class GenerationBeforeInDraft(GroupCoordinator):
         return GroupErrorCode.NONE if error == GroupErrorCode.ILLEGAL_GENERATION and is_before else error
 
 
-# Defects of the interface: what a group's requests carry, and in which words they are answered.
+# Defects of the interface: the contents of a group's requests and the error codes of the answers.
 
 
 @defect("447.1", NOTHING, interface=True)
 class InitialisesOnce(GroupAwareCoordinator):
-    """A producer that has been assigned something is refused when it comes again."""
+    """InitProducerId is refused for a producer that already has an assignment."""
 
     def group_init_refused(self, request: GroupInitProducerIdRequest) -> int:
         again = request.transactional_id in self.assignments and not self.is_completing(request)
@@ -377,7 +376,7 @@ class InitialisesOnce(GroupAwareCoordinator):
 
 @defect("447.4", NOTHING, interface=True)
 class GroupRequired(GroupAwareCoordinator):
-    """A request that names a transactional id alone is refused."""
+    """InitProducerId with a transactional id and without a group is refused."""
 
     def init_refused(self, request: InitProducerIdRequest) -> int:
         alone = not isinstance(request, GroupInitProducerIdRequest)
@@ -385,7 +384,7 @@ class GroupRequired(GroupAwareCoordinator):
 
 
 class MembersNotRead(ClassicGroup):
-    """Nor does the group itself read them."""
+    """The group does not read the generation and member of a commit."""
 
     def commit_refused(self, metadata: GroupMetadata, partitions: tuple[int, ...], transactional: bool) -> int:
         return super().commit_refused(GroupMetadata(), partitions, transactional)
@@ -393,7 +392,7 @@ class MembersNotRead(ClassicGroup):
 
 @defect("447.7", NOTHING, interface=True, also=(MembersNotRead,))
 class MetadataNotRead(GroupCoordinator):
-    """Of a commit in a transaction neither generation nor member is read."""
+    """The coordinator reads neither generation nor member of a commit in a transaction."""
 
     def commit_refused(self, commit: GroupTxnOffsetCommitRequest) -> int:
         return super().commit_refused(commit._replace(metadata=GroupMetadata()))
@@ -401,7 +400,7 @@ class MetadataNotRead(GroupCoordinator):
 
 @defect("447.11", NOTHING, interface=True)
 class OlderBrokersTakeGroups(GroupAwareCoordinator):
-    """A broker from before KIP-447 does as if it knew InitProducerId with a group."""
+    """A broker from before KIP-447 accepts InitProducerId with a group."""
 
     def group_init_refused(self, request: GroupInitProducerIdRequest) -> int:
         error = super().group_init_refused(request)
@@ -410,7 +409,7 @@ class OlderBrokersTakeGroups(GroupAwareCoordinator):
 
 @defect("447.11", NOTHING, interface=True)
 class OlderBrokersTakeGenerations(GroupCoordinator):
-    """A broker from before KIP-447 does as if it knew TxnOffsetCommit with a generation."""
+    """A broker from before KIP-447 accepts TxnOffsetCommit with a generation."""
 
     def receive_commit(self, message: Message) -> None:
         self.receive_produce(message)
@@ -418,7 +417,7 @@ class OlderBrokersTakeGenerations(GroupCoordinator):
 
 @defect("447.22", NOTHING, interface=True)
 class OldWordsForAll(GroupCoordinator):
-    """Every version is answered in the words of the oldest: 22 for a stale epoch and an unknown group."""
+    """Every version of TxnOffsetCommit gets old error codes: 22 for a stale epoch and an unknown group."""
 
     def commit_refused(self, commit: GroupTxnOffsetCommitRequest) -> int:
         return super().commit_refused(commit._replace(version=min(commit.version, 5)))
@@ -426,7 +425,7 @@ class OldWordsForAll(GroupCoordinator):
 
 @defect("447.22", NOTHING, interface=True)
 class TopicsByName(GroupCoordinator):
-    """An unknown topic is an unknown name in every version."""
+    """An unknown topic is reported as an unknown topic name in every version."""
 
     def receive_commit(self, message: Message) -> None:
         commit: GroupTxnOffsetCommitRequest = message.body.data
@@ -434,8 +433,8 @@ class TopicsByName(GroupCoordinator):
         super().receive_commit(Message(message.number, message.kind, message.source, message.target, older))
 
 
-# What the defect of each can show, as `breaks` says: PROMISE, some input is copied twice
-# or never; PROGRESS, something stays unresolved for ever, though faults have stopped.
+# The kind of damage that each defect does is in `breaks`: with PROMISE some input is copied twice or never, and with
+# PROGRESS something stays unresolved for ever, though faults have stopped.
 
 REGISTRY = registry(Parts, build, __name__, group_fencing_clients)
 find, __getattr__ = REGISTRY.find, REGISTRY.attribute

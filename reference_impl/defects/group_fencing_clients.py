@@ -1,4 +1,4 @@
-"""Defects of group fencing: clients."""
+"""This module has the defects of group fencing in clients, offset commits and the draft's transaction coordinator."""
 
 from collections.abc import Callable
 
@@ -23,12 +23,12 @@ from fencepost.reference_impl.kafka.transaction_states import TransactionLogValu
 from fencepost.reference_impl.simulation import Message
 from fencepost.reference_impl.simulation.defects import CONFORMANCE, PROGRESS, PROMISE, defect, plant
 
-# Defects of clients: consumers that know too much of their offsets, loops that forget a line; and of the draft's
-# InitProducerId, at the transaction coordinator and at the client.
+# These are the defects of consumers and of the application's loop, and of the draft's InitProducerId at the transaction
+# coordinator and at the client.
 
 
 class DeafSends(GroupSends):
-    """A refused commit of offsets passes for one that was taken."""
+    """A refused commit of offsets counts as a successful one."""
 
     def verdict(self, batch: SentBatch, error: int) -> Verdict:
         return Verdict.FINE if error in COMMIT_FAILED else super().verdict(batch, error)
@@ -36,7 +36,7 @@ class DeafSends(GroupSends):
 
 @defect("447.16", PROMISE)
 class RefusalIgnored(GroupProducer):
-    """Its transactions commit without the offsets that were refused."""
+    """The producer commits its transactions without the offsets that were refused."""
 
     sends_class = DeafSends
 
@@ -46,7 +46,7 @@ plant("metadata_left_out", "447.16", PROMISE, metadata=False)
 
 @defect("447.9", PROMISE, transaction_timeout_ms=1_500)
 class ConsumerDoesNotWait(ClassicConsumer):
-    """OffsetFetch without require_stable."""
+    """The consumer sends OffsetFetch without require_stable."""
 
     def waits_for_stable(self) -> bool:
         return False
@@ -62,7 +62,7 @@ class NoSeekBack(Application):
 
 @defect("447.17", PROMISE)
 class PositionsKept(ClassicConsumer):
-    """A partition that comes back is read from where this consumer was, and not from what is committed."""
+    """The consumer reads a returned partition from its own former position, and not from the committed offset."""
 
     def give_up(self, partitions: tuple[int, ...], lost: bool) -> None:
         stored = dict(self.positions)
@@ -72,7 +72,7 @@ class PositionsKept(ClassicConsumer):
 
 @defect("447.P2", PROMISE)
 class AssignedTwice(ClassicConsumer):
-    """The leader gives every member the first partition."""
+    """The leader assigns the first partition to every member."""
 
     def assignments(self) -> dict[int, tuple[int, ...]]:
         return {member: tuple({0, *partitions}) for member, partitions in super().assignments().items()}
@@ -81,7 +81,7 @@ class AssignedTwice(ClassicConsumer):
 # 447.5, 447.6, 447.17, 447.19: the draft, repaired by assignment
 @defect("447.5", PROMISE, mode="draft-repaired-by-assignment")
 class OthersLeftAlone(GroupAwareCoordinator):
-    """No producer is fenced: the pair is given at once."""
+    """The coordinator fences no other producer and answers InitProducerId at once."""
 
     def others_are_out(self, request: GroupInitProducerIdRequest) -> bool:
         return True
@@ -89,8 +89,8 @@ class OthersLeftAlone(GroupAwareCoordinator):
 
 @defect("447.3", PROMISE, mode="draft-repaired-by-assignment")
 class FoundById(GroupAwareCoordinator):
-    """As if there were two coordinators, found by transactional id as ever: each knows only the members that are its
-    own."""
+    """The coordinator behaves like two coordinators that are found by transactional id, each of which knows only its
+    own members."""
 
     def assigned_before(self, request: GroupInitProducerIdRequest) -> list[int]:
         return [other for other in super().assigned_before(request) if (other - request.transactional_id) % 2 == 0]
@@ -98,7 +98,7 @@ class FoundById(GroupAwareCoordinator):
 
 @defect("447.5", PROMISE, mode="draft-repaired-by-assignment")
 class SameSetOnly(GroupAwareCoordinator):
-    """Only who was assigned the very same partitions is fenced."""
+    """The coordinator fences only producers that were assigned exactly the same partitions."""
 
     def assigned_before(self, request: GroupInitProducerIdRequest) -> list[int]:
         wanted = frozenset(request.partitions)
@@ -107,7 +107,7 @@ class SameSetOnly(GroupAwareCoordinator):
 
 @defect("447.5", PROMISE, mode="draft-repaired-by-assignment")
 class IdleKeepEpoch(GroupAwareCoordinator):
-    """Who is remembered and has no transaction is struck off, and may go on all the same."""
+    """The coordinator removes a former owner without an open transaction from its memory, but does not fence it."""
 
     def fence_idle(self, metadata: TransactionMetadata, fenced: Callable[[], object]) -> None:
         self.idle_fenced(metadata.transactional_id, fenced, True)
@@ -115,7 +115,7 @@ class IdleKeepEpoch(GroupAwareCoordinator):
 
 @defect("447.5", PROMISE, mode="draft-repaired-by-assignment", transactions="v1")
 class AbortsWithoutFencing(GroupAwareCoordinator):
-    """A transaction that is in the way is aborted, and its producer may go on with the next one."""
+    """The coordinator aborts a former owner's open transaction, and its producer may go on with the next one."""
 
     def put_out(self, metadata: TransactionMetadata, request: GroupInitProducerIdRequest) -> None:
         if metadata.now.state == TransactionState.ONGOING:
@@ -126,7 +126,7 @@ class AbortsWithoutFencing(GroupAwareCoordinator):
 
 @defect("447.6", PROMISE, mode="draft-repaired-by-assignment")
 class AssignmentsForgotten(GroupAwareCoordinator):
-    """Assignments are in the coordinator's memory only."""
+    """A new coordinator does not know the assignments of producers."""
 
     def recorded(self) -> dict[int, TransactionLogValue]:
         records = super().recorded()
@@ -136,7 +136,7 @@ class AssignmentsForgotten(GroupAwareCoordinator):
 
 @defect("447.6", PROMISE, mode="draft-repaired-by-assignment")
 class KeyedByGroup(GroupAwareCoordinator):
-    """The log's key of an assignment is the group: that of one member replaces that of another."""
+    """The log's key of an assignment is the group, so one member's assignment replaces another's."""
 
     def key_of(self, transactional_id: int) -> int:
         return FIRST_KEY
@@ -149,7 +149,7 @@ class KeyedByGroup(GroupAwareCoordinator):
     mode="draft-repaired-by-assignment",
 )
 class OlderGenerationTaken(GroupAwareCoordinator):
-    """A late InitProducerId of an older generation fences the newer one's producer."""
+    """A late InitProducerId of an older generation fences the producer of a newer one."""
 
     def is_older_generation(self, request: GroupInitProducerIdRequest) -> bool:
         return False
@@ -157,7 +157,7 @@ class OlderGenerationTaken(GroupAwareCoordinator):
 
 @defect("447.17", PROMISE, transaction_timeout_ms=1_500, group_aware=False)
 class FetchesBeforeInit(Application):
-    """The offsets to begin with are fetched while initTransactions() is still under way."""
+    """The application fetches its starting offsets while initTransactions() is still in progress."""
 
     def on_assigned(self, partitions: tuple[int, ...]) -> None:
         super().on_assigned(partitions)
@@ -169,7 +169,7 @@ plant("ongoing_only", "447.5", PROMISE, mode="draft")
 
 @defect("447.21", PROMISE, mode="new-protocol", listener=False, metadata_at="send")
 class RevokesInBackground(ModernConsumer):
-    """Partitions are revoked, and the epoch acknowledged, while the application still works on them (KAFKA-20332)."""
+    """The consumer revokes partitions while the application still works on them (KAFKA-20332)."""
 
     def reconcile(self, in_poll: bool) -> None:
         super().reconcile(in_poll=in_poll or self.listener is None)
@@ -177,7 +177,7 @@ class RevokesInBackground(ModernConsumer):
 
 @defect("447.21", PROMISE, mode="new-protocol", metadata_at="send")
 class AcknowledgesTooEarly(ModernConsumer):
-    """It says that it has given up its partitions as soon as it is told to."""
+    """The consumer acknowledges the revocation of its partitions as soon as the coordinator requests it."""
 
     def reconcile(self, in_poll: bool) -> None:
         if self.state is MemberState.RECONCILING and not in_poll:
@@ -190,8 +190,8 @@ class AcknowledgesTooEarly(ModernConsumer):
 
 @defect("447.9", PROMISE, transaction_timeout_ms=1_500)
 class FirstErrorCounts(ClassicConsumer):
-    """Of an answer with the offsets of several partitions the error of one is looked at; where another one has none to
-    tell yet, it begins at the beginning."""
+    """The consumer checks only the first partition's error in an OffsetFetch response, and begins at offset 0 in
+    another partition that has an error."""
 
     def offsets_answered(self, request: int, answer: OffsetFetchResponse) -> None:
         heard = tuple((error if place == 0 else 0, offset) for place, (error, offset) in enumerate(answer.offsets))
@@ -200,7 +200,7 @@ class FirstErrorCounts(ClassicConsumer):
 
 @defect("447.18", PROMISE, fetch_records=1)
 class GoesBackInOne(Application):
-    """After an abort of inputs of several partitions it goes back in one of them."""
+    """After an abort of inputs of several partitions the application seeks back in only one of them."""
 
     def seek_back(self, work: Work) -> None:
         self.consumer.seek_to_committed(list(work.offsets)[:1])
@@ -209,7 +209,7 @@ class GoesBackInOne(Application):
 # An error that a client repeats
 @defect("447.P3", PROGRESS)
 class KeepsItsId(ClassicConsumer):
-    """A member that the coordinator does not know asks to join under the id that is not known, again and again."""
+    """A member that the coordinator does not know repeats JoinGroup under its unknown member id."""
 
     def reset(self, forget_member: bool) -> None:
         super().reset(forget_member=False)
@@ -217,7 +217,7 @@ class KeepsItsId(ClassicConsumer):
 
 @defect("447.P3", PROGRESS, mode="new-protocol")
 class AsksAsBefore(ModernConsumer):
-    """Offsets that are refused to an older epoch are asked for again, and under that epoch."""
+    """A consumer repeats an OffsetFetch that was refused for a stale epoch under the same epoch."""
 
     asks_as = GroupMetadata()
 
@@ -235,15 +235,15 @@ class AsksAsBefore(ModernConsumer):
         super().offsets_answered(request, answer)
 
 
-# Defects of offsets: when a commit is judged, who is told of them, and what a marker makes of them.
+# These are the defects of offsets: when a commit is checked, who gets an offset, and what a marker does to it.
 #
-# A transaction time-out of 1.5 s is longer than a rebalance takes in a free-running history; in mode group-id-only two
-# producers have offsets of one partition pending.
+# A transaction time-out of 1.5 s is longer than a rebalance takes in a free-running history. In mode group-id-only two
+# producers have pending offsets of one partition.
 
 
 @defect("447.16", PROMISE)
 class JudgedTooEarly(GroupCoordinator):
-    """A commit is held against the group when it comes in, and not when the transaction coordinator has spoken."""
+    """The group checks a commit when it arrives, and not when the transaction coordinator has answered."""
 
     def receive_commit(self, message: Message) -> None:
         commit: GroupTxnOffsetCommitRequest = message.body.data
@@ -259,7 +259,7 @@ class JudgedTooEarly(GroupCoordinator):
 # 447.9: fetches wait for what is pending
 @defect("447.9", PROMISE, transaction_timeout_ms=1_500)
 class PendingIgnored(GroupCoordinator):
-    """An offset is told although a transaction may still change it."""
+    """OffsetFetch returns an offset although a transaction may still change it."""
 
     def unstable(self, request: OffsetFetchRequest) -> int:
         return 0
@@ -267,7 +267,7 @@ class PendingIgnored(GroupCoordinator):
 
 @defect("447.9", PROMISE, transaction_timeout_ms=1_500)
 class PendingForgotten(GroupOffsetsLog):
-    """What is pending is in the coordinator's memory only."""
+    """A new coordinator does not know the pending offsets."""
 
     def rebuilt(self, leader_epoch: int, restart: bool = False) -> "PendingForgotten":
         fresh = super().rebuilt(leader_epoch, restart)
@@ -277,7 +277,7 @@ class PendingForgotten(GroupOffsetsLog):
 
 @defect("447.9", PROMISE)
 class ExpiryIgnoresPending(GroupOffsetsLog):
-    """Offsets are deleted although a transaction is about to change them, and what is pending with them."""
+    """Offsets expire although a transaction is about to change them, and its pending offsets are deleted as well."""
 
     def expirable(self) -> list[int]:
         return sorted({*self.committed, *(partition for offsets in self.pending.values() for partition in offsets)})
@@ -285,8 +285,7 @@ class ExpiryIgnoresPending(GroupOffsetsLog):
 
 @defect("447.9", PROMISE)
 class AbortKeepsPending(GroupOffsetsLog):
-    """An abort leaves the pending offsets where they are: fetches wait for them, and the producer's next commit makes
-    them count."""
+    """An abort leaves its offsets pending, so fetches wait and the producer's next commit commits them."""
 
     def apply_marker(self, entry: ProducerEntry, batch: Batch) -> None:
         stored = self.pending.get(batch.producer_id)
@@ -297,7 +296,7 @@ class AbortKeepsPending(GroupOffsetsLog):
 
 @defect("447.9", PROMISE)
 class AbortCommitsOffsets(GroupOffsetsLog):
-    """An abort makes the pending offsets count, as a commit does."""
+    """An abort makes the pending offsets visible, as a commit does."""
 
     def apply_marker(self, entry: ProducerEntry, batch: Batch) -> None:
         stored = self.pending.get(batch.producer_id, {})
@@ -307,7 +306,7 @@ class AbortCommitsOffsets(GroupOffsetsLog):
 
 @defect("447.9", PROMISE, mode="draft", old=1, transaction_timeout_ms=1_500)
 class OldClientsNotHeld(GroupCoordinator):
-    """The draft's wait is for those only that know its error."""
+    """Under the draft only clients that know the error for pending offsets have to wait for them."""
 
     def unstable(self, request: OffsetFetchRequest) -> int:
         return super().unstable(request) if request.require_stable else 0
@@ -319,7 +318,7 @@ plant("offsets_outside", "447.18", PROMISE, offsets_inside=False)
 
 @defect("447.8", PROMISE, mode="draft", old=1)
 class ReverseMapForgotten(GroupCoordinator):
-    """Who committed last for a partition is in the coordinator's memory only."""
+    """A new coordinator does not know which producer committed last for a partition."""
 
     def load(self, _: object) -> None:
         self.contributors.clear()
@@ -328,7 +327,7 @@ class ReverseMapForgotten(GroupCoordinator):
 
 @defect("447.8", PROMISE, mode="draft", old=1)
 class UndefinedGenerationPasses(GroupCoordinator):
-    """A commit without a generation is not held against who committed last."""
+    """A commit without a generation is not checked against the last committer of its partition."""
 
     def is_overtaken(self, commit: GroupTxnOffsetCommitRequest, partition: int) -> bool:
         return commit.metadata.generation >= 0 and super().is_overtaken(commit, partition)
@@ -337,7 +336,7 @@ class UndefinedGenerationPasses(GroupCoordinator):
 # Several partitions in one transaction, and several producers at one partition
 @defect("447.18", PROMISE, fetch_records=1)
 class OneOfSeveralCommits(GroupOffsetsLog):
-    """Of the offsets that a committed transaction has pending one counts from then on."""
+    """Of the pending offsets of a committed transaction, only one becomes visible."""
 
     def apply_marker(self, entry: ProducerEntry, batch: Batch) -> None:
         for key in sorted(self.pending.get(batch.producer_id, ()))[1:] if batch.marker == 1 else ():
@@ -347,7 +346,7 @@ class OneOfSeveralCommits(GroupOffsetsLog):
 
 @defect("447.9", PROMISE)
 class AbortDeletes(GroupOffsetsLog):
-    """An abort leaves a tombstone for each partition of which an offset was pending."""
+    """An abort removes the committed offset of each partition for which an offset was pending."""
 
     def apply_marker(self, entry: ProducerEntry, batch: Batch) -> None:
         gone = self.pending.get(batch.producer_id, {}) if batch.marker == 0 else {}
@@ -358,7 +357,7 @@ class AbortDeletes(GroupOffsetsLog):
 
 @defect("txn.21", CONFORMANCE, mode="group-id-only")
 class LastMarkerCounts(GroupOffsetsLog):
-    """Of the commits of two producers the one counts whose transaction ends last, and not the one written last."""
+    """Of the commits of two producers, the one whose transaction ends last counts, and not the one written last."""
 
     def is_newer(self, key: int, pending: Batch) -> bool:
         return True

@@ -1,4 +1,4 @@
-"""Implementations of id blocks with one thing wrong each."""
+"""This module collects the implementations of id blocks that are wrong in one way each."""
 
 from dataclasses import replace
 
@@ -18,7 +18,7 @@ from fencepost.reference_impl.kafka.producer_ids.zookeeper import BlockLoop, Blo
 from fencepost.reference_impl.simulation.defects import CONFORMANCE, NOTHING, PROGRESS, PROMISE, defect, plant, registry
 from fencepost.reference_impl.systems.id_blocks import Parts, build
 
-# Defects of brokers: ids, requests and their answers, blocks that are used more than once.
+# These are the defects of brokers: ids, requests and their answers, and blocks that are used more than once.
 
 
 @defect(
@@ -27,7 +27,7 @@ from fencepost.reference_impl.systems.id_blocks import Parts, build
     "every block is shifted alike, so the blocks stay disjoint; the id after the block is one nobody gave it",
 )
 class IdsShiftedEverywhere(ProducerIds):
-    """Takes the start as exclusive: start+1 … start+len instead of start … start+len-1."""
+    """Brokers take a block's start as exclusive and hand out start+1 … start+len for start … start+len-1."""
 
     def claim(self) -> int:
         producer_id = super().claim()
@@ -39,7 +39,7 @@ class IdsShiftedEverywhere(ProducerIds):
 
 @defect("730.4", PROMISE)
 class IdsShiftedOnEvenBrokers(IdsShiftedEverywhere):
-    """Ids shifted only on some brokers, as in a rolling upgrade: now the blocks of two brokers meet."""
+    """Some brokers hand out shifted ids, as in a rolling upgrade, so the blocks of two brokers overlap."""
 
     def claim(self) -> int:
         return super().claim() if self.broker.broker_id % 2 == 0 else ProducerIds.claim(self)
@@ -50,7 +50,7 @@ class IdsShiftedOnEvenBrokers(IdsShiftedEverywhere):
 
 @defect("730.19", PROMISE)
 class StaleAnswerInstalled(ProducerIds):
-    """Takes any answer while it has no block in reserve, also one to a request of its own earlier life."""
+    """A broker without a block in reserve takes any answer, even one to a request of its own earlier life."""
 
     def is_outstanding(self, number: int) -> bool:
         return number == self.outstanding or (self.prefetched is None and self.current.last == NONE)
@@ -62,7 +62,7 @@ class StaleAnswerInstalled(ProducerIds):
     "the copy is refused by 730.20 instead of dropped by 730.19: two guards, either is enough within one life",
 )
 class DuplicateAnswerTaken(ProducerIds):
-    """Takes every copy of every answer to a request of this life; the sanity check still stands behind."""
+    """A broker takes every copy of every answer to a request of this life, but still runs the sanity check."""
 
     def __init__(self, env: Environment, broker: Broker) -> None:
         super().__init__(env, broker)
@@ -78,7 +78,7 @@ class DuplicateAnswerTaken(ProducerIds):
 
 @defect("730.19", PROMISE)
 class DuplicateAnswerInstalled(DuplicateAnswerTaken):
-    """Takes a second copy of an answer, and does not look whether the block lies above the ids it holds."""
+    """A broker takes a second copy of an answer and does not check whether the block lies above its current ids."""
 
     def is_sane(self, start: int, length: int) -> bool:
         return True
@@ -86,7 +86,7 @@ class DuplicateAnswerInstalled(DuplicateAnswerTaken):
 
 @defect("730.3", PROMISE)
 class BlockKeptOverRestart(ProducerIds):
-    """Keeps the bounds of its block on disk, not the cursor, and starts the block again in its next life."""
+    """A broker saves the bounds of its block without the cursor, and starts the block again in its next life."""
 
     def __init__(self, env: Environment, broker: Broker) -> None:
         super().__init__(env, broker)
@@ -97,7 +97,7 @@ class BlockKeptOverRestart(ProducerIds):
 
 @defect("730.20", NOTHING, harmless=("kraft", "730.20", "take: guard 1 looser"))
 class OverlapByOneAccepted(ProducerIds):
-    """Accepts a block that starts at the last id of the current one: `<` where `<=` refuses."""
+    """A broker accepts a block that starts at the last id of the current one: `<` where `<=` refuses."""
 
     def is_sane(self, start: int, length: int) -> bool:
         return start >= self.current.last and start >= 0 and start <= self.env.config.max_id - length
@@ -105,7 +105,7 @@ class OverlapByOneAccepted(ProducerIds):
 
 @defect("730.19", PROMISE)
 class SharedClaimCounter(ProducerIds):
-    """One claim counter for all blocks, reset when an answer comes in and not when the block is swapped in."""
+    """A broker has one claim counter, which the arrival of a block resets instead of its installation."""
 
     def take(self, block: Block) -> None:
         super().take(block)
@@ -115,7 +115,7 @@ class SharedClaimCounter(ProducerIds):
 
 @defect("730.8", PROMISE)
 class OwnLength(ProducerIds):
-    """Takes the length of a block from its own configuration, and not from the answer."""
+    """A broker takes the length of a block from its own configuration, and not from the answer."""
 
     def take(self, block: Block) -> None:
         super().take(Block(block.first, self.env.config.block_size))
@@ -123,7 +123,7 @@ class OwnLength(ProducerIds):
 
 @defect("730.5", PROGRESS)
 class InFlightKeptOnError(ProducerIds):
-    """An error answer leaves the in-flight flag set: nothing is ever requested again."""
+    """An error answer leaves the in-flight flag set, so the broker requests nothing again."""
 
     def back_off(self) -> None:
         super().back_off()
@@ -132,7 +132,7 @@ class InFlightKeptOnError(ProducerIds):
 
 @defect("730.5", PROGRESS)
 class InFlightKeptOnTimeout(ProducerIds):
-    """A time-out leaves the in-flight flag set: one lost message, and the broker is silent for ever."""
+    """A time-out leaves the in-flight flag set, so after one lost message the broker requests nothing again."""
 
     def time_out(self, number: int) -> None:
         super().time_out(number)
@@ -141,7 +141,7 @@ class InFlightKeptOnTimeout(ProducerIds):
 
 @defect("730.12", CONFORMANCE, "the second answer overwrites the first block: ids are lost, none comes twice")
 class DoublePrefetch(DuplicateAnswerTaken):
-    """Ignores the in-flight flag; the second answer overwrites the first block, whose ids are lost."""
+    """The broker ignores the in-flight flag, and a second answer overwrites the first block, whose ids are lost."""
 
     def request_block(self) -> None:
         if self.prefetched is None and self.may_ask_again():
@@ -155,7 +155,7 @@ class DoublePrefetch(DuplicateAnswerTaken):
 
 @defect("730.5", CONFORMANCE)
 class BackoffIgnored(ProducerIds):
-    """Asks again at once after an error."""
+    """The broker asks again at once after an error."""
 
     def may_ask_again(self) -> bool:
         return True
@@ -163,7 +163,7 @@ class BackoffIgnored(ProducerIds):
 
 @defect("730.5", PROGRESS)
 class BackoffNeverOver(ProducerIds):
-    """Never compares the deadline with the clock again: after one error it waits for ever."""
+    """The broker does not compare its back-off deadline with the clock again, so after one error it waits for ever."""
 
     def may_ask_again(self) -> bool:
         return self.backoff_until == NONE and super().may_ask_again()
@@ -171,7 +171,8 @@ class BackoffNeverOver(ProducerIds):
 
 @defect("730.17", PROMISE)
 class Uncoordinated(ProducerIds):
-    """The rejected alternative: ids cut up by broker id, nothing durable, no request; a restart begins anew."""
+    """Every broker hands out ids from a fixed share by broker id, with nothing durable and no request, and begins again
+    after a restart. This is the rejected alternative."""
 
     def __init__(self, env: Environment, broker: Broker) -> None:
         super().__init__(env, broker)
@@ -179,16 +180,16 @@ class Uncoordinated(ProducerIds):
         self.current = Block(broker.broker_id * share, share)
 
     def request_block(self) -> None:
-        """Asks no controller."""
+        """This broker asks no controller."""
 
     def answer(self, body: IdResponseBody) -> None:
-        """No request was sent, so that no answer can come."""
+        """No answer can arrive, because the broker has sent no request."""
 
 
 # blocks and answers that are used again
 @defect("730.12", PROMISE)
 class PrefetchedBlockStays(ProducerIds):
-    """The block in reserve is swapped in and stays in reserve: when it is used up it is swapped in again (730.12)."""
+    """A block in reserve stays there when it is installed, and is installed again after use (730.12)."""
 
     def install(self, block: Block) -> None:
         super().install(Block(block.first, block.length))
@@ -197,7 +198,7 @@ class PrefetchedBlockStays(ProducerIds):
 
 @defect("730.3", PROMISE)
 class PrefetchedBlockSaved(ProducerIds):
-    """The block in reserve is saved, so that a restart does not waste it; taken into use it stays saved (730.3)."""
+    """A broker saves its block in reserve, and does not remove it when the block comes into use (730.3)."""
 
     def __init__(self, env: Environment, broker: Broker) -> None:
         super().__init__(env, broker)
@@ -214,7 +215,7 @@ class PrefetchedBlockSaved(ProducerIds):
 
 @defect("730.19", PROMISE)
 class NumbersBeginAgain(ProducerIds):
-    """Correlation numbers count from 0 in every life of the broker: a late copy of an answer fits the next (730.19)."""
+    """Correlation numbers restart at 0 with the broker, so a late answer matches a later request (730.19)."""
 
     def __init__(self, env: Environment, broker: Broker) -> None:
         super().__init__(env, broker)
@@ -231,13 +232,13 @@ class NumbersBeginAgain(ProducerIds):
         return self.outstanding != NONE and self.numbers.get(number) == self.numbers[self.outstanding]
 
 
-# Defects of controllers and ZooKeeper clients: what is recorded and answered, who takes over or loses office, the
-# migration from ZooKeeper, and races on its node.
+# These are the defects of controllers and ZooKeeper clients: records and answers, failover, the migration from
+# ZooKeeper, and races on its node.
 
 
 @defect("730.7", PROMISE)
 class AnswersBeforeCommit(Controller):
-    """Answers as soon as the record is appended: the KIP's words allow it, a fail-over punishes it (H11)."""
+    """The controller answers at the append of the record, which the KIP's text allows (H11)."""
 
     def allocate(self, body: IdRequestBody) -> None:
         super().allocate(body)
@@ -247,7 +248,7 @@ class AnswersBeforeCommit(Controller):
 
 
 class Unchecked(Controller):
-    """Not broken by itself: replays anything, so that a wrong record reveals its effect and not a crash."""
+    """This controller replays any record, so that a wrong record has its effect instead of causing a crash."""
 
     def replay(self, record: ProducerIdsRecord) -> None:
         self.next_producer_id = record.next_producer_id
@@ -255,7 +256,7 @@ class Unchecked(Controller):
 
 @defect("730.8", PROMISE)
 class NextIdNotAdvanced(Unchecked):
-    """The record holds the block's start: the next caller gets the same block."""
+    """The record holds the block's start, so the next caller gets the same block."""
 
     def record_for(self, request: AllocateProducerIdsRequest, block: Block) -> ProducerIdsRecord:
         return replace(super().record_for(request, block), next_producer_id=block.first)
@@ -263,7 +264,7 @@ class NextIdNotAdvanced(Unchecked):
 
 @defect("730.7", PROMISE)
 class AdvancedOneTooLittle(Unchecked):
-    """The record holds the *last* id of the block, as 3.0 documented it: the next block overlaps by one."""
+    """The record holds the *last* id of the block, as 3.0 documented it, so the next block overlaps by one."""
 
     def record_for(self, request: AllocateProducerIdsRequest, block: Block) -> ProducerIdsRecord:
         return replace(super().record_for(request, block), next_producer_id=block.last)
@@ -271,7 +272,7 @@ class AdvancedOneTooLittle(Unchecked):
 
 @defect("730.10", PROMISE)
 class SnapshotOmitsNextId(Controller):
-    """The snapshot says nothing of producer ids: after the log is truncated, ids begin at 0 again."""
+    """The snapshot omits producer ids, so ids begin at 0 again after the log is truncated."""
 
     def snapshot_records(self, next_free: int) -> list[ProducerIdsRecord]:
         return []
@@ -279,7 +280,7 @@ class SnapshotOmitsNextId(Controller):
 
 @defect("730.10", PROMISE)
 class SnapshotWritesBlockStart(Controller):
-    """The snapshot holds "the latest block", read as its start."""
+    """The snapshot holds the start of the latest block instead of the next free id."""
 
     def snapshot_records(self, next_free: int) -> list[ProducerIdsRecord]:
         start = max(0, next_free - self.env.config.block_size)
@@ -288,7 +289,7 @@ class SnapshotWritesBlockStart(Controller):
 
 @defect("730.10", PROMISE)
 class ForgetsLogBehindSnapshot(Unchecked):
-    """A new leader loads the snapshot and stops there."""
+    """A new leader loads the snapshot and ignores the records behind it."""
 
     def become_active(self) -> None:
         super().become_active()
@@ -297,14 +298,14 @@ class ForgetsLogBehindSnapshot(Unchecked):
 
 @defect("730.17", PROMISE)
 class IdempotentPerBroker(Controller):
-    """The rejected alternative, badly: remembers its last answer to each broker id and repeats it."""
+    """The controller repeats its last answer to each broker id, which is a bad form of a rejected alternative."""
 
     def __init__(self, env: Environment, node_id: int, metadata_log: MetadataLog) -> None:
         super().__init__(env, node_id, metadata_log)
         self.answered: dict[tuple[int, ...], tuple[Block, int]] = {}
 
     def key(self, body: IdRequestBody) -> tuple[int, ...]:
-        """The key under which two requests count as one."""
+        """Return the key under which two requests count as one."""
         return (body.data.broker_id,)
 
     def allocate(self, body: IdRequestBody) -> None:
@@ -325,7 +326,7 @@ class IdempotentPerBroker(Controller):
 
 @defect("730.17", PROGRESS, "the broker refuses the repeated block (730.20), backs off, and gets the same block again")
 class IdempotentPerBrokerEpoch(IdempotentPerBroker):
-    """One block for each broker epoch: a restart gets fresh ids, but a broker never gets its second block."""
+    """The controller gives one block per broker epoch, so no broker ever gets a second block."""
 
     def key(self, body: IdRequestBody) -> tuple[int, ...]:
         return (body.data.broker_id, body.data.broker_epoch)
@@ -333,7 +334,7 @@ class IdempotentPerBrokerEpoch(IdempotentPerBroker):
 
 @defect("730.17", CONFORMANCE, "no id twice, no broker stuck; but two requests are answered from one record")
 class IdempotentPerRequest(IdempotentPerBroker):
-    """The repaired form: only a second copy of one request gets the first one's answer."""
+    """The controller repeats an answer for a copy of its request, which repairs the rejected alternative."""
 
     def key(self, body: IdRequestBody) -> tuple[int, ...]:
         return (body.number,)
@@ -345,7 +346,7 @@ class IdempotentPerRequest(IdempotentPerBroker):
     "a block given to a broker's earlier life is lost with its answer; with an answer cache ids come twice",
 )
 class StaleEpochAccepted(Controller):
-    """Gives a block to every broker that asks, registered or not."""
+    """The controller gives a block to every broker that asks, registered or not."""
 
     def check_broker_epoch(self, request: AllocateProducerIdsRequest) -> int:
         return 0
@@ -353,7 +354,7 @@ class StaleEpochAccepted(Controller):
 
 @defect("730.18", CONFORMANCE)
 class WrongErrorForStaleEpoch(Controller):
-    """Says BROKER_ID_NOT_REGISTERED, ZooKeeper mode's code, where KRaft says STALE_BROKER_EPOCH."""
+    """The KRaft controller answers ZooKeeper's BROKER_ID_NOT_REGISTERED instead of STALE_BROKER_EPOCH."""
 
     def check_broker_epoch(self, request: AllocateProducerIdsRequest) -> int:
         stale = super().check_broker_epoch(request)
@@ -362,7 +363,7 @@ class WrongErrorForStaleEpoch(Controller):
 
 @defect("730.16", PROMISE, max_id=100)
 class NoExhaustionCheck(Unchecked):
-    """Does not look for the end of the ids: the next one wraps and blocks come again from the beginning."""
+    """The controller does not check for the end of the ids, so blocks repeat from the beginning."""
 
     def allocate(self, body: IdRequestBody) -> None:
         if self.next_producer_id > self.env.config.max_id - self.env.config.block_size:
@@ -372,7 +373,7 @@ class NoExhaustionCheck(Unchecked):
 
 @defect("730.4", PROMISE)
 class LengthOneTooLong(Controller):
-    """Answers with a length that counts one id of the next block."""
+    """The controller answers with a length that includes one id of the next block."""
 
     def answer(self, body: IdRequestBody, block: Block, grant: int) -> None:
         super().answer(body, Block(block.first, block.length + 1), grant)
@@ -380,7 +381,7 @@ class LengthOneTooLong(Controller):
 
 @defect("730.2", PROMISE, mode="bridge")
 class ZkWriteIgnoresVersion(BlockNode):
-    """A block node whose write ignores the version."""
+    """The block node's write ignores the expected version."""
 
     def write(self, data: str, version: int) -> bool:
         return super().write(data, self.version)
@@ -388,7 +389,7 @@ class ZkWriteIgnoresVersion(BlockNode):
 
 @defect("730.2", PROMISE, mode="bridge")
 class ZkNoReread(BlockLoop):
-    """After a lost write takes over the new version, but not the new data."""
+    """After a lost write the loop takes over the node's new version but not its new data."""
 
     def reread_before_retry(self) -> None:
         if self.seen is not None:
@@ -397,13 +398,13 @@ class ZkNoReread(BlockLoop):
 
 @defect("730.15", PROMISE, name="migrates_from_block_start", part="migrated_next_id", mode="bridge")
 def from_block_start(latest: Block) -> int:
-    """KRaft begins at the start of the block that ZooKeeper gave out last (730.15)."""
+    """KRaft begins at the start of the last block that ZooKeeper has allocated (730.15)."""
     return max(0, latest.first)
 
 
 @defect("730.15", PROMISE, name="migrates_from_inclusive_end", part="migrated_next_id", mode="bridge")
 def from_inclusive_end(latest: Block) -> int:
-    """KRaft begins at the last id of the block that ZooKeeper gave out last (730.15)."""
+    """KRaft begins at the last id of the last block that ZooKeeper has allocated (730.15)."""
     return max(0, latest.last)
 
 
@@ -413,7 +414,7 @@ plant("migrates_before_upgrade", "730.14", PROMISE, parts={"migrates_early": Tru
 # controllers that take over, or lose office
 @defect("730.8", PROMISE)
 class OldMemoryTrusted(Unchecked):
-    """A controller that was active before goes on from what it knew then (730.8)."""
+    """A controller that was active before goes on from its old memory when it becomes active again (730.8)."""
 
     def become_active(self) -> None:
         if not self.next_producer_id:
@@ -422,15 +423,15 @@ class OldMemoryTrusted(Unchecked):
 
 @defect("730.7", PROMISE)
 class LostRequestsAnsweredLater(Controller):
-    """Requests whose records were lost with the leadership wait on, and are answered with the next commit (730.7)."""
+    """Requests whose records were lost with the leadership are answered at the next commit (730.7)."""
 
     def forget(self) -> None:
-        """What waits is still wanted."""
+        """The waiting requests stay queued."""
 
 
 @defect("730.7", PROMISE)
 class ResigningControllerAnswers(Controller):
-    """A controller that loses office answers what waits there, record or no record (730.7)."""
+    """A controller that loses its office answers waiting requests without their commit (730.7)."""
 
     def forget(self) -> None:
         for grant, body, block in self.waiting:
@@ -440,7 +441,7 @@ class ResigningControllerAnswers(Controller):
 
 @defect("730.8", PROMISE)
 class BlocksBeginAtMultiples(Unchecked):
-    """Blocks are aligned: each begins at a multiple of its own length, also after blocks of another (730.8)."""
+    """Every block begins at a multiple of its own length, even after blocks of another length (730.8)."""
 
     def allocate(self, body: IdRequestBody) -> None:
         self.next_producer_id -= self.next_producer_id % self.block_size
@@ -449,7 +450,7 @@ class BlocksBeginAtMultiples(Unchecked):
 
 @defect("730.10", PROMISE)
 class SnapshotKeepsTheFirst(Unchecked):
-    """The snapshot holds the first record of the log that it replaces, not the last (730.10)."""
+    """The snapshot holds the first record of the log that it replaces, instead of the last (730.10)."""
 
     def take_snapshot(self) -> int:
         first = self.metadata_log.committed_records()[:1]
@@ -462,8 +463,8 @@ class SnapshotKeepsTheFirst(Unchecked):
 # races on ZooKeeper's node
 @defect("730.2", PROMISE, mode="bridge")
 class LostRaceTakenForWon(BlockLoop):
-    """A write that lost looks whether the node holds the block that it wanted, which it may have written itself before
-    the connection broke; it does not look for whom (730.2)."""
+    """After a lost write the loop takes the block as its own if the node holds the wanted block, even if another client
+    has written it (730.2). The check is meant for a write that succeeded before the connection broke."""
 
     def write(self, taker: int, request: int) -> Block | None:
         assert self.seen is not None, "write() without read(): the version to write on is not known"
@@ -480,7 +481,7 @@ class LostRaceTakenForWon(BlockLoop):
 
 @defect("730.13", PROMISE, mode="bridge")
 class ControllerRemembersItsBlock(BlockLoop):
-    """The controller reads the block once, and from then on takes its own last one for the latest (730.13)."""
+    """The controller reads the block once, and from then on takes its own last block for the latest one (730.13)."""
 
     last: Block | None = None
 
@@ -499,7 +500,7 @@ class ControllerRemembersItsBlock(BlockLoop):
 
 @defect("730.16", PROMISE, mode="bridge", max_id=100)
 class BeginsAgainAtTheEnd(BlockLoop):
-    """Behind the last block ZooKeeper's clients begin again with the first (730.16)."""
+    """After the last block ZooKeeper's clients begin again with the first (730.16)."""
 
     def block_after(self, latest: Block) -> Block:
         block = super().block_after(latest)
@@ -520,7 +521,7 @@ class EveryErrorIsFatal(ProducerIds):
 
 @defect("730.5", NOTHING, interface=True)
 class NoErrorIsFatal(ProducerIds):
-    """CLUSTER_AUTHORIZATION_FAILED is retried, although the configuration says what the KIP says."""
+    """The broker retries after CLUSTER_AUTHORIZATION_FAILED, although it is configured to be fatal."""
 
     def answer(self, body: IdResponseBody) -> None:
         if body.data.error_code == IdErrorCode.CLUSTER_AUTHORIZATION_FAILED:
@@ -530,7 +531,7 @@ class NoErrorIsFatal(ProducerIds):
 
 @defect("730.6", NOTHING, interface=True)
 class NeverThrottles(Controller):
-    """The quota is counted, and no broker has to wait."""
+    """The controller counts the quota but never throttles a broker."""
 
     def throttle(self, body: IdRequestBody) -> int:
         super().throttle(body)
@@ -539,7 +540,7 @@ class NeverThrottles(Controller):
 
 @defect("730.6", NOTHING, interface=True)
 class ThrottleIgnored(ProducerIds):
-    """The broker asks again although it has to stay silent."""
+    """The broker ignores the throttle time of an answer."""
 
     def answer(self, body: IdResponseBody) -> None:
         super().answer(replace(body, data=replace(body.data, throttle_time_ms=0)))
@@ -547,7 +548,7 @@ class ThrottleIgnored(ProducerIds):
 
 @defect("730.9", NOTHING, interface=True)
 class AuditLogWithoutBroker(Controller):
-    """The records say which ids are used up, and not who got them."""
+    """The records contain the ids that are used up, but not the broker that got them."""
 
     def record_for(self, request: AllocateProducerIdsRequest, block: Block) -> ProducerIdsRecord:
         return replace(super().record_for(request, block), broker_id=-1, broker_epoch=-1)
@@ -555,11 +556,11 @@ class AuditLogWithoutBroker(Controller):
 
 @defect("730.21", NOTHING, interface=True, name="rpc_from_2_8", part="uses_rpc")
 def from_2_8(config: Config) -> bool:
-    """The RPC is used one version too early."""
+    """The RPC is used one inter-broker protocol version too early."""
     return config.mode == "kraft" or protocol_version(config.inter_broker_protocol) >= protocol_version("2.8-IV1")
 
 
-# What the defect of each can show, as `breaks` says:
+# The kind of damage that each defect does is in `breaks`:
 #
 # - PROMISE: some id is handed out twice (730.P1);
 # - CONFORMANCE: no id twice, but events that no correct implementation emits;
@@ -570,4 +571,4 @@ REGISTRY = registry(Parts, build, __name__)
 find, __getattr__ = REGISTRY.find, REGISTRY.attribute
 
 DRIVEN = frozenset({"blocks_begin_at_multiples", "own_length"})
-"""What shows only where a driver has controllers make blocks of another length: no simulated history has that."""
+"""Only drivers find these defects, because no simulated history has controllers that make blocks of another length."""

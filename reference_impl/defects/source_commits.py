@@ -1,4 +1,4 @@
-"""Implementations of source commits with one thing wrong each."""
+"""This module collects the implementations of source commits that are wrong in one way each."""
 
 from collections import deque
 from typing import ClassVar
@@ -27,8 +27,8 @@ from fencepost.reference_impl.connect.commits.task import (
 from fencepost.reference_impl.simulation.defects import CONFORMANCE, NOTHING, PROGRESS, PROMISE, defect, plant, registry
 from fencepost.reference_impl.systems.source_commits import Parts, build
 
-# Defects of committing offsets: what is flushed, when commit is called, what the final commit does, and what comes of
-# a flush that failed, took too long or was cut off.
+# These are the defects of committing offsets: what is flushed, when commit is called, what the final commit does, and
+# what follows a flush that failed, timed out or was interrupted.
 
 ONCE_MORE = "what was not committed is polled again by the next instance, and arrives twice"
 
@@ -36,7 +36,7 @@ ONCE_MORE = "what was not committed is polled again by the next instance, and ar
 # src.4: when commit is called
 @defect("src.4", PROMISE)
 class ToldAtOnce(Committer):
-    """commit is called when the flush has begun."""
+    """The committer calls commit when the flush has begun, before it has ended."""
 
     def flush_begun(self) -> None:
         if self.begun is not None:
@@ -52,7 +52,7 @@ class ToldAtOnce(Committer):
 
 @defect("src.4", PROMISE)
 class ToldAnyway(Committer):
-    """commit is called whatever became of the flush."""
+    """The committer calls commit even if the flush has failed."""
 
     def finished(self, ok: bool) -> None:
         super().finished(True)
@@ -69,7 +69,7 @@ plant("previously_acknowledged_told", "src.4", PROMISE, upstream="previous-prefi
 
 @defect("src.4", PROMISE, mode="proposed-exactly-once")
 class ToldOfFailedTransaction(TransactionThread):
-    """commit is called with the offsets of a transaction although that has failed."""
+    """The task calls commit with the offsets of a transaction that has failed."""
 
     def flush_ended(self, ok: bool) -> None:
         super().flush_ended(ok)
@@ -77,7 +77,7 @@ class ToldOfFailedTransaction(TransactionThread):
             self.task.commit_source_task(TASK, self.map, True)
 
 
-# src.5: what the map says
+# src.5: the contents of the map
 plant("map_of_snapshot", "src.5", CONFORMANCE, map_of="snapshot")
 
 
@@ -86,7 +86,7 @@ plant("empty_is_all", "src.5", PROMISE, upstream="empty-is-all")
 
 @defect("src.5", PROMISE, mode="proposed-exactly-once")
 class ToldOfAbortedBatch(TransactionThread):
-    """commit is called with the offsets of a batch as soon as it is aborted."""
+    """The task calls commit with the offsets of a batch as soon as the batch is aborted."""
 
     def dispatched(self) -> None:
         task, was_asked = self.task, self.task.abort_asked and self.task.is_open
@@ -101,7 +101,7 @@ plant("first_of_several", "src.5", PROMISE, several=2, stamped="first")
 
 @defect("src.P2", PROMISE, mode="proposed-exactly-once")
 class OffsetsWithoutRecords(TransactionThread):
-    """Offsets are committed though records of the transaction have failed: the errors of callbacks are forgotten."""
+    """The task commits offsets although records of the transaction have failed in their callbacks."""
 
     def commit(self, outcome: str) -> bool:
         if not self.task.producer.in_flight:
@@ -112,7 +112,7 @@ class OffsetsWithoutRecords(TransactionThread):
 # src.7
 @defect("src.7", CONFORMANCE)
 class ExceptionFails(WorkerSourceTask):
-    """An exception of commit fails the task."""
+    """An exception thrown by commit fails the task."""
 
     def commit_source_task(self, thread: int, offsets: object, ok: bool) -> None:
         super().commit_source_task(thread, offsets, ok)  # type: ignore[arg-type]
@@ -120,10 +120,10 @@ class ExceptionFails(WorkerSourceTask):
             self.send_error = True
 
 
-# src.10: what comes of a flush that failed
+# src.10: after a failed flush
 @defect("src.10", PROGRESS)
 class FailedFlushForgotten(OffsetStorageWriter):
-    """What a flush that failed was to write is gone."""
+    """The offsets of a failed flush are lost instead of being written by the next flush."""
 
     def merged(self, older: dict[int, int], newer: dict[int, int]) -> dict[int, int]:
         return newer
@@ -131,7 +131,7 @@ class FailedFlushForgotten(OffsetStorageWriter):
 
 @defect("src.10", CONFORMANCE)
 class LateCallbackCounts(OffsetStorageWriter):
-    """The callback of a flush that was cancelled ends the one that is under way."""
+    """The callback of a cancelled flush ends the flush that is in progress."""
 
     def handle_finish_write(self, flush: Flush, ok: bool) -> None:
         if ok:
@@ -154,7 +154,7 @@ class FinalCommitDoesNotWait(TaskThread):
 
 @defect("src.12", CONFORMANCE, ONCE_MORE)
 class TimeOutIsSuccess(TaskThread):
-    """The wait for the records in flight has always succeeded."""
+    """The wait for the records in flight counts as successful even when it has timed out."""
 
     def drained(self, all_acked: bool) -> None:
         super().drained(True)
@@ -163,10 +163,10 @@ class TimeOutIsSuccess(TaskThread):
 plant("two_threads", "src.P1", PROMISE, serial=False)
 
 
-# A flush that failed, took too long or was cut off
+# After a flush that failed, timed out or was interrupted
 @defect("src.10", PROGRESS, partitions=2)
 class LastPutBackOnly(OffsetStorageWriter):
-    """Of what a failed flush was to write only the last source partition is put back."""
+    """After a failed flush only the offset of the last source partition is put back."""
 
     def merged(self, older: dict[int, int], newer: dict[int, int]) -> dict[int, int]:
         return {**dict([*older.items()][-1:]), **newer}
@@ -174,7 +174,7 @@ class LastPutBackOnly(OffsetStorageWriter):
 
 @defect("src.10", PROMISE)
 class PolledPutBack(Committer):
-    """After a flush that failed the positions of the connector are put back, and not what had been taken."""
+    """After a failed flush the connector's current positions are put back, instead of the offsets of the flush."""
 
     def finished(self, ok: bool) -> None:
         if not ok:
@@ -185,8 +185,7 @@ class PolledPutBack(Committer):
 
 @defect("src.10", PROGRESS)
 class LateSuccessClears(OffsetStorageWriter):
-    """A flush that was cancelled and is written after all removes its source partitions from what is to be written,
-    whatever offset these have by then."""
+    """A cancelled flush that is written late removes its partitions' pending offsets, even newer ones."""
 
     def handle_finish_write(self, flush: Flush, ok: bool) -> None:
         if ok and flush is not self.current:
@@ -198,7 +197,7 @@ class LateSuccessClears(OffsetStorageWriter):
 
 @defect("src.10", PROGRESS)
 class TimedOutNotPutBack(Committer):
-    """A flush that takes too long is not put back, as its writes are on their way; they may fail yet."""
+    """The offsets of a flush that times out are not put back, although its writes may still fail."""
 
     def finish(self, outcome: str) -> bool:
         if outcome != OK and self.begun is not None and self.begun.failed is None:
@@ -208,7 +207,7 @@ class TimedOutNotPutBack(Committer):
 
 @defect("src.P3", PROGRESS)
 class CommitterInterrupted(Committer):
-    """The committer is interrupted when its task is asked to stop: what it has taken by then is never written."""
+    """A request to stop the task interrupts the committer, whose taken offsets are never written."""
 
     def begin(self, outcome: str) -> bool:
         if not self.task.stop_asked:
@@ -220,8 +219,7 @@ class CommitterInterrupted(Committer):
 
 @defect("src.7", PROGRESS)
 class CommitterDies(Committer):
-    """An exception of commit ends the schedule, as that of a ScheduledExecutorService does: the committer never begins
-    again."""
+    """An exception of commit ends the committer's schedule, as in a ScheduledExecutorService."""
 
     __slots__ = ("dead",)
 
@@ -236,7 +234,7 @@ class CommitterDies(Committer):
 
 @defect("src.12", PROMISE)
 class TimeOutAcknowledges(TaskThread):
-    """Records that are in flight when the last wait runs out of time count as acknowledged."""
+    """Records that are still in flight when the final wait times out count as acknowledged."""
 
     def drained(self, all_acked: bool) -> None:
         for _, tracked in self.task.in_flight.values():
@@ -246,7 +244,7 @@ class TimeOutAcknowledges(TaskThread):
 
 @defect("src.P1", PROMISE)
 class LastCommitTakesOver(WorkerSourceTask):
-    """The last commit does not wait for the committer to be done."""
+    """The final commit does not wait until the committer has finished."""
 
     def acquire(self, thread: OffsetCommit) -> bool:
         if thread.thread == TASK:
@@ -257,7 +255,7 @@ class LastCommitTakesOver(WorkerSourceTask):
 # Controls
 @defect("src.12", NOTHING, ONCE_MORE, harmless=("proposed", "src.12", ""))
 class NoFinalCommit(TaskThread):
-    """A task that fails ends without a commit, as it does where it has transactions."""
+    """A task that fails ends without a final commit, as tasks with transactions do."""
 
     def leave_loop(self, asked: int) -> None:
         super().leave_loop(asked)
@@ -271,21 +269,21 @@ class NoFinalCommit(TaskThread):
     "what is acknowledged may be committed, whoever takes it off the queue while no other thread does",
 )
 class CommitterUpdates(Committer):
-    """The committer takes acknowledged heads off the queues itself before it commits."""
+    """The committer removes acknowledged records from the heads of the queues itself before it commits."""
 
     def begin_commit(self) -> None:
         self.task.update_committable()
         super().begin_commit()
 
 
-# Defects of records that are tracked: what is committable, and what an acknowledgement is; and of a task that goes on
-# after a refused record, an error or an abort, and with the instance that follows one that has failed.
+# These are the defects of tracked records: what is committable, what counts as an acknowledgement, how a task goes on
+# after a refused record, an error or an abort, and what the instance after a failed one does.
 
 
-# src.1: what commitRecord says
+# src.1: the calls of commitRecord
 @defect("src.1", CONFORMANCE)
 class AcknowledgedTwice(WorkerSourceTask):
-    """commitRecord is called twice for every fourth record."""
+    """The task calls commitRecord twice for every fourth record."""
 
     def record_done(self, request: Request, ok: bool, position: int) -> None:
         super().record_done(request, ok, position)
@@ -298,7 +296,7 @@ class AcknowledgedTwice(WorkerSourceTask):
 
 @defect("src.1", CONFORMANCE, tolerance="all")
 class FailureHasMetadata(WorkerSourceTask):
-    """commitRecord has metadata although the record was given up."""
+    """The task calls commitRecord with metadata although the record was given up."""
 
     def give_up(self, record: SourceRecord) -> None:
         self.show(Kind.ACKNOWLEDGED, record)
@@ -321,7 +319,7 @@ plant("newest_callback_told", "src.1", PROMISE, upstream="newest-acknowledged")
 # src.2, src.3: what is committable
 @defect("src.2", PROGRESS)
 class OneQueue(SubmittedRecords):
-    """All source partitions share a queue, of which the last acknowledged head's offset is all that is stated."""
+    """All source partitions share one queue, of which only the last acknowledged head's offset is committed."""
 
     __slots__ = ("all",)
 
@@ -358,7 +356,7 @@ class AcknowledgesTwice(WorkerSourceTask):
 
 
 class Uncounted(SubmittedRecord):
-    """It does not know that it was acknowledged before."""
+    """The record does not remember that it was acknowledged before."""
 
     __slots__ = ()
 
@@ -369,7 +367,7 @@ class Uncounted(SubmittedRecord):
 
 @defect("src.2", CONFORMANCE, also=(AcknowledgesTwice,))
 class AcknowledgementsCountedTwice(SubmittedRecords):
-    """A record that is acknowledged twice counts as two."""
+    """A record that is acknowledged twice counts as two acknowledged records."""
 
     def submit(self, partition: int, offset: int) -> SubmittedRecord:
         record = super().submit(partition, offset)
@@ -382,7 +380,7 @@ class AcknowledgementsCountedTwice(SubmittedRecords):
 
 @defect("src.3", PROMISE)
 class NewestCommittable(SubmittedRecords):
-    """The newest acknowledged record is committable, whatever is in flight before it."""
+    """The newest acknowledged record is committable, even if records before it are still in flight."""
 
     def committable_offsets(self) -> Offsets:
         newest = {p: [r.offset for r in queue if r.acked] for p, queue in self.queues.items()}
@@ -391,7 +389,7 @@ class NewestCommittable(SubmittedRecords):
 
 @defect("src.3", CONFORMANCE, "what is tracked only grows")
 class HeadsLeft(SubmittedRecords):
-    """Acknowledged heads are looked at and left where they are."""
+    """Acknowledged records at the heads of the queues are read but not removed."""
 
     def committable_offsets(self) -> Offsets:
         offsets: dict[int, int] = {}
@@ -403,7 +401,7 @@ class HeadsLeft(SubmittedRecords):
         return offsets
 
 
-# src.11: what an acknowledgement is
+# src.11: what counts as an acknowledgement
 @defect("src.11", PROMISE)
 class DropAcknowledges(SubmittedRecords):
     """A record that the producer has refused for now counts as acknowledged."""
@@ -419,7 +417,7 @@ plant("failure_not_acknowledged", "src.11", PROGRESS, tolerance="all", failures_
 # A task that goes on
 @defect("src.2", PROMISE)
 class RefusedGoesLast(TaskThread):
-    """A record that was refused for now is sent again behind the rest of its batch."""
+    """A record that was refused for now is sent again after the rest of its batch."""
 
     def send(self, outcome: str) -> bool:
         task = self.task
@@ -432,7 +430,7 @@ class RefusedGoesLast(TaskThread):
 
 @defect("src.P2", PROMISE)
 class RestOfBatchDropped(TaskThread):
-    """When a record is refused for now, that one is stored, and the rest of its batch is not."""
+    """When a record is refused for now, that record is sent again but the rest of its batch is dropped."""
 
     def send(self, outcome: str) -> bool:
         task = self.task
@@ -445,7 +443,7 @@ class RestOfBatchDropped(TaskThread):
 
 @defect("src.P4", PROGRESS)
 class NeverTriedAgain(TaskThread):
-    """A record that was refused for now is waited for, and nothing wakes the task but a request to stop."""
+    """After a record is refused for now, only a request to stop wakes the task."""
 
     __slots__ = ("waits",)
 
@@ -463,7 +461,7 @@ class NeverTriedAgain(TaskThread):
 
 @defect("src.P4", PROGRESS)
 class PollErrorIsTheLast(TaskThread):
-    """After an error of poll that can be retried the task goes round its loop, and never polls again."""
+    """After a retriable error of poll the task continues its loop, but never polls again."""
 
     __slots__ = ("gave_up",)
 
@@ -480,8 +478,8 @@ class PollErrorIsTheLast(TaskThread):
 
 @defect("src.P4", PROGRESS)
 class StillRegistered(TaskThread):
-    """A task that has failed stays in its worker's table, where the next one of its name is refused, for ever: "Task
-    already exists in this worker"."""
+    """A task that has failed stays in its worker's table, so the next one of its name is refused for ever ("Task
+    already exists in this worker")."""
 
     table: ClassVar[WeakSet[Environment]] = WeakSet()
 
@@ -499,7 +497,7 @@ class StillRegistered(TaskThread):
 
 @defect("src.P2", PROMISE, mode="proposed-exactly-once")
 class RefusedIsNoted(ExactlyOnceTask):
-    """The source offset of a record is noted though the producer has refused it for now."""
+    """The source offset of a record is stored for the commit although the producer has refused the record for now."""
 
     def submit(self, record: SourceRecord, outcome: str) -> None:
         super().submit(record, outcome)
@@ -509,7 +507,7 @@ class RefusedIsNoted(ExactlyOnceTask):
 
 @defect("src.P3", PROGRESS, mode="proposed-exactly-once")
 class AbortForgetsOffsets(ExactlyOnceTask):
-    """With a batch that the connector has aborted its source offsets are forgotten."""
+    """When the connector aborts a batch, its source offsets are lost."""
 
     def abort_batch(self) -> None:
         if self.is_open:
@@ -519,7 +517,7 @@ class AbortForgetsOffsets(ExactlyOnceTask):
 
 @defect("src.P2", PROMISE, mode="proposed-exactly-once", partitions=2)
 class OneWriterForAll(ExactlyOnceTask):
-    """The writer of offsets is the connector's: what an instance that has failed put back is there for the next."""
+    """Instances of a connector share one offset writer, with the offsets that a failed one has put back."""
 
     writers: ClassVar[WeakKeyDictionary[Environment, OffsetStorageWriter]] = WeakKeyDictionary()
 
@@ -534,7 +532,7 @@ class OneWriterForAll(ExactlyOnceTask):
 
 @defect("src.P2", PROMISE, mode="proposed-exactly-once")
 class CommitsBeforeItsRecords(TransactionThread):
-    """The transaction is committed without a wait for its records."""
+    """The task commits the transaction without waiting for its records."""
 
     def commit(self, outcome: str) -> bool:
         task = self.task
@@ -545,12 +543,12 @@ class CommitsBeforeItsRecords(TransactionThread):
         return True
 
 
-# Defects of the interface: whom `commit` with offsets calls, and of what it speaks.
+# Defects of the interface: what `commit` with offsets calls, and which offsets it gets.
 
 
 @defect("src.6", CONFORMANCE, interface=True)
 class DefaultDoesNothing(Connector):
-    """The default of commit with offsets does not call the one without, so that an existing connector hears nothing."""
+    """The default commit with offsets does not call the one without, so old connectors are not called."""
 
     def commit(self, offsets: Offsets | None) -> None:
         if offsets is None:
@@ -559,16 +557,16 @@ class DefaultDoesNothing(Connector):
 
 @defect("src.9", CONFORMANCE, interface=True)
 class WhateverIsStored(WorkerSourceTask):
-    """The map has all that is stored, by any instance."""
+    """The map that commit gets contains all stored offsets, of any instance."""
 
     def commit_source_task(self, thread: int, offsets: Offsets, ok: bool) -> None:
         stored = {partition: offset for partition, offset in enumerate(self.env.topics.stored) if offset}
         super().commit_source_task(thread, {**stored, **offsets}, ok)
 
 
-# What the defect of each can show, as `breaks` says: PROMISE, an offset that is reported,
-# stored or forgotten upstream too early; CONFORMANCE, a step that the rules do not have, though nothing is lost by it;
-# PROGRESS, something that stays tracked for ever.
+# The kind of damage that each defect does is in `breaks`: with PROMISE an offset is reported, stored or forgotten
+# upstream too early, with CONFORMANCE there is a step that the rules do not have, though nothing is lost by it, and
+# with PROGRESS something stays tracked for ever.
 
 REGISTRY = registry(Parts, build, __name__)
 find, __getattr__ = REGISTRY.find, REGISTRY.attribute

@@ -1,4 +1,4 @@
-"""Implementations of source offsets with one thing wrong each, by name."""
+"""This module collects the implementations of source offsets that are wrong in one way each, by name."""
 
 from collections.abc import Mapping
 
@@ -23,14 +23,14 @@ from fencepost.reference_impl.simulation.defects import (
 )
 from fencepost.reference_impl.systems.source_offsets import Parts, build
 
-# Defects of a task at work: what is in a transaction, what is noted when (618.27, 618.28), and how it goes on or ends
-# after something was refused or aborted.
+# These are the defects of a running task: the contents of a transaction, which offsets are stored when (618.27,
+# 618.28), and how the task goes on or ends after a refusal or an abort.
 
 
 # 618.27: one transaction
 @defect("618.27", PROMISE)
 class OffsetsInAnotherTransaction(ExactlyOnce):
-    """The records are committed, and then their offsets (C24)."""
+    """The task commits the records first, and their offsets in another transaction (C24)."""
 
     def flush_and_commit(self, flushing: bool) -> Script:
         if self.open:
@@ -40,7 +40,7 @@ class OffsetsInAnotherTransaction(ExactlyOnce):
 
 @defect("618.27", PROMISE)
 class OffsetsFirst(ExactlyOnce):
-    """An offset is committed before its record is sent."""
+    """The task commits an offset before it sends the record."""
 
     def produce(self, record: Record) -> None:
         if not self.open:
@@ -55,7 +55,7 @@ class OffsetsFirst(ExactlyOnce):
 
 @defect("618.27", PROMISE, boundary="interval")
 class NotedBeforeSent(ExactlyOnce):
-    """An offset is noted although the producer has not taken the record."""
+    """The task stores an offset for the commit although the producer has not taken the record."""
 
     def send(self, record: Record) -> Script:
         self.sent(record)
@@ -73,7 +73,7 @@ class LastOffsetsLeftOut(ExactlyOnce):
 
 @defect("618.27", PROMISE)
 class CommittedWithoutOffsets(ExactlyOnce):
-    """The transaction is committed although the offsets could not be sent."""
+    """The task commits the transaction although the offsets could not be sent."""
 
     def flush_and_commit(self, flushing: bool) -> Script:
         try:
@@ -86,7 +86,7 @@ class CommittedWithoutOffsets(ExactlyOnce):
 
 @defect("618.27", PROMISE)
 class SentAgainWhenUnsure(ExactlyOnce):
-    """A commit that is not answered in time is taken for not done: all of its records are sent again."""
+    """The task takes a commit that times out for a failed one and sends all of its records again."""
 
     def commit(self) -> Script:
         records, offsets = list(self.records), dict(self.writer.data)
@@ -103,14 +103,14 @@ class SentAgainWhenUnsure(ExactlyOnce):
 
 @defect("618.27", PROMISE, boundary="connector")
 class AbortIgnored(ExactlyOnce):
-    """What the connector wants aborted is committed."""
+    """The task commits a batch that the connector wants aborted."""
 
     def end(self, outcome: int) -> Script:
         yield from super().end(COMMIT if outcome == ABORT else outcome)
 
 
 class Endless(Interval):
-    """An interval without an end."""
+    """This interval boundary never ends."""
 
     def is_due(self, now_ms: int) -> bool:
         return False
@@ -118,7 +118,7 @@ class Endless(Interval):
 
 @defect("618.P4", PROGRESS, boundary="interval")
 class NeverDue(ExactlyOnce):
-    """An interval never ends: its transaction stays open until it times out."""
+    """The interval never ends, so its transaction stays open until it times out."""
 
     def begin(self) -> None:
         self.boundary = Endless(self.config)
@@ -127,7 +127,7 @@ class NeverDue(ExactlyOnce):
 # 618.28: batches that are dropped whole
 @defect("618.28", PROMISE, filtered=2, batch=1)
 class EmptyBatchForgotten(ExactlyOnce):
-    """With nothing to commit, `SourceTask.commit` is not called."""
+    """The task does not call `SourceTask.commit` when there is nothing to commit."""
 
     def commit(self) -> Script:
         if self.open or self.writer.data:
@@ -143,16 +143,16 @@ class EmptyBatchForgotten(ExactlyOnce):
     batch=1,
 )
 class FilteredNoted(ExactlyOnce):
-    """A record that is dropped leaves its offset as well."""
+    """The task stores the offset of a record that was dropped, too."""
 
     def dropped(self, record: Record) -> None:
         self.sent(record)
 
 
-# After something was refused or aborted, and when nothing is left to be read
+# After a refusal or an abort, and when nothing is left to read
 @defect("618.P2", PROMISE, batch=3)
 class RetriedFromTheFirst(ExactlyOnce):
-    """When the producer does not take a record now, the whole batch is sent again, with what it has taken."""
+    """When a record is refused for now, the task sends the whole batch again, with what was taken."""
 
     def send_batch(self) -> Script:
         batch = list(self.to_send)
@@ -164,7 +164,7 @@ class RetriedFromTheFirst(ExactlyOnce):
 
 @defect("618.P5", PROGRESS, boundary="connector")
 class RefusalForgetsBoundary(ExactlyOnce):
-    """What the connector has asked for with a batch is forgotten when a record of that batch is refused for now."""
+    """A record that is refused for now makes the task forget the boundary requested with its batch."""
 
     def send_batch(self) -> Script:
         done = yield from super().send_batch()
@@ -175,7 +175,7 @@ class RefusalForgetsBoundary(ExactlyOnce):
 
 @defect("618.P2", PROMISE)
 class LastCommitNotesTheRest(ExactlyOnce):
-    """A task that ends in order takes what is left of its batch for sent."""
+    """A task that ends in order takes the unsent rest of its batch for sent."""
 
     def at_end(self) -> Script:
         for record in self.to_send:
@@ -185,7 +185,7 @@ class LastCommitNotesTheRest(ExactlyOnce):
 
 @defect("618.27", PROGRESS, boundary="connector")
 class AbortForgetsOffsets(ExactlyOnce):
-    """With what the connector has aborted its source offsets are forgotten."""
+    """When the connector aborts a transaction, the task loses the source offsets as well."""
 
     def abort(self) -> Script:
         was_open = self.open
@@ -196,8 +196,8 @@ class AbortForgetsOffsets(ExactlyOnce):
 
 @defect("618.28", PROGRESS, filtered=2, batch=1)
 class EmptyCommitFails(ExactlyOnce):
-    """A batch of which nothing is left is committed like any other, though no transaction is open: the producer has no
-    such call in that state, and the next instance polls the same batch."""
+    """A batch whose records are all dropped is committed although no transaction is open. The producer cannot commit in
+    that state, so the task fails, and the next instance polls the same batch."""
 
     def commit(self) -> Script:
         if not self.writer.data and not self.open:
@@ -207,7 +207,7 @@ class EmptyCommitFails(ExactlyOnce):
 
 @defect("618.P5", PROGRESS, boundary="interval")
 class NotDueWhileIdle(ExactlyOnce):
-    """A task whose source has nothing more does not look at the interval of its open transaction."""
+    """A task whose source has no more records does not check the interval of its open transaction."""
 
     def is_idle(self) -> bool:
         return not self.source.has_more()
@@ -215,7 +215,7 @@ class NotDueWhileIdle(ExactlyOnce):
 
 @defect("618.31", PROMISE, separate=True)
 class CopiesWhenRefused(ExactlyOnce):
-    """The copies in the worker's topic are made whatever became of the transaction."""
+    """The task copies the offsets to the worker's topic even if the transaction has failed."""
 
     def flush_and_commit(self, flushing: bool) -> Script:
         try:
@@ -227,7 +227,7 @@ class CopiesWhenRefused(ExactlyOnce):
 
 @defect("618.P1", PROMISE)
 class OpensAgainWhenFenced(ExactlyOnce):
-    """A task whose commit is refused as it was fenced opens its producer again, and sends its records once more."""
+    """A task whose commit is refused because it was fenced opens its producer again and sends its records again."""
 
     def commit(self) -> Script:
         records = list(self.records)
@@ -244,7 +244,7 @@ class OpensAgainWhenFenced(ExactlyOnce):
 
 @defect("618.31", PROMISE, mode="shipped", rounds=2)
 class NullIsNoEntry(TopicReader):
-    """A null offset is passed over, and the offset before it stays."""
+    """The reader skips a null offset, so the offset before it stays valid."""
 
     def apply(self, partition: int, offset: int) -> None:
         if offset or partition < 0:
@@ -252,7 +252,7 @@ class NullIsNoEntry(TopicReader):
 
 
 class RemembersNulls(TopicReader):
-    """As the right one, and it knows which source partitions have a null offset."""
+    """This reader works correctly, and also remembers which source partitions have a null offset."""
 
     def __init__(self, brokers: Brokers, topic: int, committed: bool = True) -> None:
         super().__init__(brokers, topic, committed)
@@ -265,7 +265,7 @@ class RemembersNulls(TopicReader):
 
 @defect("618.P5", PROGRESS, also=(RemembersNulls,), mode="shipped", rounds=2)
 class FailsOnANull(Instance):
-    """A start that is given a null offset, where it has a stored one, fails with it, and so does each one after."""
+    """A task fails at its start when a stored offset is null, and so does each later instance."""
 
     def begin(self, store: OffsetStore, found: Mapping[int, Found]) -> Runtime:
         reader = store.readers[self.topic]
@@ -277,7 +277,7 @@ class FailsOnANull(Instance):
 
 @defect("618.32", PROMISE)
 class StopsOneEarly(TopicReader):
-    """The end is taken for the position of the last entry."""
+    """The reader takes the position of the last entry for the end of the topic."""
 
     def is_at_end(self) -> bool:
         return self.position >= self.end - 1
@@ -285,7 +285,7 @@ class StopsOneEarly(TopicReader):
 
 @defect("618.P1", PROMISE)
 class FencesTheNewCount(Connector):
-    """Before a set of fewer tasks starts only as many ids are fenced as it will have."""
+    """Before a set of fewer tasks starts, only as many ids are fenced as the new set has tasks."""
 
     coming = 0
 
@@ -305,19 +305,19 @@ class FencesTheNewCount(Connector):
 
 @defect("618.29", CONFORMANCE, interface=True, part="choose")
 def named_with_the_feature(named: str, same_cluster: bool, runtime: int) -> Choice:
-    """A topic that is named is used with exactly-once support only."""
+    """A connector's own offsets topic is used only with exactly-once support."""
     return chosen(named, same_cluster, runtime) if runtime == EXACTLY_ONCE else Choice(GLOBAL, False)
 
 
 @defect("618.29", CONFORMANCE, interface=True, part="choose")
 def named_only(named: str, same_cluster: bool, runtime: int) -> Choice:
-    """A producer that writes to another cluster has the worker's topic, if no other is named."""
+    """A producer that writes to another cluster uses the worker's offsets topic if the connector names no other."""
     return chosen(named, same_cluster or not named, runtime)
 
 
-# What the defect of each can show, as `breaks` says: PROMISE, a record is in the output
-# twice or never, or a restart would resume elsewhere than the output ends; PROGRESS, something stays undone for ever,
-# though faults have stopped.
+# The kind of damage that each defect does is in `breaks`: with PROMISE a record is in the output twice or never, or a
+# restart would not resume where the output ends, and with PROGRESS something stays undone for ever, though faults have
+# stopped.
 
 REGISTRY = registry(Parts, build, __name__, source_offsets_stores)
 find, __getattr__ = REGISTRY.find, REGISTRY.attribute

@@ -1,4 +1,4 @@
-"""Defects of source offsets: offset stores."""
+"""This module has the defects of source offsets in offset stores."""
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
@@ -17,7 +17,7 @@ from fencepost.reference_impl.simulation.defects import NOTHING, PROGRESS, PROMI
 # 618.32, 618.18: reading to the end
 @defect("618.32", PROMISE)
 class ReadsToTheLastStable(TopicReader):
-    """The end is asked with read_committed as well: what is committed behind an open transaction is not read (C22)."""
+    """The reader stops at the last stable offset and misses commits behind an open transaction (C22)."""
 
     def ask_end(self) -> int:
         self.end = self.brokers.log(self.partition).read_limit(committed=True)
@@ -26,7 +26,7 @@ class ReadsToTheLastStable(TopicReader):
 
 @defect("618.32", PROMISE)
 class OneLook(TopicReader):
-    """One poll is taken for the end, wherever it got to."""
+    """The reader stops after one poll, even if that poll has not reached the end."""
 
     def is_at_end(self) -> bool:
         return self.looked or super().is_at_end()
@@ -43,14 +43,14 @@ class OneLook(TopicReader):
 
 @defect("618.32", PROMISE)
 class ReadsUncommitted(TopicReader):
-    """The consumer has the default isolation level, and reads the offsets of transactions that were aborted."""
+    """The consumer has the default isolation level and reads the offsets of aborted transactions."""
 
     def __init__(self, brokers: Brokers, topic: int, committed: bool = True) -> None:
         super().__init__(brokers, topic, committed=False)
 
 
 class ReadOnce(OffsetStore):
-    """What was read once is not read again."""
+    """The store does not read to the end again once it has done so."""
 
     known = False
 
@@ -62,7 +62,7 @@ class ReadOnce(OffsetStore):
 
 @defect("618.18", PROMISE, also=(ReadOnce,))
 class ReadsFirst(Instance):
-    """Offsets are read before initTransactions(), while the predecessor may still commit."""
+    """The task reads offsets before initTransactions(), while its predecessor may still commit."""
 
     def start_up(self, store: OffsetStore) -> Script:
         yield from store.read_to_end()
@@ -72,7 +72,7 @@ class ReadsFirst(Instance):
 # 618.31: two topics as one
 @defect("618.31", PROMISE, separate=True)
 class GlobalPreferred(OffsetStore):
-    """The worker's topic has precedence (C26)."""
+    """The worker's topic takes precedence over the connector's own offsets topic (C26)."""
 
     def view(self, partition: int) -> Found:
         found = self.readers[GLOBAL].offsets.get(partition, 0) if GLOBAL in self.readers else 0
@@ -81,7 +81,7 @@ class GlobalPreferred(OffsetStore):
 
 @defect("618.31", PROMISE, separate=False)
 class AllOrNothing(OffsetStore):
-    """The worker's topic is asked only while the own one has nothing at all: precedence by topic, not by partition."""
+    """The store reads the worker's topic only while the own one is empty: precedence by topic, not partition."""
 
     def view(self, partition: int) -> Found:
         if self.primary == SEPARATE and self.readers[SEPARATE].offsets:
@@ -99,7 +99,7 @@ class AllOrNothing(OffsetStore):
     separate=True,
 )
 class NeverCopied(OffsetStore):
-    """Nothing goes to the worker's topic: copies are made as well as can be, and no worker relies on one."""
+    """The store copies no offsets to the worker's topic, where copies are best effort and no worker relies on one."""
 
     def has_copy(self) -> bool:
         return False
@@ -107,7 +107,8 @@ class NeverCopied(OffsetStore):
 
 @defect("618.31", PROMISE, rounds=2, separate=True)
 class TombstonePrimaryFirst(OffsetStore):
-    """Before KAFKA-15018: tombstones are copied as everything else is, afterwards, and no thread waits for it (B35)."""
+    """The store copies tombstones to the worker's topic after the commit, like other offsets, and does not wait for
+    them, as Kafka did before KAFKA-15018 (B35)."""
 
     def set(self, offsets: Mapping[int, int], send: Callable[[int, Entry], None]) -> Script:
         yield from self.host.call("flush", partial(self.send_all, offsets, send))
@@ -123,7 +124,7 @@ class TombstonePrimaryFirst(OffsetStore):
 
 @defect("618.31", PROMISE, rounds=2, separate=True)
 class TombstonesNotCopied(OffsetStore):
-    """Only offsets that are there go to the worker's topic."""
+    """The store copies offsets to the worker's topic, but not tombstones."""
 
     def set(self, offsets: Mapping[int, int], send: Callable[[int, Entry], None]) -> Script:
         yield from self.host.call("flush", partial(self.send_all, offsets, send))
@@ -131,7 +132,7 @@ class TombstonesNotCopied(OffsetStore):
 
 @defect("618.31", PROMISE, rounds=2, separate=True)
 class TombstonesLeftOut(OffsetStore):
-    """A null offset is not written at all."""
+    """The store does not write a null offset at all."""
 
     def set(self, offsets: Mapping[int, int], send: Callable[[int, Entry], None]) -> Script:
         yield from super().set({partition: offset for partition, offset in offsets.items() if offset}, send)
@@ -139,9 +140,10 @@ class TombstonesLeftOut(OffsetStore):
 
 @defect("618.27", PROMISE, rounds=2, separate=True)
 class FlushNotAwaited(OffsetStore):
-    """Since KAFKA-15018: with a tombstone among them, all offsets are sent when the worker's producer has the answer to
-    the tombstone, in its thread; the task does not wait for that before it commits. What comes too late is refused by
-    the producer, or is in the next transaction. (ConnectorOffsetBackingStore.ChainedOffsetWriteFuture)"""
+    """With a tombstone among them, all offsets are sent in the thread of the worker's producer once it has the answer
+    to the tombstone, as since KAFKA-15018. The task does not wait for that before it commits. Offsets that are sent too
+    late are refused by the producer, or belong to the next transaction.
+    (ConnectorOffsetBackingStore.ChainedOffsetWriteFuture)"""
 
     def set(self, offsets: Mapping[int, int], send: Callable[[int, Entry], None]) -> Script:
         if not self.has_copy() or all(offsets.values()):
@@ -150,7 +152,7 @@ class FlushNotAwaited(OffsetStore):
             self.env.threads.start(self.host.process, self.in_its_thread(dict(offsets), send))
 
     def in_its_thread(self, offsets: Mapping[int, int], send: Callable[[int, Entry], None]) -> Script:
-        """The worker's producer."""
+        """Write the tombstones first, and then send all offsets in the worker producer's thread."""
         for partition, offset in offsets.items():
             if not offset:
                 self.host.report(Kind.COPY_SENT, topic=GLOBAL, partition=partition, offset=0)
@@ -165,11 +167,12 @@ class FlushNotAwaited(OffsetStore):
             self.send_all(offsets, send)
 
 
-# 618.39: what was rejected
+# 618.39: the rejected alternative
 @defect("618.39", PROMISE, separate=False)
 class CopiedByTasks(NullsHide):
-    """The rejected alternative (618.39): a worker that finds its own topic empty copies all that the worker's one has,
-    and relies on the own one alone. Two tasks may be at it at once, and have different transactional ids."""
+    """A task that finds its own topic empty copies all offsets of the worker's topic and then relies on its own topic
+    alone. This is the rejected alternative (618.39). Two tasks may copy at the same time, and they have different
+    transactional ids."""
 
     def get(self, partitions: Iterable[int]) -> Script:
         yield from self.read_to_end()
@@ -190,14 +193,14 @@ class CopiedByTasks(NullsHide):
         return {partition: self.view(partition) for partition in partitions}
 
     def has_copy(self) -> bool:
-        """What is copied once is not copied back."""
+        """Return False, because the offsets that were copied once are not copied back."""
         return False
 
 
 # 618.6, 618.7, 618.19: who may write
 @defect("618.6", PROMISE)
 class OwnId(Instance):
-    """Every instance has a transactional id that no other one has: it fences none."""
+    """Every instance has a transactional id of its own, so it fences no other instance."""
 
     def transactional_id(self) -> str:
         return f"{super().transactional_id()}-{self.process}"
@@ -205,7 +208,7 @@ class OwnId(Instance):
 
 @defect("618.7", PROMISE)
 class NotFenced(Connector):
-    """A set starts while producers of the one before it may commit."""
+    """A set starts while producers of the previous set may still commit."""
 
     def fence(self) -> None:
         pass
@@ -213,7 +216,7 @@ class NotFenced(Connector):
 
 @defect("618.19", PROMISE)
 class NotChecked(Instance):
-    """No worker looks whether there is a newer set."""
+    """No worker checks whether there is a newer set."""
 
     def is_newest(self) -> bool:
         return True
@@ -221,7 +224,7 @@ class NotChecked(Instance):
 
 @defect("618.19", PROMISE)
 class CheckedFirst(Instance):
-    """The look at the newest set comes before initTransactions()."""
+    """The check for a newer set comes before initTransactions()."""
 
     def start_up(self, store: OffsetStore) -> Script:
         if self.runtime == 0:
@@ -232,7 +235,7 @@ class CheckedFirst(Instance):
 # 618.30, 618.45: the earlier text
 @defect("618.30", PROMISE, mode="migration-sentinel", separate=False)
 class OwnersNotFenced(Owner):
-    """As the text has it: no transactional id is named, so that owners do not fence one another (H8)."""
+    """Owners do not fence one another, since the text of the proposal names no transactional id for them (H8)."""
 
     def transactional_id(self) -> str:
         return f"{super().transactional_id()}-{self.number}"
@@ -240,8 +243,8 @@ class OwnersNotFenced(Owner):
 
 @defect("618.30", PROMISE, mode="migration-sentinel", separate=False)
 class LooksFirst(Owner):
-    """Whether the topic is empty is looked at before initTransactions(), and not again: another owner may fill it, and
-    tasks go on from there, before this one has fenced the other (C25)."""
+    """The owner checks whether the topic is empty before initTransactions(), and not again (C25). Another owner may
+    fill the topic, and tasks may go on from there, before this owner has fenced the other."""
 
     def migrate(self) -> Script:
         store: OffsetStore = self.env.new("store", self.env, self, SEPARATE, 0, (GLOBAL, SEPARATE))
@@ -253,7 +256,7 @@ class LooksFirst(Owner):
 
 @defect("618.30", PROMISE, mode="migration-sentinel", separate=False)
 class FilledAnyway(Owner):
-    """No worker looks whether the topic is empty."""
+    """The owner fills the topic without checking whether it is empty."""
 
     def is_filled(self, store: OffsetStore) -> Script:
         yield from ()
@@ -262,7 +265,7 @@ class FilledAnyway(Owner):
 
 @defect("618.30", PROMISE, mode="migration-sentinel", separate=False)
 class CopiedInPieces(Owner):
-    """Every offset is copied in a transaction of its own."""
+    """The owner copies every offset in a transaction of its own."""
 
     def copy(self, store: OffsetStore) -> Script:
         yield from store.read_topic(GLOBAL)
@@ -271,7 +274,7 @@ class CopiedInPieces(Owner):
         yield from store.read_topic(SEPARATE)
 
     def copy_one(self, entry: Entry) -> None:
-        """One of them."""
+        """Copy one offset in a transaction of its own."""
         assert self.producer is not None, "opened before"
         self.producer.begin()
         self.report_copy(entry)
@@ -281,7 +284,7 @@ class CopiedInPieces(Owner):
 
 @defect("618.30", PROGRESS, mode="migration-sentinel", separate=False)
 class NoSentinel(Owner):
-    """With nothing to copy nothing is written."""
+    """The owner writes nothing when there are no offsets to copy."""
 
     def fill(self, offsets: Mapping[int, int]) -> None:
         if offsets:
@@ -301,8 +304,8 @@ class TasksDoNotWait(Instance):
 
 @defect("618.45", PROMISE, mode="migration-sentinel", separate=False)
 class CopiedBeforeFenced(Connector):
-    """As the order of the text has it: the Connector fills its topic before the tasks of the old configuration are
-    fenced, which go on in the global one; what fences them is that their successors open their producers."""
+    """The connector fills its topic before the tasks of the old configuration are fenced, as in the text's order. The
+    old tasks go on in the global topic until their successors open their producers and thereby fence them."""
 
     def fence(self) -> None:
         pass

@@ -1,4 +1,4 @@
-"""Implementations of task counts with one thing wrong each, by name."""
+"""This module collects the implementations of task counts that are wrong in one way each, by name."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from fencepost.reference_impl.connect.environment import Environment
 
 
-# Defects of starts of source tasks, of herders, and of rebalances: tasks that run elsewhere than assigned.
+# These are the defects of starts of source tasks, of herders, and of rebalances, by which tasks run where they are not
+# assigned.
 
 LOST = "somebody has a task of the newest set that does not run, and no fault or rebalance is to come"
 
@@ -30,7 +31,7 @@ LOST = "somebody has a task of the newest set that does not run, and no fault or
 # starts of tasks
 @defect("618.15", PROMISE, mode="shipped")
 class DoesNotAsk(SourceTask):
-    """A start does not ask for a round (618.15)."""
+    """A task starts without asking the leader for a round of fencing (618.15)."""
 
     def steps(self) -> tuple[str, ...]:
         return tuple(step for step in super().steps() if step != "ask")
@@ -38,7 +39,7 @@ class DoesNotAsk(SourceTask):
 
 @defect("618.16", PROMISE, mode="A")
 class NoCheckBefore(SourceTask):
-    """A start does not look whether there is a count record after the latest set (C02)."""
+    """A task starts without checking that a count record follows the latest set (C02)."""
 
     def steps(self) -> tuple[str, ...]:
         return tuple(step for step in super().steps() if step not in ("look", "await_count", "check_before"))
@@ -46,7 +47,7 @@ class NoCheckBefore(SourceTask):
 
 @defect("618.19", PROMISE)
 class NoCheckAfter(SourceTask):
-    """Once its producer is open, a task polls, without another look (C04)."""
+    """A task polls as soon as its producer is open, without the second check for a newer set (C04)."""
 
     def steps(self) -> tuple[str, ...]:
         return tuple(step for step in super().steps() if step != "check_after")
@@ -54,7 +55,7 @@ class NoCheckAfter(SourceTask):
 
 @defect("618.19", PROMISE)
 class CheckAfterBeforeProducer(SourceTask):
-    """The last look comes before the producer is opened, not after (C05)."""
+    """A task makes the second check for a newer set before it opens its producer (C05)."""
 
     def steps(self) -> tuple[str, ...]:
         steps = [step for step in super().steps() if step not in ("open_producer", "check_after")]
@@ -63,7 +64,7 @@ class CheckAfterBeforeProducer(SourceTask):
 
 @defect("618.19", PROMISE)
 class CheckAfterStaleView(SourceTask):
-    """The last look is at what the worker happens to know (C07)."""
+    """The second check uses the worker's current view without reading the config topic to the end (C07)."""
 
     def check_generation(self) -> bool:
         view = self.herder.view
@@ -76,7 +77,7 @@ class CheckAfterStaleView(SourceTask):
 
 @defect("618.19", PROMISE)
 class CheckAfterCountOnly(SourceTask):
-    """The last look is whether a count record stands after the latest set: after another whole round it does (H4)."""
+    """The second check is only whether a count record follows the latest set, as after another round (H4)."""
 
     def is_overtaken(self) -> bool:
         return not self.may_start()
@@ -84,7 +85,7 @@ class CheckAfterCountOnly(SourceTask):
 
 @defect("618.19", PROMISE)
 class MismatchIgnored(SourceTask):
-    """A newer set at the last look is logged, and the task polls all the same (618.19)."""
+    """A task that finds a newer set in its second check logs that and polls all the same (618.19)."""
 
     def is_overtaken(self) -> bool:
         super().is_overtaken()
@@ -93,8 +94,8 @@ class MismatchIgnored(SourceTask):
 
 @defect("618.18", PROMISE)
 class PlainTaskProducer(SourceTask):
-    """Every instance has a transactional id of its own, so that opening its producer fences no other, and no round
-    fences it (618.6, 618.18)."""
+    """Every instance of a task has a transactional id of its own, so opening its producer fences no other instance, and
+    no round fences it (618.6, 618.18)."""
 
     def open_producer(self) -> Script:
         name = f"{self.env.config.group_id}-{self.id[0]}-{self.id[1]}-{self.instance}"
@@ -105,7 +106,7 @@ class PlainTaskProducer(SourceTask):
 
 @defect("618.18", PROMISE)
 class FencedTaskGoesOn(SourceTask):
-    """A task whose producer was fenced opens another one, and polls on without a look at anything (618.18)."""
+    """A task whose producer was fenced opens another one and polls on without any check (618.18)."""
 
     def send_records(self) -> None:
         try:
@@ -123,26 +124,25 @@ class FencedTaskGoesOn(SourceTask):
             super().commit()
 
     def open_another(self) -> None:
-        """Takes the transactional id back."""
+        """Open a new producer under the task's transactional id."""
         name = task_transactional_id(self.env.config.group_id, *self.id)
         self.producer = TransactionalProducer(self.env.brokers, name, of_task(self.env.config.group_id, *self.id))
         self.open()
 
 
-# Tasks that the newest set has not, as released: a worker that comes back may go on with one.
+# These are the defects of released Kafka by which a worker may go on with a task that the newest set does not have.
 #
-# A worker that was out of its group says that it has the task. The leader looks for what was deleted among what it
-# handed out last alone, so that the task stays with that worker until the next rebalance; the worker finds its
-# configuration, which no worker drops, and starts it: with the newest generation, for which nothing has to be fenced,
-# and a fresh epoch. Any one of three mends keeps it from that: no such start (618.52), no such claim (618.53), no such
-# configuration.
+# A worker that was out of its group claims the task. The leader looks for removed tasks only among those that it
+# assigned last, so the task stays with that worker until the next rebalance. The worker finds its configuration, which
+# no worker drops, and starts it under the newest generation, for which nothing has to be fenced, and with a fresh
+# epoch. Any one of three repairs prevents that: no such start (618.52), no such claim (618.53), no such configuration.
 # (IncrementalCooperativeAssignor.performTaskAssignment: `deleted`, `previousAssignment`; DistributedHerder.startTask,
 # verifyTaskGenerationAndOwnership; KafkaConfigBackingStore.processTasksCommitRecord. Seen live on 3.3.2 to 4.4.0.)
 class KeepsRemovedTasks(Herder):
-    """A leader revokes a task that the newest set has not only if it has itself handed it out last (618.53).
+    """A leader revokes a task that the newest set lacks only if this leader itself assigned the task last (618.53).
 
-    Load is balanced over all that members have, as 3.3.2 does; later releases count what is configured, and as often
-    revoke a task of the newest set for it.
+    Load is balanced over all tasks that members have, as 3.3.2 does. Later releases count the configured tasks, and
+    just as often revoke a task of the newest set instead.
     """
 
     def __init__(self, env: "Environment", node: int, support: str) -> None:
@@ -161,14 +161,14 @@ class KeepsRemovedTasks(Herder):
 
 
 class StartsRemovedTasks(Herder):
-    """A worker starts whatever it is assigned and has a configuration of, be that of an older set (618.52)."""
+    """A worker starts every assigned task for which it has a configuration, even one of an older set (618.52)."""
 
     def may_start(self, name: str, task: int) -> bool:
         return task in self.view.state.task_configs.get(name, {})
 
 
 class RemembersSets(ClusterConfigState):
-    """For what is shown alone: of which set the configuration of a task is that a worker has."""
+    """This view also records for each task which set its configuration belongs to, for the events only."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -180,7 +180,7 @@ class RemembersSets(ClusterConfigState):
 
 
 class OfItsConfiguration(SourceTask):
-    """A task that reveals the set that its configuration is of."""
+    """This task reports the set that its configuration belongs to."""
 
     def start_from_newest_set(self) -> None:
         super().start_from_newest_set()
@@ -192,7 +192,7 @@ class OfItsConfiguration(SourceTask):
 @defect("618.53", PROMISE, also=(AnswersForAnySet, OfItsConfiguration, RemembersSets), mode="shipped")
 @defect("618.52", PROMISE, name="starts_removed_tasks", also=(OfItsConfiguration, RemembersSets), mode="shipped")
 class AsReleased(KeepsRemovedTasks, StartsRemovedTasks):
-    """Both, as Kafka has it."""
+    """The herder makes both mistakes of released Kafka: it leaves removed tasks assigned and starts them."""
 
 
 # herders
@@ -203,7 +203,7 @@ class AsReleased(KeepsRemovedTasks, StartsRemovedTasks):
     harmless=("core-shipped", "", ""),
 )
 class NoPreemptiveStop(Herder):
-    """Tasks of older sets run on while the group rebalances (C29): a control."""
+    """Tasks of older sets run on while the group rebalances (C29), which is a control."""
 
     def let_go(self) -> Script:
         if self.is_eager:
@@ -217,34 +217,34 @@ class NoPreemptiveStop(Herder):
     mode="A",
 )
 class AssignmentOffsetIgnored(Herder):
-    """An assigned task starts from what the worker has read, also where the leader had read on (618.8)."""
+    """A worker starts an assigned task from what it has read, even if the leader had read further (618.8)."""
 
     def take(self, handed: Handed) -> Script:
         yield from super().take(replace(handed, offset=min(handed.offset, self.view.position)))
 
 
 class AnybodyWrites(Writes):
-    """No question who leads."""
+    """Every worker may write, whether or not it leads."""
 
     def may_write(self) -> bool:
         return True
 
 
 class SelfMade(Connector):
-    """A Connector whose own worker writes its set, whether or not it leads."""
+    """This connector's own worker writes its set, whether or not that worker leads."""
 
     def hand_to_leader(self, configs: list[dict[str, str]]) -> Request | None:
         writes, name = self.herder.writes, self.name
         return self.herder.submit(lambda request: writes.serve(name, lambda w: w.put_tasks(name, configs), request))
 
     def is_over(self, request: Request, leader: int, life: int) -> bool:
-        """Its own worker is there as long as itself."""
+        """Return whether the request is done or the connector, which lives as long as its worker, stops."""
         return request.done or self.stopping
 
 
 @defect("618.34", PROMISE, also=(PlainFollowers, AnybodyWrites), mode="B")
 class FollowersWrite(Herder):
-    """Followers write the sets of their Connectors themselves, with an ordinary producer (C18, 618.34)."""
+    """Followers write the sets of their connectors themselves with an ordinary producer (C18, 618.34)."""
 
     def start_connector(self, name: str) -> None:
         if self.view.state.is_known(name):
@@ -255,8 +255,7 @@ class FollowersWrite(Herder):
 # workers
 @defect("618.19", PROMISE, mode="B")
 class GenerationTakenAtTheProducer(SourceTask):
-    """The set that the last look compares with is the newest one when the producer was opened, not when the task was
-    configured (618.19)."""
+    """The second check compares with the newest set at the producer's opening (618.19)."""
 
     def open(self) -> None:
         super().open()
@@ -264,7 +263,7 @@ class GenerationTakenAtTheProducer(SourceTask):
 
 
 class AsksUnlessRestarted(SourceTask):
-    """What `RestartDoesNotAsk` starts."""
+    """This task does not ask for a round when `RestartDoesNotAsk` restarts it."""
 
     def __init__(self, herder: Herder, name: str, task: int) -> None:
         super().__init__(herder, name, task)
@@ -276,7 +275,7 @@ class AsksUnlessRestarted(SourceTask):
 
 @defect("618.15", PROMISE, also=(AsksUnlessRestarted,), mode="shipped")
 class RestartDoesNotAsk(Herder):
-    """A user's restart of a task goes without a round: the task had one when it was first started (618.15)."""
+    """A task that a user restarts does not ask for a round (618.15)."""
 
     restarting = False
 
@@ -288,7 +287,7 @@ class RestartDoesNotAsk(Herder):
 
 @defect("618.26", PROGRESS, STANDS)
 class FencedLeaderNeverClaims(Herder):
-    """A leader whose producer was fenced takes it that another one leads, and does not claim again (618.26)."""
+    """A leader that was fenced assumes that another one leads, and does not claim again (618.26)."""
 
     def must_claim(self) -> bool:
         return False
@@ -296,7 +295,7 @@ class FencedLeaderNeverClaims(Herder):
 
 @defect("618.41", PROGRESS, STANDS)
 class NoSecondRebalance(Herder):
-    """After a cooperative rebalance that has only revoked there is no other one to give that out (618.41)."""
+    """A cooperative rebalance that has only revoked tasks is not followed by one that assigns them (618.41)."""
 
     def take(self, handed: Handed) -> Script:
         yield from super().take(handed)
@@ -306,7 +305,7 @@ class NoSecondRebalance(Herder):
 
 # who runs what after a rebalance
 class OwnershipNotCompared(SourceTask):
-    """The last look is at the generation alone: what the three herders below need."""
+    """The second check compares the generation but not the ownership, which the herders in `also` need."""
 
     def check_generation(self) -> bool:
         herder = self.herder
@@ -325,7 +324,7 @@ class OwnershipNotCompared(SourceTask):
     mode="shipped",
 )
 class RestartsAnywhere(Herder):
-    """A user's restart starts a task on the worker that has the request, which may have lost it since (618.41)."""
+    """A restart starts a task on the worker that got the request, even if it has lost the task (618.41)."""
 
     def restart_task(self, name: str, task: int, request: Request) -> Script:
         yield from self.stop_tasks([(name, task)])
@@ -335,7 +334,7 @@ class RestartsAnywhere(Herder):
 
 @defect("618.41", PROGRESS, MENDED, also=(OwnershipNotCompared,), mode="shipped")
 class StartsForItsConnectors(Herder):
-    """A worker that comes back with a connector whose tasks others have starts these too (618.41)."""
+    """A worker starts all tasks of its connectors, including those that other workers have (618.41)."""
 
     def start_assigned(self) -> Script:
         yield from super().start_assigned()
@@ -347,7 +346,7 @@ class StartsForItsConnectors(Herder):
 
 @defect("618.41", PROGRESS, STANDS, mode="shipped")
 class ClaimsGrow(Herder):
-    """What a rebalance takes from a worker is stopped, and stays in its list of what it has (618.41)."""
+    """A worker stops the tasks that a rebalance takes from it, but still claims them (618.41)."""
 
     def __init__(self, env: "Environment", node: int, support: str) -> None:
         super().__init__(env, node, support)
@@ -363,7 +362,7 @@ class ClaimsGrow(Herder):
 
 
 class EarlyGroup:
-    """A group whose members need not wait for their leader's assignment: until it is there they get another one."""
+    """An `EarlyGroup` gives members another assignment until the leader has sent its own."""
 
     def __init__(self, group: Group, instead: Assignment, offset: int) -> None:
         self.group, self.instead, self.offset = group, instead, offset
@@ -372,11 +371,11 @@ class EarlyGroup:
         return getattr(self.group, name)
 
     def is_assigned(self, worker: int, generation: int) -> bool:
-        """Nothing is waited for, but by the leader."""
+        """Return True for every member but the leader, which alone waits."""
         return worker != self.group.leader or self.group.is_assigned(worker, generation)
 
     def sync(self, worker: int, generation: int) -> Handed:
-        """The assignment, or what there is instead."""
+        """Return the leader's assignment if it is there, or else the other assignment."""
         if self.group.assignments is not None:
             return self.group.sync(worker, generation)
         self.group.check(worker, generation, "sync")
@@ -385,7 +384,7 @@ class EarlyGroup:
 
 @defect("618.41", PROGRESS, LOST)
 class TakesFormerAssignment(Herder):
-    """A member whose sync comes before the leader's goes on with what it had (618.41)."""
+    """A member whose SyncGroup arrives before the leader's goes on with its former assignment (618.41)."""
 
     @property
     def group(self) -> Group:
@@ -395,7 +394,7 @@ class TakesFormerAssignment(Herder):
 
 @defect("618.41", PROGRESS, LOST)
 class TakesNothing(Herder):
-    """A member whose sync comes before the leader's is handed nothing, and asks no more (618.41)."""
+    """A member whose SyncGroup arrives before the leader's gets an empty assignment and does not ask again (618.41)."""
 
     @property
     def group(self) -> Group:
@@ -404,8 +403,7 @@ class TakesNothing(Herder):
 
 @defect("618.8", PROGRESS, LOST)
 class CatchesUpOrNot(Herder):
-    """A worker that could not read on to where the assignment was made starts nothing, and waits for the next rebalance
-    (618.8)."""
+    """A worker that cannot read up to the assignment's offset waits for the next rebalance (618.8)."""
 
     def take(self, handed: Handed) -> Script:
         behind = self.view.position < handed.offset
@@ -416,7 +414,7 @@ class CatchesUpOrNot(Herder):
 
 @defect("618.41", PROGRESS, LOST)
 class DisputedIsNobodys(Herder):
-    """A task that two members claim is given to neither, and neither is asked to let go of it (618.41)."""
+    """A task that two members claim is assigned to neither, and neither is asked to revoke it (618.41)."""
 
     def distribute(
         self, members: Members, connectors: Iterable[str], tasks: Iterable[TaskId], generation: int
@@ -432,7 +430,7 @@ class DisputedIsNobodys(Herder):
 
 @defect("618.50", PROGRESS, STANDS, mode="shipped")
 class SkipsTheFirstRecord(Herder):
-    """A worker that comes back seeks to the first record of the config topic, and reads on after it (618.50)."""
+    """A worker that restarts begins reading the config topic after its first record (618.50)."""
 
     def __init__(self, env: "Environment", node: int, support: str) -> None:
         super().__init__(env, node, support)
@@ -443,7 +441,7 @@ class SkipsTheFirstRecord(Herder):
 
 @defect("618.2", PROGRESS, LOST, mode="shipped")
 class FailedStaysFailed(Herder):
-    """A new set starts every task that a worker has but those that failed in an older one (618.2)."""
+    """A new set does not start those of a worker's tasks that failed in an older set (618.2)."""
 
     def start_task(self, name: str, task: int) -> None:
         there = self.tasks.get((name, task))
@@ -452,7 +450,7 @@ class FailedStaysFailed(Herder):
 
 
 class DropsRemovedConfigurations(RemembersSets):
-    """A mend: with a set's commit record what was configured beyond its tasks is forgotten."""
+    """This repaired view drops the configurations beyond a set's tasks when it reads the set's commit record."""
 
     def apply_commit(self, connector: str, tasks: int, offset: int) -> None:
         super().apply_commit(connector, tasks, offset)
@@ -461,7 +459,7 @@ class DropsRemovedConfigurations(RemembersSets):
             del configs[task]
 
 
-# What the defect of each can show, as `breaks` says:
+# The kind of damage that each defect does is in `breaks`:
 #
 # - PROMISE: 618.P1 fails: a producer of an older set commits after a task of a newer one ran;
 # - CONFORMANCE: every promise holds, but there are events that no correct implementation emits;
@@ -469,7 +467,7 @@ class DropsRemovedConfigurations(RemembersSets):
 #   no fault (618.P4);
 # - NOTHING: a control, harmless as long as everything else is right.
 #
-# `as_released` is Kafka as it is shipped (3.3.2 to 4.4.0): both mistakes that it has, which the correct one has mended.
+# `as_released` is released Kafka (3.3.2 to 4.4.0) with both of its mistakes, which the correct implementation repairs.
 
 REGISTRY = registry(Parts, build, task_counts_rounds, __name__, task_counts_topic)
 find, __getattr__ = REGISTRY.find, REGISTRY.attribute

@@ -1,4 +1,4 @@
-"""Defects of task counts: rounds of fencing."""
+"""This module has the defects of task counts in rounds of fencing."""
 
 from collections.abc import Iterable
 from functools import partial
@@ -30,7 +30,7 @@ INTERFACE = "no topic shows it; tests of the interface do"
 # rounds
 @defect("618.7", PROMISE)
 class NoFencing(Rounds):
-    """Nothing is fenced before the record is written (C01)."""
+    """The leader fences nothing before it writes the count record (C01)."""
 
     def ids(self, round: Round) -> Iterable[int]:
         return ()
@@ -38,7 +38,7 @@ class NoFencing(Rounds):
 
 @defect("618.6", PROMISE)
 class FenceNewCount(Rounds):
-    """As many ids are fenced as the new set has tasks, not as the latest count record says (618.6)."""
+    """The leader fences as many ids as the new set has tasks, instead of the latest recorded count (618.6)."""
 
     def ids(self, round: Round) -> Iterable[int]:
         return range(round.to_record)
@@ -46,7 +46,7 @@ class FenceNewCount(Rounds):
 
 @defect("618.6", PROMISE)
 class FenceOneLess(Rounds):
-    """The last of the ids is left out (618.6)."""
+    """The leader does not fence the last of the ids (618.6)."""
 
     def ids(self, round: Round) -> Iterable[int]:
         return range(round.to_fence - 1)
@@ -54,7 +54,7 @@ class FenceOneLess(Rounds):
 
 @defect("618.6", PROMISE)
 class FenceFromOne(Rounds):
-    """Ids are taken to begin with 1 (618.6)."""
+    """The leader fences ids as if they began with 1 (618.6)."""
 
     def ids(self, round: Round) -> Iterable[int]:
         return range(1, round.to_fence + 1)
@@ -62,7 +62,7 @@ class FenceFromOne(Rounds):
 
 @defect("618.7", PROMISE, mode="B")
 class RecordBeforeFencing(Rounds):
-    """The record is written first, the ids are fenced after it (C08)."""
+    """The leader writes the count record first and fences the ids after it (C08)."""
 
     def fence_and_hand_over(self, round: Round) -> Script:
         self.herder.submit(partial(self.check_and_conclude, round))
@@ -70,7 +70,7 @@ class RecordBeforeFencing(Rounds):
         yield from self.take_out(round)
 
     def in_assignment(self) -> Script:
-        """Write the records, and hand the assignment out; the fencing follows in a thread of its own."""
+        """Write the count records at the assignment, and start the fencing in a thread of its own."""
         state = self.herder.view.state
         for name in [name for name in state.names() if state.needs_fencing(name)]:
             round = self.prepare(name, self.env.next_request())
@@ -83,7 +83,7 @@ class RecordBeforeFencing(Rounds):
 
 @defect("618.2", PROMISE, mode="shipped")
 class AnswersBeforeRecord(Rounds):
-    """The tasks that asked get their answer as soon as everything is fenced, before the record is written (618.2)."""
+    """The leader answers tasks when all ids are fenced, before the count record is written (618.2)."""
 
     def conclude(self, round: Round) -> Script:
         for reply in round.replies:
@@ -93,7 +93,7 @@ class AnswersBeforeRecord(Rounds):
 
 @defect("618.7", PROMISE)
 class PartialFailureIgnored(Rounds):
-    """An id that could not be fenced does not stop the round (C20)."""
+    """An id that could not be fenced does not fail the round (C20)."""
 
     def all_fenced(self, errors: list[int]) -> bool:
         return True
@@ -101,7 +101,7 @@ class PartialFailureIgnored(Rounds):
 
 @defect("618.5", PROMISE)
 class ShortcutNewIsOne(Rounds):
-    """Nothing is fenced before a set of one task, however many there were (C11)."""
+    """The leader fences nothing before a set of one task, whatever the number of old tasks (C11)."""
 
     def must_fence(self, count: int, size: int) -> bool:
         return size != 1
@@ -109,7 +109,7 @@ class ShortcutNewIsOne(Rounds):
 
 @defect("618.5", PROMISE)
 class ShortcutOldIsOne(Rounds):
-    """Nothing is fenced after a set of one task, however many there will be (C12)."""
+    """The leader fences nothing after a set of one task, whatever the number of new tasks (C12)."""
 
     def must_fence(self, count: int, size: int) -> bool:
         return count != 1
@@ -117,7 +117,7 @@ class ShortcutOldIsOne(Rounds):
 
 @defect("618.5", PROMISE)
 class ShortcutEqual(Rounds):
-    """Nothing is fenced when the new set has as many tasks as the old one (C13)."""
+    """The leader fences nothing when the new set has as many tasks as the old one (C13)."""
 
     def must_fence(self, count: int, size: int) -> bool:
         return count != size
@@ -125,7 +125,7 @@ class ShortcutEqual(Rounds):
 
 @defect("618.1", PROMISE)
 class CountsOneLess(Rounds):
-    """The record says one producer less than there may be (618.1)."""
+    """The count record holds one producer less than there may be (618.1)."""
 
     def count_to_record(self, state: ClusterConfigState, connector: str) -> int:
         return max(super().count_to_record(state, connector) - 1, 0)
@@ -133,7 +133,7 @@ class CountsOneLess(Rounds):
 
 @defect("618.42", PROMISE)
 class RecordOldCount(Rounds):
-    """The new record says what the one before stated (C14)."""
+    """The new count record repeats the count of the record before (C14)."""
 
     def count_to_record(self, state: ClusterConfigState, connector: str) -> int:
         count = state.count(connector)
@@ -142,19 +142,18 @@ class RecordOldCount(Rounds):
 
 @defect("618.43", PROMISE, mode="B")
 class NoRoundCheck(Rounds):
-    """After fencing, the leader does not look whether there is a newer set (618.43, H12)."""
+    """The leader does not check after fencing whether there is a newer set (618.43, H12)."""
 
     def is_overtaken(self, round: Round) -> bool:
         return False
 
     def overtake(self, connector: str) -> None:
-        """A new set that is read while the round is under way does not end it."""
+        """A newer set that is read during the round does not end the round."""
 
 
 @defect("618.43", PROMISE, mode="B")
 class ReclaimInBetween(Rounds):
-    """Check and write are two things that the herder does: in between it may lose the privilege, and claim it again
-    (618.43)."""
+    """The leader may lose its producer and claim it again between the check and the write (618.43)."""
 
     def check_and_conclude(self, round: Round, request: Request) -> Script:
         yield from self.only_check(round)
@@ -176,7 +175,7 @@ class ReclaimInBetween(Rounds):
 
 @defect("618.42", PROMISE, mode="shipped")
 class NoCountWhenNothingToFence(Rounds):
-    """A round without anything to fence writes no record, and is a success (618.42)."""
+    """A round without anything to fence writes no count record and succeeds (618.42)."""
 
     def conclude(self, round: Round) -> Script:
         if self.has_producers_to_fence(round.connector):
@@ -186,7 +185,7 @@ class NoCountWhenNothingToFence(Rounds):
 
 
 class AnyRound(dict[str, Round]):
-    """The rounds under way of a leader that does not distinguish connectors."""
+    """This mapping of active rounds does not distinguish connectors."""
 
     def __contains__(self, connector: object) -> bool:
         return bool(len(self))
@@ -197,7 +196,7 @@ class AnyRound(dict[str, Round]):
 
 @defect("618.9", PROMISE, mode="shipped", connectors=2)
 class JoinsAnyRound(Rounds):
-    """Who asks while a round is under way gets its result, though it be another connector's (618.9)."""
+    """A request during an active round gets its result, even if it is another connector's round (618.9)."""
 
     def __init__(self, herder: "Herder") -> None:
         super().__init__(herder)
@@ -206,10 +205,12 @@ class JoinsAnyRound(Rounds):
 
 @defect("618.4", PROMISE, mode="shipped")
 class AnswersForAnySet(Rounds):
-    """As released: who asks between the end of a round and its removal gets its answer, be it for another set (618.4).
+    """A request between the end of a round and its removal gets that round's answer, even for another set, as in
+    released Kafka (618.4).
 
-    (DistributedHerder.doFenceZombieSourceTasks looks `activeZombieFencings` up by connector alone; the callback that
-    removes the entry is the admin client's thread's. On the classes of 3.9.1, 4.0.0, 4.3.1 and 4.4.0.)
+    (DistributedHerder.doFenceZombieSourceTasks looks `activeZombieFencings` up by connector alone, and the callback
+    that removes the entry runs in the admin client's thread. This was seen on the classes of 3.9.1, 4.0.0, 4.3.1 and
+    4.4.0.)
     """
 
     def may_join(self, round: Round) -> bool:
@@ -218,7 +219,7 @@ class AnswersForAnySet(Rounds):
 
 @defect("618.47", NOTHING, INTERFACE)
 class FencesAsWorker(Rounds):
-    """Fencing acts as the worker, so that no permission of the connector's is asked for (618.47)."""
+    """The leader fences with the worker's permissions, so the connector's permissions are not checked (618.47)."""
 
     def fence_one(self, round: Round, task: int) -> int:
         acls = self.env.brokers.acls
@@ -229,13 +230,11 @@ class FencesAsWorker(Rounds):
             acls.denied = denied
 
 
-# rounds that cover too little, or are taken for done
+# rounds that fence too little, or count as done too early
 @defect("618.6", PROMISE)
 class FencesWhatMembersOwn(Rounds):
-    """Of the ids that the count record covers those are fenced whose task some member of the group has (618.6).
-
-    A task that ran on a worker which is out of the group belongs to no worker.
-    """
+    """The leader fences only those ids of the recorded count whose task some member of the group has (618.6). A task
+    that ran on a worker outside the group belongs to no member."""
 
     def ids(self, round: Round) -> Iterable[int]:
         members = self.herder.group.members.values()
@@ -245,10 +244,7 @@ class FencesWhatMembersOwn(Rounds):
 
 @defect("618.6", PROMISE)
 class FencesEachIdOnce(Rounds):
-    """A leader remembers which ids it has fenced, and does not fence them again (618.6).
-
-    Since then other producers have opened them.
-    """
+    """A leader fences no id twice, although other producers have opened it since (618.6)."""
 
     def __init__(self, herder: "Herder") -> None:
         super().__init__(herder)
@@ -266,7 +262,7 @@ class FencesEachIdOnce(Rounds):
 
 @defect("618.42", PROMISE, mode="shipped")
 class CountsWhoAsked(Rounds):
-    """The record counts the tasks that have asked for the round, not those of the set (618.42)."""
+    """The count record holds the number of tasks that asked for the round, instead of the tasks of the set (618.42)."""
 
     def conclude(self, round: Round) -> Script:
         round.to_record = min(round.to_record, max(len(round.replies), 1))
@@ -275,7 +271,7 @@ class CountsWhoAsked(Rounds):
 
 @defect("618.2", PROMISE, mode="shipped")
 class FailedRecordIsSuccess(Rounds):
-    """A count record that was not written is logged, and the round is a success: everything is fenced (618.2)."""
+    """A round whose count record could not be written counts as successful after a log message (618.2)."""
 
     def conclude(self, round: Round) -> Script:
         record = config_records.count_record(self.env.config.mode, round.connector, round.to_record)
@@ -288,7 +284,7 @@ class FailedRecordIsSuccess(Rounds):
 
 @defect("618.7", PROMISE)
 class UnauthorizedPassedOver(Rounds):
-    """An id for which the connector's admin lacks a permission is passed over (618.7)."""
+    """The leader skips an id that the connector's admin client is not permitted to fence (618.7)."""
 
     def all_fenced(self, errors: list[int]) -> bool:
         return super().all_fenced([error for error in errors if error != TRANSACTIONAL_ID_AUTHORIZATION_FAILED])
@@ -296,7 +292,7 @@ class UnauthorizedPassedOver(Rounds):
 
 @defect("618.4", PROGRESS, STANDS, mode="shipped")
 class FailedRoundGoesOn(Rounds):
-    """A round that has failed still counts as the one under way: who asks later waits for its end (618.4)."""
+    """A failed round still counts as active, so later requests wait for its end for ever (618.4)."""
 
     def may_join(self, round: Round) -> bool:
         return self.has_failed(round) or super().may_join(round)
@@ -309,13 +305,13 @@ class FailedRoundGoesOn(Rounds):
             super().remove(round)
 
     def has_failed(self, round: Round) -> bool:
-        """Return whether it is over, and nothing came of it."""
+        """Return whether the round is over without success."""
         return round.over and round.status != OK
 
 
 @defect("618.4", PROGRESS, STANDS, mode="shipped")
 class RefusedForEver(Rounds):
-    """A connector of which a round has failed gets no other one from this leader (618.4)."""
+    """A leader starts no other round for a connector whose round has failed (618.4)."""
 
     def __init__(self, herder: "Herder") -> None:
         super().__init__(herder)
@@ -334,8 +330,7 @@ class RefusedForEver(Rounds):
 
 @defect("618.4", PROGRESS, MENDED, mode="shipped")
 class RefusedAtFirst(Rounds):
-    """Who asks for a round of a set of which this leader has heard of no other request is told that there is a conflict
-    (618.4): the leader takes the first request for one of the set before."""
+    """The leader answers the first request for each set with a conflict, as one of the set before (618.4)."""
 
     def __init__(self, herder: "Herder") -> None:
         super().__init__(herder)
@@ -350,13 +345,13 @@ class RefusedAtFirst(Rounds):
 
 
 class Impatient(Admin):
-    """An admin client that takes CONCURRENT_TRANSACTIONS for an answer."""
+    """This admin client takes CONCURRENT_TRANSACTIONS for a final answer."""
 
     retried = RETRIED - {ErrorCode.CONCURRENT_TRANSACTIONS}
 
 
 @defect("618.12", PROGRESS, MENDED)
 class GivesUpOn51(Rounds):
-    """A round fails where a transaction of an older task is still being ended (618.12)."""
+    """A round fails while a transaction of an older task is still being ended (618.12)."""
 
     admin = Impatient

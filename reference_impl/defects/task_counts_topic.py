@@ -1,4 +1,4 @@
-"""Defects of task counts: the config topic."""
+"""This module has the defects of task counts in the config topic."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -52,7 +52,7 @@ class PlainLeaderProducer(WritePrivilege):
 
 @defect("618.26", PROMISE, mode="B")
 class ClaimsAgainAtOnce(WritePrivilege):
-    """A write that was refused is repeated with a new producer, without a look at who leads now (618.26)."""
+    """The leader repeats a refused write with a new producer without checking who leads now (618.26)."""
 
     def write(self, records: Iterable[ConfigRecord]) -> None:
         written = list(records)
@@ -65,8 +65,8 @@ class ClaimsAgainAtOnce(WritePrivilege):
 
 @defect("618.24", PROMISE, mode="shipped")
 class ClaimsLate(WritePrivilege):
-    """A leader opens its producer when it first writes, not when it becomes leader (618.24): the one before it, which
-    is not fenced, may write a set between the new leader's look at the topic and its count."""
+    """A leader opens its producer at its first write, and not when it becomes the leader (618.24). The previous leader
+    is not fenced until then, so it may write a set between the new leader's read of the topic and its count."""
 
     @property
     def must_claim(self) -> bool:
@@ -81,7 +81,7 @@ class ClaimsLate(WritePrivilege):
 # what its records mean
 @defect("618.38", PROMISE)
 class DeletionClearsCount(ClusterConfigState):
-    """A deleted connector's count is forgotten (C19, B34)."""
+    """A worker forgets the count of a deleted connector (C19, B34)."""
 
     def forget(self, connector: str) -> None:
         super().forget(connector)
@@ -91,7 +91,7 @@ class DeletionClearsCount(ClusterConfigState):
 
 @defect("618.3", PROMISE)
 class SetWithoutCommit(ClusterConfigState):
-    """A task configuration takes effect as soon as it is read (618.3)."""
+    """A task configuration takes effect as soon as it is read, before its set is committed (618.3)."""
 
     def apply(self, record: ConfigRecord, offset: int) -> None:
         super().apply(record, offset)
@@ -105,7 +105,7 @@ class SetWithoutCommit(ClusterConfigState):
     "618.3", CONFORMANCE, "what is missing of a set was compacted away or overtaken: its tasks can only fail to start"
 )
 class CommitIncomplete(ClusterConfigState):
-    """A set takes effect though some of its tasks are missing (618.3)."""
+    """A set takes effect although some of its task configurations are missing (618.3)."""
 
     def is_complete(self, buffer: Mapping[int, Properties], tasks: int) -> bool:
         return True
@@ -113,7 +113,7 @@ class CommitIncomplete(ClusterConfigState):
 
 @defect("618.2", PROMISE)
 class AnyRecordCounts(ClusterConfigState):
-    """A count record anywhere in the topic will do, wherever the latest set stands (C03)."""
+    """A count record anywhere in the topic counts, even before the latest set (C03)."""
 
     def needs_fencing(self, connector: str) -> bool:
         return super().needs_fencing(connector) and connector not in self.counts
@@ -121,7 +121,7 @@ class AnyRecordCounts(ClusterConfigState):
 
 @defect("618.2", PROMISE, mode="shipped")
 class OrderInverted(ClusterConfigState):
-    """A set before the count record needs fencing, one after it does not (C03)."""
+    """A set before the count record needs fencing, and a set after it does not (C03)."""
 
     def needs_fencing(self, connector: str) -> bool:
         return connector not in self.counts or not super().needs_fencing(connector)
@@ -129,7 +129,7 @@ class OrderInverted(ClusterConfigState):
 
 @defect("618.6", PROMISE)
 class OldestCount(ClusterConfigState):
-    """The first count record ever counts, not the latest one (618.6)."""
+    """The first count record counts, instead of the latest one (618.6)."""
 
     def apply_count(self, connector: str, value: Mapping[str, Any] | None, offset: int) -> None:
         first = self.counts.get(connector)
@@ -140,7 +140,7 @@ class OldestCount(ClusterConfigState):
 
 @defect("618.2", PROMISE)
 class CompactionKeepsFirst(ConfigTopic):
-    """Compaction keeps the first record of every key, so that a set and its count change places (C28)."""
+    """Compaction retains the first record of every key, so a set and its count change their order (C28)."""
 
     def compact(self) -> None:
         first: dict[str, int] = {}
@@ -153,7 +153,7 @@ class CompactionKeepsFirst(ConfigTopic):
 
 @defect("618.10", NOTHING, INTERFACE)
 class UnsignedFenceRequests(FenceEndpoint):
-    """Every request gets a round, signed or not (618.10)."""
+    """The endpoint accepts every request for a round, signed or not (618.10)."""
 
     def signature_status(self, request: FenceRequest, receiver: Receiver) -> int:
         return OK
@@ -162,7 +162,7 @@ class UnsignedFenceRequests(FenceEndpoint):
 # records that settle too much
 @defect("618.4", PROMISE, mode="shipped", connectors=2)
 class CountSettlesEveryConnector(ClusterConfigState):
-    """A count record ends the need of fencing of every connector (618.4, 618.9)."""
+    """A count record ends the need for fencing of every connector (618.4, 618.9)."""
 
     def apply_count(self, connector: str, value: Mapping[str, Any] | None, offset: int) -> None:
         super().apply_count(connector, value, offset)
@@ -172,7 +172,7 @@ class CountSettlesEveryConnector(ClusterConfigState):
 
 @defect("618.3", PROMISE)
 class ShrunkSetKeepsItsTasks(ClusterConfigState):
-    """A set has as many tasks as there are configurations of the connector, those of larger sets included (618.3)."""
+    """A set has as many tasks as the connector has configurations, including those of larger sets (618.3)."""
 
     def tasks(self, connector: str) -> int:
         known = self.task_configs.get(connector, {})
@@ -181,7 +181,7 @@ class ShrunkSetKeepsItsTasks(ClusterConfigState):
 
 @defect("618.38", PROMISE)
 class DeletionTombstonesTheCount(Writes):
-    """With a connector its count record goes, and nothing is fenced for that (618.38)."""
+    """The deletion of a connector also deletes its count record, without any fencing (618.38)."""
 
     def delete(self, connector: str) -> Script:
         known = self.herder.view.state.is_known(connector)
@@ -193,7 +193,7 @@ class DeletionTombstonesTheCount(Writes):
 
 @defect("618.24", PROMISE, mode="B")
 class OwnIdOfEveryLeader(WritePrivilege):
-    """The transactional id of the leader's producer is the worker's own, so that no leader fences another (618.24)."""
+    """Every worker has its own transactional id for the leader's producer, so no leader fences another (618.24)."""
 
     def transactional_id(self) -> str:
         return f"{super().transactional_id()}-{self.node}"
@@ -202,7 +202,7 @@ class OwnIdOfEveryLeader(WritePrivilege):
 # who answers, and what counts
 @defect("618.15", PROMISE, mode="shipped")
 class NotLeadingIsFine(FenceEndpoint):
-    """A worker that knows of no leader to hand a request on to, or may not, answers that all is well (618.10)."""
+    """A worker that cannot forward a request for a round to the leader answers it with success (618.10)."""
 
     def pass_on(self, request: FenceRequest, receiver: Receiver) -> Decision:
         decision = super().pass_on(request, receiver)
@@ -210,7 +210,7 @@ class NotLeadingIsFine(FenceEndpoint):
 
 
 class FirstLeader:
-    """A worker as its tasks see it: with the leader that it had when one of them first asked."""
+    """A `FirstLeader` presents a worker to its tasks with the leader that it had at the first request."""
 
     def __init__(self, herder: Herder) -> None:
         self.herder, self.leader = herder, herder.leader
@@ -225,7 +225,7 @@ class FirstLeader:
 
 @defect("618.15", PROGRESS, STANDS, mode="shipped")
 class AsksTheFirstLeader(SourceTask):
-    """A worker asks the worker that led its group when it first asked, as long as it lives (618.10)."""
+    """A worker always sends its requests for a round to the leader that it had at its first request (618.10)."""
 
     def ask(self) -> Script:
         herder = self.herder
@@ -240,8 +240,7 @@ class AsksTheFirstLeader(SourceTask):
 
 @defect("618.15", PROGRESS, STANDS, mode="shipped")
 class KeyOfTheStart(ClusterConfigState):
-    """The session key that a worker has read first is the one by which it signs and verifies, as long as it lives
-    (618.10)."""
+    """A worker signs and verifies with the first session key that it has read, as long as it lives (618.10)."""
 
     def apply(self, record: ConfigRecord, offset: int) -> None:
         key = self.session_key
@@ -251,7 +250,7 @@ class KeyOfTheStart(ClusterConfigState):
 
 @defect("618.6", PROMISE)
 class FencesOnceForACount(Rounds):
-    """An id that a leader has fenced for a round without a count needs no other before it writes one (618.6)."""
+    """A leader fences an id only once per count, even if a round ended without writing it (618.6)."""
 
     def __init__(self, herder: Herder) -> None:
         super().__init__(herder)
@@ -279,19 +278,19 @@ class FencesOnceForACount(Rounds):
     mode="shipped",
 )
 class CountsForTheNewest(Rounds):
-    """A round that has fenced all its ids counts the newest set, though that came meanwhile (618.43)."""
+    """A round that has fenced its ids counts the newest set, even one written meanwhile (618.43)."""
 
     def is_overtaken(self, round: Round) -> bool:
         round.to_record = self.count_to_record(self.herder.view.state, round.connector)
         return False
 
     def overtake(self, connector: str) -> None:
-        """A new set that is read while the round is under way does not end it."""
+        """A newer set that is read during the round does not end the round."""
 
 
 @defect("618.7", PROMISE, mode="shipped")
 class StopCountsNothing(Writes):
-    """With the set of no tasks of a stopped connector its count is written, for which nothing was fenced (618.7)."""
+    """Stopping a connector writes a count of 0 along with its empty set, without any fencing (618.7)."""
 
     def stop(self, connector: str) -> Script:
         known = self.herder.view.state.is_known(connector)
@@ -302,7 +301,7 @@ class StopCountsNothing(Writes):
 
 
 class RemembersStops(ClusterConfigState):
-    """Sets that follow a set of no tasks: what `RefusalAfterAStop` needs."""
+    """This view records which sets follow an empty set, which `RefusalAfterAStop` needs."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -317,7 +316,7 @@ class RemembersStops(ClusterConfigState):
 
 @defect("618.7", PROMISE, also=(RemembersStops,), mode="shipped")
 class RefusalAfterAStop(Rounds):
-    """After a set of no tasks an id that the connector may not fence is passed over: none of them runs (618.7)."""
+    """After an empty set the leader skips ids that the connector is not permitted to fence (618.7)."""
 
     def fence(self, round: Round) -> Script:
         state = self.herder.view.state
@@ -331,7 +330,7 @@ class RefusalAfterAStop(Rounds):
 
 
 class PlainFollowers(WritePrivilege):
-    """Who holds no producer writes with an ordinary one: what FollowersWrite needs."""
+    """A worker without a transactional producer writes with an ordinary one, which `FollowersWrite` needs."""
 
     def write(self, records: Iterable[ConfigRecord]) -> None:
         if self.transactional and self.producer is None:
@@ -346,7 +345,7 @@ class PlainFollowers(WritePrivilege):
 
 @defect("618.10", NOTHING, interface=True)
 class ServedWithTheFeature(Herder):
-    """The endpoint is there only where the feature is on."""
+    """The endpoint for fencing exists only while exactly-once support is enabled."""
 
     @property
     def serves(self) -> bool:
@@ -355,7 +354,7 @@ class ServedWithTheFeature(Herder):
 
 @defect("618.10", NOTHING, interface=True)
 class NoSessionKey(Herder):
-    """The leader writes no session key, so that no worker can sign."""
+    """The leader writes no session key, so no worker can sign requests."""
 
     def must_make_key(self) -> bool:
         return False
@@ -363,7 +362,7 @@ class NoSessionKey(Herder):
 
 @defect("618.10", NOTHING, interface=True)
 class NeverForwards(FenceEndpoint):
-    """A worker that does not lead answers 409."""
+    """A worker that does not lead answers a request for a round with 409."""
 
     def pass_on(self, request: FenceRequest, receiver: Receiver) -> Decision:
         return answered(CONFLICT)
@@ -371,7 +370,7 @@ class NeverForwards(FenceEndpoint):
 
 @defect("618.11", NOTHING, interface=True)
 class FailedRoundIsAConflict(Rounds):
-    """A round that failed is answered as one that a newer set has overtaken."""
+    """A failed round is answered with a conflict, like one that a newer set has overtaken."""
 
     def fail(self, round: Round, error: int, cause: str) -> None:
         if not round.over:
@@ -381,7 +380,7 @@ class FailedRoundIsAConflict(Rounds):
 
 @defect("618.13", NOTHING, interface=True)
 class NoPairInResults(Rounds):
-    """The result of an id says whether it is fenced, and not with which producer id and epoch."""
+    """The result of a fenced id lacks its producer id and epoch."""
 
     def emit(self, kind: int, round: Round, **columns: Any) -> None:  # type: ignore[override]
         if kind == Kind.ID_FENCED:
@@ -391,15 +390,15 @@ class NoPairInResults(Rounds):
 
 @defect("618.17", NOTHING, interface=True)
 class OffsetsTopicTakenForGranted(SourceTask):
-    """A separate offsets topic is not created."""
+    """A task does not create its connector's separate offsets topic."""
 
     def create(self) -> None:
-        """Nothing is asked of the brokers."""
+        """The task sends no request to the brokers."""
 
 
 @defect("618.17", NOTHING, interface=True)
 class EveryCreationErrorTolerated(SourceTask):
-    """The start goes on after any error in creating the offsets topic."""
+    """A task starts after any error in creating the offsets topic."""
 
     def create(self) -> None:
         try:
@@ -410,7 +409,7 @@ class EveryCreationErrorTolerated(SourceTask):
 
 @defect("618.48", NOTHING, interface=True)
 class SizesOfTheConnector(SourceTask):
-    """A separate offsets topic has as many partitions as the connector's configuration says."""
+    """A separate offsets topic has the number of partitions in the connector's configuration."""
 
     def topic_sizes(self) -> tuple[int, int]:
         partitions, replication = super().topic_sizes()
@@ -419,7 +418,7 @@ class SizesOfTheConnector(SourceTask):
 
 @defect("618.54", NOTHING, interface=True)
 class CreatesAllTheSame(SourceTask):
-    """A separate offsets topic is created, though topics are not to be."""
+    """A task creates a separate offsets topic although topic creation is disabled."""
 
     def find(self) -> None:
         super().create()
@@ -427,7 +426,7 @@ class CreatesAllTheSame(SourceTask):
 
 @defect("618.54", NOTHING, interface=True)
 class MissingTopicTolerated(SourceTask):
-    """The start goes on without its offsets topic, where topics are not created."""
+    """A task starts without its offsets topic where topic creation is disabled."""
 
     def find(self) -> None:
         try:
@@ -438,7 +437,7 @@ class MissingTopicTolerated(SourceTask):
 
 @defect("618.20", NOTHING, interface=True)
 class PollsBeforeTheCheck(SourceTask):
-    """The first poll does not wait for the second check; its commit does."""
+    """A task's first poll does not wait for the second check, although its commit does."""
 
     def steps(self) -> tuple[str, ...]:
         return tuple(step for step in super().steps() if step != "check_after")
@@ -452,7 +451,8 @@ class PollsBeforeTheCheck(SourceTask):
 
 @defect("618.20", NOTHING, interface=True)
 class MismatchTheOtherWay(SourceTask):
-    """A start that a newer set has overtaken fails in the documents' revisions, and is abandoned as shipped."""
+    """A task that a newer set has overtaken fails in the modes of the document's revisions and is abandoned in the
+    shipped mode, instead of the other way round."""
 
     def mismatch_fails(self) -> bool:
         return not super().mismatch_fails()
@@ -460,7 +460,7 @@ class MismatchTheOtherWay(SourceTask):
 
 @defect("618.20", NOTHING, interface=True)
 class OffsetsOutsideTheTransaction(SourceTask):
-    """The offsets of a poll are written outside its transaction."""
+    """A task writes the offsets of a poll outside its transaction."""
 
     def send_records(self) -> None:
         producer = self.producer
@@ -479,7 +479,7 @@ class OffsetsOutsideTheTransaction(SourceTask):
 
 @defect("618.23", NOTHING, interface=True)
 class FiveSecondsWhateverIsSaid(Config):
-    """task.shutdown.graceful.timeout.ms is not read."""
+    """The configuration ignores task.shutdown.graceful.timeout.ms and uses 5 seconds."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -488,7 +488,7 @@ class FiveSecondsWhateverIsSaid(Config):
 
 @defect("618.37", NOTHING, interface=True)
 class TaskNeedsNoPermission(SourceTask):
-    """A task's producer writes as a user that may do everything."""
+    """A task's producer writes without permission checks."""
 
     def open_producer(self) -> Script:
         name = task_transactional_id(self.env.config.group_id, *self.id)
@@ -502,7 +502,7 @@ plant("fencing_needs_no_permission", "618.37", NOTHING, FencesAsWorker, interfac
 @defect("618.47", NOTHING, interface=True)
 @defect("618.37", NOTHING, interface=True, name="leader_needs_none")
 class LeaderNeedsNoPermission(WritePrivilege):
-    """The leader's producer writes as a user that may do everything."""
+    """The leader's producer writes without permission checks."""
 
     def claim(self) -> None:
         acls = self.env.brokers.acls
@@ -516,14 +516,14 @@ class LeaderNeedsNoPermission(WritePrivilege):
 @defect("618.46", NOTHING, interface=True)
 @dataclass(frozen=True, slots=True)
 class OnByDefault(Config):
-    """exactly.once.source.support is enabled where it is not set."""
+    """exactly.once.source.support is enabled by default."""
 
     support: str | tuple[str, ...] = "enabled"
 
 
 @defect("618.46", NOTHING, interface=True)
 class AlwaysOn(Herder):
-    """Source tasks run with exactly-once support, whether it is enabled or not."""
+    """Source tasks run with exactly-once support, whether or not it is enabled."""
 
     @property
     def enabled(self) -> bool:

@@ -1,4 +1,4 @@
-"""Implementations of transactions with one thing wrong each, by name."""
+"""This module collects the implementations of transactions that are wrong in one way each, by name."""
 
 from collections.abc import Callable
 from functools import partial
@@ -32,17 +32,15 @@ from fencepost.reference_impl.simulation import Message
 from fencepost.reference_impl.simulation.defects import NOTHING, PROGRESS, PROMISE, defect, registry
 from fencepost.reference_impl.systems.transactions import Parts, build
 
-# Defects of coordinators that take an append to the transaction log for done before it is, another's request for a
-# retry or a retry for another's request, or that mix up whose transaction, producer id or partition it is.
+# These are the defects of coordinators that act on an append to the transaction log before it is durable, that confuse
+# retries with requests of other producers, or that confuse transactions, producer ids or partitions.
 
 
 # appends that fail, or are not waited for
 @defect("txn.1", PROMISE)
 class InitAnswersBeforeDurable(Coordinator):
-    """InitProducerId and fenceProducers are answered as soon as the bump is being appended (txn.1).
-
-    A coordinator that takes over without that record hands the same pair to the next one that asks.
-    """
+    """The coordinator answers InitProducerId and fenceProducers before the record of the bump is durable (txn.1). A
+    coordinator that takes over without that record hands the same pair to the next client that asks."""
 
     def renew(self, message: Message, metadata: TransactionMetadata, request: InitProducerIdRequest) -> None:
         pair = self.next_pair(metadata.now, request)
@@ -51,12 +49,12 @@ class InitAnswersBeforeDurable(Coordinator):
             self.answer_init(message, ErrorCode.NONE, *pair[:2])
 
     def renewed(self, message: Message, target: Transit, ok: bool) -> None:
-        """It was stated already."""
+        """This defect has sent the answer already."""
 
 
 @defect("txn.1", PROMISE)
 class InitAnsweredUnrecorded(Coordinator):
-    """InitProducerId is answered with success also where the append of the bump has failed (txn.1)."""
+    """The coordinator answers InitProducerId with success even when the append of the bump has failed (txn.1)."""
 
     def renewed(self, message: Message, target: Transit, ok: bool) -> None:
         super().renewed(message, target, True)
@@ -64,10 +62,11 @@ class InitAnsweredUnrecorded(Coordinator):
 
 @defect("txn.6", PROMISE, mode="v1")
 class FailedAddRemembered(Coordinator):
-    """A partition counts as added from the request on, whatever becomes of its record (txn.6, txn.25).
+    """The coordinator counts a partition as added from the request on, even when the append of its record fails (txn.6,
+    txn.25).
 
-    The repeated request is answered "there already"; a coordinator that takes over does not have the partition, and no
-    marker goes to it.
+    A repeated request is answered as if the partition were there already. A coordinator that takes over does not know
+    the partition, so it sends no marker to it.
     """
 
     def add(self, request: AddPartitionsToTxnRequest, answer: Done) -> None:
@@ -82,7 +81,7 @@ class FailedAddRemembered(Coordinator):
 
 @defect("txn.8", PROMISE)
 class EndAnsweredUnrecorded(Coordinator):
-    """EndTxn is answered with success also where the append of the Prepare record has failed (txn.8)."""
+    """The coordinator answers EndTxn with success even when the append of the Prepare record has failed (txn.8)."""
 
     def end_written(self, metadata: TransactionMetadata, answer: Callable[..., object], ok: bool) -> None:
         if ok:
@@ -93,10 +92,8 @@ class EndAnsweredUnrecorded(Coordinator):
 
 @defect("txn.9", PROMISE, mode="v2")
 class FailedEndBumps(Coordinator):
-    """The end of a transaction bumps the epoch in memory before its record is written (txn.9).
-
-    When the append fails the epoch stays: the owner that repeats its request names one that is gone.
-    """
+    """The end of a transaction bumps the epoch in memory before its record is written (txn.9). When the append fails,
+    the bumped epoch stays, and the producer that repeats its request names an epoch that is no longer valid."""
 
     def end(self, metadata: TransactionMetadata, committed: bool, answer: Callable[..., object]) -> None:
         target = self.prepare_end(metadata, committed)
@@ -108,7 +105,7 @@ class FailedEndBumps(Coordinator):
 
 
 class PendingAfterFailure(Transitions):
-    """A transition stays pending whether or not its record was written."""
+    """A transition stays pending even when the append of its record has failed."""
 
     def write(
         self, metadata: TransactionMetadata, target: Transit, done: Callable[[bool], object], keep_pending: bool = False
@@ -118,13 +115,13 @@ class PendingAfterFailure(Transitions):
 
 @defect("txn.5", PROGRESS)
 class FailedAppendStaysPending(Coordinator):
-    """After an append that failed every request is answered CONCURRENT_TRANSACTIONS, for ever (txn.5)."""
+    """After a failed append every request gets CONCURRENT_TRANSACTIONS for ever (txn.5)."""
 
     transitions_type = PendingAfterFailure
 
 
 class RoundsLeaveTheFlag(Markers):
-    """A transaction that ends says nothing of whether a fence of its id has failed."""
+    """The completion of a transaction does not clear the flag that a fence of its id has failed."""
 
     def begin_completion(self, metadata: TransactionMetadata) -> MarkerRound:
         failed = metadata.has_failed_epoch_fence
@@ -135,16 +132,15 @@ class RoundsLeaveTheFlag(Markers):
 
 @defect("txn.18", PROMISE, mode="v1")
 class FailedFenceNeverForgotten(Coordinator):
-    """A fence whose append failed is remembered beyond the attempt that succeeds (txn.18).
-
-    From then on no fence of the id bumps: a transaction whose time is up is aborted under its owner's own epoch.
+    """The coordinator remembers a fence whose append failed even after a later attempt has succeeded (txn.18). From
+    then on no fence of the id bumps the epoch, and a transaction that times out is aborted under its owner's own epoch.
     """
 
     markers_type = RoundsLeaveTheFlag
 
 
 class CompletionsWrittenOnce(Markers):
-    """The record of a completion is appended once, with or without success."""
+    """The coordinator appends the record of a completion once and does not repeat a failed append."""
 
     def completion_written(self, this_round: MarkerRound, ok: bool) -> None:
         self.forget_round(this_round)
@@ -152,13 +148,13 @@ class CompletionsWrittenOnce(Markers):
 
 @defect("txn.10", PROGRESS)
 class FailedCompletionNotRepeated(Coordinator):
-    """A transaction whose completion was not recorded stays as it is: all its markers are written (txn.10)."""
+    """The coordinator does not repeat a failed append of a completion, which stays missing (txn.10)."""
 
     markers_type = CompletionsWrittenOnce
 
 
 class EveryAnswerCounts(Markers):
-    """Each answer to a marker is looked at as if it were the first; an answer after the last one completes again."""
+    """Every answer to a marker counts as a first one, so a late copy completes the transaction again."""
 
     def __init__(self, coordinator: Coordinator) -> None:
         super().__init__(coordinator)
@@ -182,28 +178,25 @@ class EveryAnswerCounts(Markers):
 
 
 class CompletesUnchecked(Transitions):
-    """Whatever has been recorded becomes the present."""
+    """The coordinator applies every recorded completion without Kafka's sanity check."""
 
     def verify_completion(self, metadata: TransactionMetadata, target: Transit) -> None:
-        """Kafka's sanity check would stop this defect with a crash."""
+        """Kafka's sanity check is left out because it would stop this defect with a crash."""
 
 
 @defect("txn.10", PROMISE)
 class CompletedAgain(Coordinator):
-    """A second answer to a marker records the completion a second time, over the transaction that has begun since
-    (txn.10)."""
+    """A second answer to a marker records the completion again, over a transaction that has begun since (txn.10)."""
 
     transitions_type = CompletesUnchecked
     markers_type = EveryAnswerCounts
 
 
-# whose retry it is
+# retries, and requests of other producers
 @defect("txn.2", PROMISE, mode="v1")
 class ZombieInitRenewed(Coordinator):
-    """InitProducerId with an expected pair looks at the producer id and not at the epoch (txn.2, KIP-360).
-
-    A producer that was fenced long ago gets the next epoch, and fences its successor.
-    """
+    """InitProducerId with an expected pair checks the producer id but not the epoch (txn.2, KIP-360). A producer that
+    was fenced long ago gets the next epoch and fences its successor."""
 
     def next_pair(self, now: Transit, request: InitProducerIdRequest) -> tuple[int, int, int] | None:
         if request.producer_id == now.producer_id and not self.is_init_retry(now, request):
@@ -213,10 +206,8 @@ class ZombieInitRenewed(Coordinator):
 
 @defect("txn.2", PROMISE, mode="v1")
 class InitRetryByArithmetic(Coordinator):
-    """The epoch before the present one is taken for the one that was bumped for the same producer (txn.2).
-
-    It was bumped for another: the one that is fenced by it is given its successor's pair.
-    """
+    """InitProducerId takes the epoch one below the current one for an earlier epoch of the same producer (txn.2). The
+    bump may have been for another producer. The producer that it fenced then gets its successor's pair."""
 
     def is_init_retry(self, now: Transit, request: InitProducerIdRequest) -> bool:
         one_before = (now.producer_id, now.producer_epoch - 1)
@@ -225,10 +216,11 @@ class InitRetryByArithmetic(Coordinator):
 
 @defect("txn.5", PROMISE, mode="v1")
 class AddedToWhatIsEnding(Coordinator):
-    """A partition that is in the transaction already needs no other check: not even whether that is ending (txn.5).
+    """The coordinator accepts a partition that is already in the transaction without checking whether the transaction
+    is ending (txn.5).
 
-    Before version 2 the next transaction has the same pair: it is answered "there already" of a transaction that is
-    over.
+    Before version 2 the next transaction has the same pair, so its partition is answered as added although that holds
+    only for the transaction that is over.
     """
 
     def add_refused(self, metadata: TransactionMetadata, request: AddPartitionsToTxnRequest) -> int:
@@ -247,10 +239,8 @@ class AddedToWhatIsEnding(Coordinator):
 
 @defect("txn.9", PROMISE, mode="v2")
 class AbortOfNothingKeepsEpoch(Coordinator):
-    """The abort of a transaction that the coordinator has not heard of is answered at once, without a bump (txn.9).
-
-    A batch of that transaction that is still on its way is then one of the next transaction, which has its epoch.
-    """
+    """The coordinator answers the abort of a transaction that it does not know at once, without a bump (txn.9). A
+    delayed batch of that transaction then counts for the next transaction, which has the same epoch."""
 
     def end_result(self, metadata: TransactionMetadata, request: EndTxnRequest) -> int:
         result = super().end_result(metadata, request)
@@ -260,10 +250,8 @@ class AbortOfNothingKeepsEpoch(Coordinator):
 
 @defect("txn.7", PROMISE, mode="v2")
 class AbortOfTheFencedIsARetry(Coordinator):
-    """The abort of an epoch that InitProducerId has replaced is taken for a retry of the end before (txn.7).
-
-    The one that was fenced, and had nothing open, is given its successor's pair.
-    """
+    """The coordinator takes an abort under an epoch that InitProducerId has replaced for a retry of the previous EndTxn
+    (txn.7). A producer that was fenced with nothing open gets its successor's pair."""
 
     def end_result(self, metadata: TransactionMetadata, request: EndTxnRequest) -> int:
         result = super().end_result(metadata, request)
@@ -273,7 +261,7 @@ class AbortOfTheFencedIsARetry(Coordinator):
 
 @defect("txn.7", PROMISE, mode="v2")
 class AnyOlderEndIsARetry(Coordinator):
-    """Every epoch below the present one is that of an end that is repeated (txn.7)."""
+    """The coordinator takes an EndTxn under any older epoch for a retry of the last EndTxn (txn.7)."""
 
     def is_end_retry(self, now: Transit, request: EndTxnRequest) -> bool:
         older = request.producer_id == now.producer_id and request.producer_epoch < now.producer_epoch
@@ -282,7 +270,7 @@ class AnyOlderEndIsARetry(Coordinator):
 
 @defect("txn.7", PROMISE, mode="v2", max_epoch=3)
 class EndRetryForgetsRotation(Coordinator):
-    """A repeated EndTxn is known by the epoch alone: not where the end has brought another producer id (txn.7)."""
+    """The coordinator does not recognise a repeated EndTxn if the first one has brought another producer id (txn.7)."""
 
     def is_end_retry(self, now: Transit, request: EndTxnRequest) -> bool:
         return request.producer_id == now.producer_id and super().is_end_retry(now, request)
@@ -290,7 +278,7 @@ class EndRetryForgetsRotation(Coordinator):
 
 @defect("txn.9", PROMISE, mode="v2")
 class EndRetryToldTheOldPair(Coordinator):
-    """A repeated EndTxn is answered with success and the pair that it names (txn.9)."""
+    """A repeated EndTxn is answered with success and the pair of the request, not the new one (txn.9)."""
 
     def answer_end(self, message: Message, error: int, now: Transit | None = None) -> None:
         request: EndTxnRequest = message.body.data
@@ -300,20 +288,18 @@ class EndRetryToldTheOldPair(Coordinator):
         super().answer_end(message, error, now)
 
 
-# whose transaction, id or partition it is
+# confused transactions, ids and partitions
 @defect("txn.4", PROMISE, mode="v1", max_epoch=3)
 class LastEpochNotFenced(Coordinator):
-    """The fence of a producer that holds the last epoch to hand out leaves it there (txn.4, txn.18).
-
-    The epoch above is reserved for just that: without it partitions take what the fenced one still sends.
-    """
+    """The fence of a producer that has the last epoch that is handed out does not raise the epoch (txn.4, txn.18). The
+    epoch above is reserved for this fence. Without it partitions accept what the fenced producer still sends."""
 
     def fenced_epoch(self, metadata: TransactionMetadata) -> int:
         return min(super().fenced_epoch(metadata), max(self.env.config.max_epoch - 1, metadata.now.producer_epoch))
 
 
 class MarkersOfTheNextId(Markers):
-    """The markers of an end that brings another producer id name that one."""
+    """The markers of an end that brings another producer id carry that next producer id."""
 
     def begin_completion(self, metadata: TransactionMetadata) -> MarkerRound:
         this_round = super().begin_completion(metadata)
@@ -323,10 +309,8 @@ class MarkersOfTheNextId(Markers):
 
 @defect("txn.4", PROMISE, mode="v2", max_epoch=3)
 class RotationMarkersNameTheNextId(Coordinator):
-    """Where the epochs are used up the markers name the producer id that comes after (txn.4, txn.10).
-
-    No partition has a transaction of that one, and the one that is open stays open.
-    """
+    """When the epochs of a producer id are used up, the markers carry the next producer id (txn.4, txn.10). No
+    partition has a transaction of that next id, so the open transaction stays open."""
 
     markers_type = MarkersOfTheNextId
 
@@ -340,17 +324,15 @@ class PartitionsStay(Markers):
 
 @defect("txn.15", PROMISE, mode="v1-verified")
 class CompletionKeepsPartitions(Coordinator):
-    """A completed transaction does not give up its partitions (txn.15).
-
-    A leader that asks about a late batch is answered that its transaction has the partition.
-    """
+    """The coordinator does not remove the partitions of a completed transaction (txn.15). A leader that verifies a late
+    batch gets the answer that the partition is in the transaction."""
 
     markers_type = PartitionsStay
 
 
 @defect("txn.15", PROMISE, mode="v1-verified")
 class UnknownIdVerified(Coordinator):
-    """A leader's question about a transactional id that nobody knows is answered yes: nobody has fenced it (txn.15)."""
+    """The coordinator answers a leader's verification of an unknown transactional id with success (txn.15)."""
 
     def verify(self, request: AddPartitionsToTxnRequest) -> int:
         error = super().verify(request)
@@ -359,18 +341,18 @@ class UnknownIdVerified(Coordinator):
 
 @defect("txn.21", PROGRESS, mode="v1", groups=2)
 class OffsetsOfTheFirstGroup(Coordinator):
-    """AddOffsetsToTxn adds the offsets partition of the first group, whichever is asked for (txn.21)."""
+    """AddOffsetsToTxn always adds the offsets partition of the first group, whatever the requested group (txn.21)."""
 
     def partition_of(self, request: AddPartitionsToTxnRequest | AddOffsetsToTxnRequest) -> int:
         partition = super().partition_of(request)
         return min(partition, self.env.config.partitions)
 
 
-# Defects of the interface: what fencing an id answers, and what it leaves.
+# Defects of the interface: the answers to fenceProducers and its effects.
 
 
 class AllByTheLast(FenceProducersResult):
-    """The whole is what the last answer was."""
+    """`all` gives the result of the last id instead of the combined result of all ids."""
 
     def all(self) -> int | None:
         results = list(self.fenced_producers().values())
@@ -379,14 +361,14 @@ class AllByTheLast(FenceProducersResult):
 
 @defect("618.13", NOTHING, interface=True)
 class WholeByTheLast(Admin):
-    """`all` says what became of the last id."""
+    """The admin's `all` reports the result of the last id only."""
 
     result = AllByTheLast
 
 
 @defect("618.13", NOTHING, interface=True)
 class PairsForgotten(Admin):
-    """An id's result is an error code and no more."""
+    """The result of fenceProducers has an error code for each id, but no producer id and epoch."""
 
     def question(self, transactional_id: int, call: CoordinatorCall, result: FenceProducersResult) -> Question:
         settle = result.settle
@@ -400,14 +382,14 @@ class PairsForgotten(Admin):
 
 @defect("txn.22", NOTHING, interface=True)
 class UnknownIdsRefused(Coordinator):
-    """An id that no producer ever had is not created."""
+    """InitProducerId is refused for an id that no producer ever had, so fenceProducers does not create it."""
 
     def init_refused(self, request: InitProducerIdRequest) -> int:
         known = request.transactional_id in self.transactions
         return super().init_refused(request) or (0 if known else ErrorCode.INVALID_PRODUCER_ID_MAPPING)
 
 
-# What the defect of each can show, as `breaks` says:
+# The kind of damage that each defect does is in `breaks`:
 #
 # - PROMISE: one of txn.P1 to txn.P9 fails for clients and readers;
 # - CONFORMANCE: every promise holds, but there are events that no correct implementation emits;

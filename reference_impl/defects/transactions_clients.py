@@ -1,4 +1,4 @@
-"""Defects of transactions: clients."""
+"""This module has the defects of transactions in clients."""
 
 from collections.abc import Iterable
 
@@ -31,7 +31,7 @@ FENCED = (ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_EPOCH)
 
 # clients
 class ComesBack(Producer):
-    """Not used by itself: initialises again where it should fail for good."""
+    """This base class for defects initialises the producer again where it should fail for good."""
 
     forgiven: tuple[int, ...] = ()
 
@@ -49,12 +49,12 @@ class ComesBack(Producer):
         self.initialize()
 
     def forget_pair(self) -> None:
-        """Nothing: go on from the pair at hand."""
+        """The producer goes on from its current pair."""
 
 
 @defect("txn.20", PROMISE)
 class InvalidMappingRecoverable(ComesBack):
-    """An unknown transactional id is a reason to initialise again, with the pair at hand (F21, B16: KIP-360)."""
+    """The producer initialises again when its id is unknown, with its pair (F21, B16: KIP-360)."""
 
     forgiven = (ErrorCode.INVALID_PRODUCER_ID_MAPPING,)
 
@@ -78,7 +78,7 @@ class SequenceReusedSends(Sends):
 
 @defect("txn.13", PROMISE)
 class SequenceReused(Producer):
-    """A producer with `SequenceReusedSends`."""
+    """The producer gives every record of an epoch the same sequence number (txn.13)."""
 
     sends_class = SequenceReusedSends
 
@@ -95,27 +95,27 @@ class RetryIsNumberedAnew(Sends):
 
 @defect("txn.14", PROMISE)
 class RetryNumberedAnew(Producer):
-    """A producer with `RetryIsNumberedAnew`."""
+    """The producer gives a batch that it sends again a new sequence number (txn.14)."""
 
     sends_class = RetryIsNumberedAnew
 
 
 class SixInFlightSends(Sends):
-    """One batch more in flight than the leader remembers (txn.14)."""
+    """Six batches may be in flight, one more than the leader remembers (txn.14)."""
 
     max_in_flight = 6
 
 
 @defect("txn.14", CONFORMANCE, ABORTS_MORE)
 class SixInFlight(Producer):
-    """A producer with `SixInFlightSends`."""
+    """The producer has up to six batches in flight, one more than the leader remembers (txn.14)."""
 
     sends_class = SixInFlightSends
 
 
 @defect("txn.8", PROMISE)
 class CommitsEarly(Producer):
-    """EndTxn leaves while records are still without an answer."""
+    """The producer sends EndTxn while records are still unanswered."""
 
     def go_on(self) -> None:
         if self.started and self.state in COMPLETING and not self.call.outstanding and not self.to_add:
@@ -126,7 +126,7 @@ class CommitsEarly(Producer):
 
 @defect("txn.6", PROMISE, mode="v1")
 class ProducesBeforeAdd(Producer):
-    """Records leave before the coordinator has their partition (txn.6)."""
+    """The producer sends records before the coordinator has added their partition (txn.6)."""
 
     def may_send_to(self, partition: int) -> bool:
         return True
@@ -134,14 +134,14 @@ class ProducesBeforeAdd(Producer):
 
 @defect("txn.2", PROMISE, mode="v1-verified")
 class AbortKeepsEpoch(Producer):
-    """After an abort with records in doubt the producer goes on under the same epoch (txn.2: before KIP-360)."""
+    """After an abort with unanswered records the producer goes on under the same epoch (txn.2: before KIP-360)."""
 
     def require_epoch_bump(self) -> None:
-        """Never."""
+        """This producer never requires an epoch bump."""
 
 
 class TakesOlderAnswers(CoordinatorCall):
-    """The answer to an older request of the same kind counts for the one that is outstanding."""
+    """An answer to an older request of the same kind counts for the outstanding request."""
 
     ANSWERS = (("init", InitProducerIdResponse), ("add", AddPartitionsToTxnResponse), ("end", EndTxnResponse))
 
@@ -153,7 +153,7 @@ class TakesOlderAnswers(CoordinatorCall):
 
 @defect("txn.8", PROMISE)
 class OlderAnswersTaken(Producer):
-    """A producer with `TakesOlderAnswers`."""
+    """The producer takes the answer to an older request for that to its outstanding one (txn.8)."""
 
     def __init__(self, env: Environment, slot: int, txn_id: int | None = None) -> None:
         super().__init__(env, slot, txn_id)
@@ -163,7 +163,7 @@ class OlderAnswersTaken(Producer):
 
 @defect("txn.17", PROMISE)
 class ReaderPopsWrongEntry(Reader):
-    """An abort marker of a producer that is not being skipped ends someone else's aborted range (librdkafka 3369)."""
+    """An abort marker of a producer that is not skipped ends another's aborted range (librdkafka 3369)."""
 
     def abort_ends(self, marker: Batch, queue: AbortedQueue, aborted_producers: set[int]) -> None:
         if marker.producer_id not in aborted_producers and queue:
@@ -173,15 +173,15 @@ class ReaderPopsWrongEntry(Reader):
 
 @defect("txn.17", PROMISE)
 class ReaderSkipsForEver(Reader):
-    """Once aborted, a producer's records are skipped to the end of the fetch (txn.17)."""
+    """Once a producer has aborted, the reader skips its records to the end of the fetch (txn.17)."""
 
     def abort_ends(self, marker: Batch, queue: AbortedQueue, aborted_producers: set[int]) -> None:
-        """The range has no end."""
+        """An abort marker does not end the aborted range."""
 
 
 @defect("618.12", PROMISE)
 class FenceTakesAnyAnswer(Admin):
-    """Any answer to fenceProducers is taken for success, "try again" included (618.12)."""
+    """The admin takes any answer to fenceProducers for success, including retriable errors (618.12)."""
 
     retried: frozenset[int] = frozenset()
 
@@ -191,15 +191,15 @@ class FenceTakesAnyAnswer(Admin):
 
 @defect("618.12", CONFORMANCE)
 class FenceGivesUp(Admin):
-    """The wish to be asked again is taken for a failure (618.12)."""
+    """The admin takes a retriable error for a failure (618.12)."""
 
     retried: frozenset[int] = frozenset()
 
 
-# where readers are
+# positions of readers
 @defect("txn.17", PROMISE)
 class ReaderPositionByCount(Reader):
-    """A reader goes on after as many offsets as it got records: markers and what is skipped have none (txn.17)."""
+    """The reader advances by the number of records it got, though markers have offsets too (txn.17)."""
 
     def read(self, log: Fetchable, committed: bool, offset: int = 0) -> list[tuple[int, int]]:
         position = self.positions.get((log.partition, committed), offset)
@@ -208,9 +208,9 @@ class ReaderPositionByCount(Reader):
         return found
 
 
-# clients that never get on again
+# clients that never make progress again
 class RenumbersTheLatestLane(Sends):
-    """A new epoch restarts the numbers of the partition that was written to last, and of no other."""
+    """A new epoch restarts the sequence numbers of the partition that was written to last, and of no other."""
 
     latest = NONE
 
@@ -225,21 +225,21 @@ class RenumbersTheLatestLane(Sends):
 
 @defect("txn.13", PROGRESS)
 class RenumbersTheLatestPartition(Producer):
-    """A producer with `RenumbersTheLatestLane`."""
+    """A new epoch restarts sequence numbers only for the last partition written to (txn.13)."""
 
     sends_class = RenumbersTheLatestLane
 
 
 class NumbersGoOnSends(Sends):
-    """A new epoch restarts no numbers (txn.13)."""
+    """A new epoch restarts no sequence numbers (txn.13)."""
 
     def reset_sequences(self) -> None:
-        """They go on."""
+        """The sequence numbers go on."""
 
 
 @defect("txn.13", PROGRESS)
 class NumbersGoOn(Producer):
-    """A producer with `NumbersGoOnSends`."""
+    """The producer does not restart its sequence numbers under a new epoch (txn.13)."""
 
     sends_class = NumbersGoOnSends
 
@@ -248,18 +248,18 @@ class LostBatchesStayLostSends(Sends):
     """A batch without an answer is waited for, and not sent again."""
 
     def time_out(self, number: int) -> None:
-        """Its answer may still come."""
+        """The batch stays in flight, as its answer may still come."""
 
 
 @defect("txn.14", PROGRESS)
 class LostBatchesStayLost(Producer):
-    """A producer with `LostBatchesStayLostSends`."""
+    """The producer waits for the answer to a lost batch for ever and does not send it again (txn.14)."""
 
     sends_class = LostBatchesStayLostSends
 
 
 class SleepsWhileOthersAreAddedSends(Sends):
-    """What waits for its partition to be added is woken only by the last partition of the queue (before v2)."""
+    """Before v2, records wait until the last queued partition is added, not only their own."""
 
     def move(self, partition: int) -> None:
         sender = self.sender
@@ -269,7 +269,7 @@ class SleepsWhileOthersAreAddedSends(Sends):
 
 @defect("txn.6", PROGRESS, mode="v1")
 class SleepsWhileOthersAreAdded(Producer):
-    """A producer with `SleepsWhileOthersAreAddedSends`."""
+    """The producer sends nothing to an added partition until the last queued partition is added (txn.6)."""
 
     sends_class = SleepsWhileOthersAreAddedSends
     is_adding = False
@@ -281,7 +281,7 @@ class SleepsWhileOthersAreAdded(Producer):
 
 
 class ForgetsItsTimeOut(CoordinatorCall):
-    """A request without an answer is not made again; one with an answer that says "try again" is."""
+    """A request without an answer is not repeated, although a request with a retriable error is."""
 
     def _send_if(self, attempt: int) -> None:
         if self.number == NONE:
@@ -290,7 +290,7 @@ class ForgetsItsTimeOut(CoordinatorCall):
 
 @defect("txn.2", PROGRESS)
 class CoordinatorAskedOnce(Producer):
-    """A producer with `ForgetsItsTimeOut`."""
+    """The producer does not repeat a request to the coordinator that gets no answer (txn.2)."""
 
     def __init__(self, env: Environment, slot: int, txn_id: int | None = None) -> None:
         super().__init__(env, slot, txn_id)
@@ -299,7 +299,7 @@ class CoordinatorAskedOnce(Producer):
 
 
 class BackOffIsNotSet(CoordinatorCall):
-    """An answer that says "try again" takes the time-out away, and no back-off is set in its place."""
+    """A retriable error cancels the time-out of the request, and no back-off timer replaces it."""
 
     def retry(self, backoff_us: int) -> None:
         self._attempt += 1
@@ -308,7 +308,7 @@ class BackOffIsNotSet(CoordinatorCall):
 
 @defect("txn.5", PROGRESS)
 class BackOffNotSet(Producer):
-    """A producer with `BackOffIsNotSet`."""
+    """The producer does not repeat a request to the coordinator after a retriable error (txn.5)."""
 
     def __init__(self, env: Environment, slot: int, txn_id: int | None = None) -> None:
         super().__init__(env, slot, txn_id)
@@ -318,7 +318,7 @@ class BackOffNotSet(Producer):
 
 @defect("txn.2", PROGRESS)
 class WaitsAfterAnAbort(Producer):
-    """After an abort the producer waits for its next epoch, which it has been given already, or never asks for."""
+    """After an abort the producer waits for an epoch that it already has or never asks for (txn.2)."""
 
     def end_transaction(self) -> None:
         aborting = self.state is State.ABORTING_TRANSACTION
@@ -329,7 +329,7 @@ class WaitsAfterAnAbort(Producer):
 
 @defect("txn.2", PROGRESS)
 class LatchOpensOnce(Producer):
-    """The latch on which a second transaction waits is the one that the end of the first has opened, and taken away."""
+    """The producer begins no transaction after its first commit, whose latch it waits on for ever."""
 
     commits = 0
 
@@ -342,10 +342,10 @@ class LatchOpensOnce(Producer):
 
 
 class Renumbering(IdempotentSends):
-    """Not used by itself: raises the epoch at once, and gives what is in flight new numbers in it."""
+    """This base class for defects raises the epoch at once and renumbers the batches in flight."""
 
     def renumber(self, lanes: Iterable[Lane]) -> None:
-        """These lanes' records are sent again, from 0."""
+        """Send the batches in flight of these lanes again, numbered from 0 under the next epoch."""
         self.sender.epoch += 1
         self.reset_sequences()
         for lane in lanes:
@@ -357,7 +357,7 @@ class Renumbering(IdempotentSends):
 
 
 class RefusedIsRenumbered(Renumbering):
-    """A record out of order, before which none is missing, is taken for never written (KAFKA-14034)."""
+    """A batch that is refused as out of order is renumbered as if never written (KAFKA-14034)."""
 
     def failed(self, batch: SentBatch, verdict: Verdict, error: int) -> None:
         if error == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
@@ -367,7 +367,7 @@ class RefusedIsRenumbered(Renumbering):
 
 
 class AllIsRenumbered(Renumbering):
-    """A record out of order, before which one is missing, has all partitions' records sent again."""
+    """A batch that is refused because an earlier one is missing makes all partitions' batches be sent again."""
 
     def verdict(self, batch: SentBatch, error: int) -> Verdict:
         if error == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
@@ -382,12 +382,12 @@ class AllIsRenumbered(Renumbering):
 
 
 class RenumbersRefused(IdempotentProducer):
-    """A producer with `RefusedIsRenumbered`."""
+    """The producer renumbers and resends a batch that is refused as out of order (KAFKA-14034)."""
 
     sends_class = RefusedIsRenumbered
 
 
 class RenumbersAll(IdempotentProducer):
-    """A producer with `AllIsRenumbered`."""
+    """The producer resends the batches of all partitions when one refuses a batch as out of order."""
 
     sends_class = AllIsRenumbered

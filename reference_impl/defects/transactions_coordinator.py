@@ -1,4 +1,4 @@
-"""Defects of transactions: the coordinator."""
+"""This module has the defects of transactions in the coordinator."""
 
 from collections.abc import Callable
 from functools import partial
@@ -26,7 +26,7 @@ ABORTED = (TransactionState.PREPARE_ABORT, TransactionState.COMPLETE_ABORT)
 # who may write
 @defect("txn.1", PROMISE)
 class InitKeepsEpoch(Coordinator):
-    """InitProducerId hands out the epoch that there is (F01)."""
+    """The coordinator answers InitProducerId with the current epoch, without bumping it (F01)."""
 
     def bumped(self, now: Transit) -> int:
         return max(now.producer_epoch, 0)
@@ -34,10 +34,9 @@ class InitKeepsEpoch(Coordinator):
 
 @defect("txn.22", PROMISE)
 class IdleIdsNotFenced(Coordinator):
-    """An admin that fences an id without a transaction gets the pair that there is, as no producer is writing (txn.22).
-
-    Its request is known by its time-out, which is that of a request.
-    """
+    """The coordinator answers an admin's fence of an id without an open transaction with the current pair, without
+    bumping the epoch (txn.22). An admin's request is recognised by its transaction time-out, which equals the request
+    time-out."""
 
     def renew(self, message: Message, metadata: TransactionMetadata, request: InitProducerIdRequest) -> None:
         now = metadata.now
@@ -50,11 +49,8 @@ class IdleIdsNotFenced(Coordinator):
 
 @defect("txn.1", PROMISE, mode="v1")
 class InitTakesNewId(Coordinator):
-    """InitProducerId hands out another producer id whenever the broker has one at hand, as if the epochs were used up
-    (txn.1).
-
-    So does librdkafka's mock cluster, which does not even abort what is open.
-    """
+    """InitProducerId hands out another producer id whenever the broker has one available, as if the epochs were used up
+    (txn.1). librdkafka's mock cluster does the same and does not even abort the open transaction."""
 
     def next_pair(self, now: Transit, request: InitProducerIdRequest) -> tuple[int, int, int] | None:
         pair = super().next_pair(now, request)
@@ -65,7 +61,7 @@ class InitTakesNewId(Coordinator):
 
 @defect("txn.3", PROMISE, mode="v1")
 class InitLeavesTransactionOpen(Coordinator):
-    """InitProducerId bumps, but does not end the open transaction (F02)."""
+    """InitProducerId bumps the epoch but does not end the open transaction (F02)."""
 
     def receive_init(self, message: Message) -> None:
         request: InitProducerIdRequest = message.body.data
@@ -79,7 +75,7 @@ class InitLeavesTransactionOpen(Coordinator):
     "txn.3", CONFORMANCE, "the fence holds at the coordinator: nothing can be added before the transaction is complete"
 )
 class InitAnswersBeforeCompletion(Coordinator):
-    """InitProducerId succeeds as soon as the abort of the open transaction is recorded (F04)."""
+    """InitProducerId succeeds once the abort of the open transaction is recorded (F04)."""
 
     def answer_fenced(self, message: Message, metadata: TransactionMetadata, error: int) -> None:
         if error:
@@ -90,7 +86,7 @@ class InitAnswersBeforeCompletion(Coordinator):
 
 @defect("txn.2", PROMISE, mode="v1")
 class InitRetryIsFenced(Coordinator):
-    """InitProducerId does not know a repeated request (txn.2)."""
+    """InitProducerId does not recognise a repeated request and fences its sender (txn.2)."""
 
     def is_init_retry(self, now: Transit, request: InitProducerIdRequest) -> bool:
         return False
@@ -98,7 +94,7 @@ class InitRetryIsFenced(Coordinator):
 
 @defect("txn.4", PROMISE, mode="v2", max_epoch=3)
 class ExhaustedOneLate(Coordinator):
-    """Takes the reserved epoch for one more to hand out (B13)."""
+    """The coordinator hands out the epoch that is reserved for fencing (B13)."""
 
     def is_exhausted(self, epoch: int) -> bool:
         return epoch >= self.env.config.max_epoch
@@ -106,7 +102,7 @@ class ExhaustedOneLate(Coordinator):
 
 @defect("txn.20", PROGRESS, expiration_ms=20_000, expiration_check_ms=5_000)
 class OpenIdsExpire(Coordinator):
-    """An id expires by the time of its last change alone, open transaction or not (txn.20)."""
+    """A transactional id expires by the time of its last change alone, even with an open transaction (txn.20)."""
 
     def expire_idle(self, _: object) -> None:
         oldest_ms = self.env.now_ms - self.env.config.expiration_ms
@@ -121,7 +117,7 @@ class OpenIdsExpire(Coordinator):
 
 # partitions of a transaction
 class OverwritingTransitions(Transitions):
-    """The partitions that an append adds are all that there are."""
+    """The partitions that an append adds replace those that the transaction already has."""
 
     def write(
         self, metadata: TransactionMetadata, target: Transit, done: Callable[[bool], object], keep_pending: bool = False
@@ -132,12 +128,12 @@ class OverwritingTransitions(Transitions):
         super().write(metadata, target, done, keep_pending)
 
     def verify_completion(self, metadata: TransactionMetadata, target: Transit) -> None:
-        """Kafka's sanity check would stop this defect with a crash."""
+        """Kafka's sanity check is left out because it would stop this defect with a crash."""
 
 
 @defect("txn.10", PROMISE, mode="v1")
 class AddOverwrites(Coordinator):
-    """AddPartitions replaces the partitions of the transaction."""
+    """AddPartitionsToTxn replaces the partitions of the transaction in place of adding to them (txn.10)."""
 
     transitions_type = OverwritingTransitions
 
@@ -149,7 +145,7 @@ class AddOverwrites(Coordinator):
     mode="v1",
 )
 class AddTakesOlderEpoch(Coordinator):
-    """AddPartitions does not look at the epoch (txn.6)."""
+    """AddPartitionsToTxn does not check the epoch (txn.6)."""
 
     def add(self, request: AddPartitionsToTxnRequest, answer: Done) -> None:
         metadata = self.find(request.transactional_id)
@@ -160,7 +156,7 @@ class AddTakesOlderEpoch(Coordinator):
 
 @defect("txn.15", PROMISE, mode="v1-verified")
 class VerifiesAnyPartition(Coordinator):
-    """A leader's question is answered yes for any partition, if only the pair is right (txn.15)."""
+    """The coordinator verifies any partition for a leader if the producer id and epoch are right (txn.15)."""
 
     def is_in_transaction(self, metadata: TransactionMetadata, request: AddPartitionsToTxnRequest) -> bool:
         return True
@@ -169,8 +165,8 @@ class VerifiesAnyPartition(Coordinator):
 # the end of a transaction
 @defect("txn.7", PROMISE, mode="v2")
 class EndTakesLargerEpoch(Coordinator):
-    """EndTxn takes an epoch above the current one for the current one (F07): who repeats the last end of a producer id
-    whose epochs are used up is refused, since the next one begins below."""
+    """EndTxn takes an epoch above the current one for the current one (F07). A producer that repeats the last EndTxn of
+    a producer id whose epochs are used up is refused, since the next id begins at a lower epoch."""
 
     def end_result(self, metadata: TransactionMetadata, request: EndTxnRequest) -> int:
         epoch = min(request.producer_epoch, metadata.now.producer_epoch)
@@ -179,7 +175,7 @@ class EndTakesLargerEpoch(Coordinator):
 
 @defect("txn.7", PROMISE)
 class EndTakesOlderEpoch(Coordinator):
-    """EndTxn does not look at the epoch at all (txn.7)."""
+    """EndTxn does not check the epoch at all (txn.7)."""
 
     def end_result(self, metadata: TransactionMetadata, request: EndTxnRequest) -> int:
         return super().end_result(metadata, request._replace(producer_epoch=metadata.now.producer_epoch))
@@ -187,13 +183,13 @@ class EndTakesOlderEpoch(Coordinator):
 
 @defect("txn.9", PROMISE, mode="v2")
 class EndKeepsEpoch(Coordinator):
-    """EndTxn does not bump the epoch in v2: transactions of one producer have no name of their own (F08, B01)."""
+    """EndTxn does not bump the epoch in v2, so the transactions of one producer cannot be distinguished (F08, B01)."""
 
     def bumps_on_end(self) -> bool:
         return False
 
     def find_or_create(self, request: InitProducerIdRequest) -> TransactionMetadata:
-        """Markers of the same epoch as the records are those of transaction version 1."""
+        """Mark the transaction as one of version 1, in which markers have the same epoch as the records."""
         metadata = super().find_or_create(request)
         metadata.now = metadata.now._replace(client_transaction_version=1)
         return metadata
@@ -201,7 +197,7 @@ class EndKeepsEpoch(Coordinator):
 
 @defect("txn.5", PROMISE, mode="v2")
 class EpochBeforePending(Coordinator):
-    """The epoch is checked first, a pending transition after it (F17, B12)."""
+    """The coordinator checks the epoch before it checks for a pending transition (F17, B12)."""
 
     def checks_pending_before_epoch(self) -> bool:
         return False
@@ -209,7 +205,7 @@ class EpochBeforePending(Coordinator):
 
 @defect("txn.8", PROMISE)
 class LostCommitToldOk(Coordinator):
-    """A commit that came after a time-out's abort is answered with success (F23)."""
+    """A commit that arrives after the abort of a timed-out transaction is answered with success (F23)."""
 
     def end_result(self, metadata: TransactionMetadata, request: EndTxnRequest) -> int:
         result = super().end_result(metadata, request)
@@ -219,7 +215,7 @@ class LostCommitToldOk(Coordinator):
 
 @defect("txn.8", PROMISE)
 class EndAnswersBeforeDurable(Coordinator):
-    """EndTxn is answered as soon as its record is being appended (txn.8)."""
+    """The coordinator answers EndTxn before its record is durable (txn.8)."""
 
     def end(self, metadata: TransactionMetadata, committed: bool, answer: Callable[..., object]) -> None:
         super().end(metadata, committed, self.answered_already)
@@ -229,12 +225,12 @@ class EndAnswersBeforeDurable(Coordinator):
         answer(ErrorCode.NONE, target)
 
     def answered_already(self, error: int, _: Transit | None = None) -> None:
-        """No request waits for this any more."""
+        """The answer to EndTxn has been sent before, so none is sent here."""
 
 
 @defect("txn.18", PROMISE, mode="v1")
 class TimeOutKeepsEpoch(Coordinator):
-    """A transaction whose time is up is aborted without fencing its producer (B05)."""
+    """A transaction that times out is aborted without fencing its producer (B05)."""
 
     bump_on_fence = True
 
@@ -251,7 +247,7 @@ class TimeOutKeepsEpoch(Coordinator):
     "txn.18", CONFORMANCE, "an epoch is skipped at every failed attempt; the last one is never handed out all the same"
 )
 class FailedFenceBumpsAgain(Coordinator):
-    """A fence whose append failed is not remembered (txn.18)."""
+    """The coordinator forgets a fence whose append failed, and bumps the epoch again (txn.18)."""
 
     def fence_written(self, metadata: TransactionMetadata, done: Done, error: int, _: Transit | None = None) -> None:
         done(error)
@@ -259,7 +255,7 @@ class FailedFenceBumpsAgain(Coordinator):
 
 @defect("txn.4", PROMISE, mode="v2", max_epoch=3)
 class NoRotationAfterTimeOut(Coordinator):
-    """The end of a transaction whose fence took the last epoch brings no new producer id (F19, B13)."""
+    """The end of a transaction whose fence took the last epoch does not bring a new producer id (F19, B13)."""
 
     def bumped_at_end(self, target: Transit) -> Transit:
         return target if target.producer_epoch >= self.env.config.max_epoch else super().bumped_at_end(target)
@@ -267,7 +263,7 @@ class NoRotationAfterTimeOut(Coordinator):
 
 @defect("txn.4", PROGRESS, mode="v2", max_epoch=3)
 class DoubleBump(Coordinator):
-    """The end of a transaction bumps once more what a fence has bumped to the limit: int16 overflows (F20, B13)."""
+    """The end of a transaction bumps an epoch that a fence has raised to the limit: int16 overflows (F20, B13)."""
 
     def bumped_at_end(self, target: Transit) -> Transit:
         epoch = target.producer_epoch
@@ -280,7 +276,7 @@ class DoubleBump(Coordinator):
 
 # markers, and fail-over
 class MarkersBeforeTheFence(Markers):
-    """Markers in the epoch that `fenced` has of an id, which is the one before its fence."""
+    """These markers carry the epoch before the fence, which ``fenced`` has for each transactional id."""
 
     def __init__(self, coordinator: Coordinator) -> None:
         super().__init__(coordinator)
@@ -303,7 +299,7 @@ class FenceMarkersKeepEpoch(Coordinator):
 
 
 class AnswersByKeyOnly(Markers):
-    """An answer counts for the transaction of the id that is ending now, if the partition fits."""
+    """An answer to a marker counts for whatever transaction of the id is ending now, if the partition fits."""
 
     def __init__(self, coordinator: Coordinator) -> None:
         super().__init__(coordinator)
@@ -322,13 +318,13 @@ class AnswersByKeyOnly(Markers):
 
 @defect("txn.10", PROMISE, mode="v1")
 class MarkersByKeyOnly(Coordinator):
-    """An answer counts for another transaction of the id than the one asked for (F14)."""
+    """An answer to a marker may complete a later transaction of the id than the one that it was sent for (F14)."""
 
     markers_type = AnswersByKeyOnly
 
 
 class OneMarkerForAll(Markers):
-    """One partition's marker is taken for all."""
+    """The marker of one partition counts for all partitions of the transaction."""
 
     def note_written(self, this_round: MarkerRound, partition: int) -> None:
         this_round.unwritten.intersection_update({partition})
@@ -337,7 +333,7 @@ class OneMarkerForAll(Markers):
 
 @defect("txn.10", PROMISE, mode="v1")
 class CompletesAtFirstMarker(Coordinator):
-    """A transaction is complete when one partition has its marker (txn.10)."""
+    """The coordinator completes a transaction when one partition has its marker (txn.10)."""
 
     markers_type = OneMarkerForAll
 
@@ -346,12 +342,12 @@ class MarkersSentOnce(Markers):
     """A marker that is lost is not sent again."""
 
     def resend(self, marker: tuple[MarkerRound, int]) -> None:
-        """Nothing."""
+        """The marker is not sent again."""
 
 
 @defect("txn.10", PROGRESS)
 class MarkersNotRepeated(Coordinator):
-    """A marker is sent once, whether or not it arrives (txn.10)."""
+    """The coordinator sends each marker once, even when it is lost (txn.10)."""
 
     markers_type = MarkersSentOnce
 
@@ -367,22 +363,22 @@ class MarkersWithoutTheLast(Markers):
 
 @defect("txn.10", PROMISE, mode="v1")
 class LastPartitionForgotten(Coordinator):
-    """The transaction's last partition gets no marker, and is not waited for (txn.10)."""
+    """The coordinator sends no marker to the last of a transaction's partitions and does not wait for it (txn.10)."""
 
     markers_type = MarkersWithoutTheLast
 
 
 @defect("txn.19", PROGRESS)
 class ReloadForgetsPrepare(Coordinator):
-    """A new coordinator does not resend the markers of what was ending (txn.19)."""
+    """A coordinator that takes over does not resend the markers of transactions that were ending (txn.19)."""
 
     def carry_on(self, metadata: TransactionMetadata) -> None:
-        """Nothing."""
+        """The coordinator does not go on with a transaction that was ending."""
 
 
 @defect("txn.8", PROMISE)
 class ReloadReopensPrepared(Coordinator):
-    """A new coordinator takes a transaction that was ending for one that is open (txn.8, txn.19)."""
+    """A coordinator that takes over treats a transaction that was ending as open (txn.8, txn.19)."""
 
     def reload(self, transactional_id: int, value: TransactionLogValue) -> TransactionMetadata:
         if value.transaction_status in PREPARED:
@@ -392,7 +388,8 @@ class ReloadReopensPrepared(Coordinator):
 
 @defect("txn.19", PROMISE, mode="v2", max_epoch=3)
 class ReloadForgetsRotation(Coordinator):
-    """A new coordinator knows nothing of a change of producer id, as before 4.3 (KAFKA-20310; txn.4, txn.25)."""
+    """A coordinator that takes over ignores the change of producer id in the record, as Kafka did before 4.3
+    (KAFKA-20310; txn.4, txn.25)."""
 
     def reload(self, transactional_id: int, value: TransactionLogValue) -> TransactionMetadata:
         return super().reload(transactional_id, value._replace(previous_producer_id=-1, next_producer_id=-1))

@@ -1,4 +1,4 @@
-"""Defects of transactions: partitions and what they remember."""
+"""This module has the defects of transactions in partitions and in what partitions remember."""
 
 from fencepost.reference_impl.kafka.errors import ErrorCode
 from fencepost.reference_impl.kafka.leader import PartitionLeader
@@ -20,7 +20,7 @@ ABORTS_MORE = "the transaction of a producer that only repeated itself fails, bu
 # partitions
 @defect("txn.12", PROMISE, mode="v1")
 class OlderEpochAccepted(PartitionLog):
-    """A batch of an epoch lower than the one known is written (F05)."""
+    """A partition writes a batch whose epoch is lower than the producer's known epoch (F05)."""
 
     def append_refused(self, entry: ProducerEntry, request: ProduceRequest, guard: int) -> int:
         if request.producer_epoch < entry.epoch:
@@ -30,7 +30,7 @@ class OlderEpochAccepted(PartitionLog):
 
 @defect("txn.15", PROMISE, mode="v1-verified")
 class Unverified(PartitionLog):
-    """A transaction's first batch is written without asking the coordinator (F10, B02)."""
+    """A partition writes the first batch of a transaction without verifying it with the coordinator (F10, B02)."""
 
     def needs_guard(self, request: ProduceRequest) -> bool:
         return False
@@ -38,7 +38,7 @@ class Unverified(PartitionLog):
 
 @defect("txn.15", PROMISE, mode="v1-verified")
 class NotRechecked(PartitionLog):
-    """Once the coordinator has been asked, a batch is written without another look at the transaction (F11, B03)."""
+    """A partition does not check at the append that the verified transaction is still the same (F11, B03)."""
 
     def guard_matches(self, producer_id: int, guard: int) -> bool:
         return True
@@ -46,7 +46,7 @@ class NotRechecked(PartitionLog):
 
 @defect("txn.15", PROMISE, mode="v1-verified")
 class RecheckedByState(PartitionLog):
-    """At the append it is enough that some question is open, not that it is this one (F12, B03: ABA)."""
+    """At the append it is enough that any verification is open, not this batch's (F12, B03: ABA)."""
 
     def guard_matches(self, producer_id: int, guard: int) -> bool:
         return producer_id in self.verifying
@@ -54,7 +54,7 @@ class RecheckedByState(PartitionLog):
 
 @defect("txn.10", PROGRESS, mode="v2")
 class MarkerRetryRefused(PartitionLog):
-    """A marker must always raise the epoch; one that is sent again does not (F15, B14)."""
+    """A partition accepts only markers that raise the epoch, so it refuses a repeated one (F15, B14)."""
 
     def marker_is_new(self, entry: ProducerEntry, request: WriteTxnMarkersRequest) -> bool:
         return request.producer_epoch > entry.epoch
@@ -62,7 +62,7 @@ class MarkerRetryRefused(PartitionLog):
 
 @defect("txn.23", PROMISE, mode="v2")
 class EqualEpochMarkerAccepted(PartitionLog):
-    """A marker of the current epoch always counts, also for a transaction that is not its own (F16)."""
+    """A partition accepts every marker of the current epoch, even one of another transaction (F16)."""
 
     def marker_is_new(self, entry: ProducerEntry, request: WriteTxnMarkersRequest) -> bool:
         return request.producer_epoch >= entry.epoch
@@ -70,7 +70,7 @@ class EqualEpochMarkerAccepted(PartitionLog):
 
 @defect("txn.24", PROMISE, mode="v2")
 class VersionUnchecked(PartitionLog):
-    """A marker is checked as one of a transaction of version 1, whatever it says (txn.24)."""
+    """A partition checks every marker as one of transaction version 1, whatever version the marker carries (txn.24)."""
 
     def marker_refused(self, entry: ProducerEntry, request: WriteTxnMarkersRequest) -> int:
         return super().marker_refused(entry, request._replace(transaction_version=0))
@@ -78,7 +78,7 @@ class VersionUnchecked(PartitionLog):
 
 @defect("txn.11", PROMISE, mode="v1")
 class OlderCoordinatorAccepted(PartitionLog):
-    """A marker of a coordinator that was replaced since is written (txn.11)."""
+    """A partition writes a marker of a coordinator that has been replaced since (txn.11)."""
 
     def is_old_coordinator(self, entry: ProducerEntry, request: WriteTxnMarkersRequest) -> bool:
         return False
@@ -86,7 +86,7 @@ class OlderCoordinatorAccepted(PartitionLog):
 
 @defect("txn.13", PROMISE)
 class SequenceUnchecked(PartitionLog):
-    """Batches need not follow on (txn.13)."""
+    """A partition does not check that the sequence numbers of batches are consecutive (txn.13)."""
 
     def sequence_fits(self, entry: ProducerEntry, request: ProduceRequest) -> bool:
         return True
@@ -94,7 +94,7 @@ class SequenceUnchecked(PartitionLog):
 
 @defect("txn.13", PROGRESS)
 class NewEpochContinues(PartitionLog):
-    """Sequence numbers go on under a new epoch instead of starting at 0 (txn.13)."""
+    """A partition expects sequence numbers to go on under a new epoch instead of starting at 0 (txn.13)."""
 
     def enter_epoch(self, entry: ProducerEntry, epoch: int) -> None:
         last = entry.last_sequence
@@ -107,7 +107,7 @@ class NewEpochContinues(PartitionLog):
 
 @defect("txn.13", CONFORMANCE, "the record that was overtaken fails, and its transaction can only be aborted")
 class NewEpochTakesAnySequence(PartitionLog):
-    """The first batch of a new epoch may have any number (txn.13)."""
+    """A partition accepts any sequence number in the first batch of a new epoch (txn.13)."""
 
     def sequence_fits(self, entry: ProducerEntry, request: ProduceRequest) -> bool:
         fresh = request.producer_epoch != entry.epoch or entry.last_sequence == -1
@@ -116,7 +116,7 @@ class NewEpochTakesAnySequence(PartitionLog):
 
 @defect("txn.14", CONFORMANCE, ABORTS_MORE)
 class WindowOfFour(PartitionLog):
-    """Four batches answer duplicates, where a producer may have five in flight (txn.14)."""
+    """A partition recognises four batches as duplicates, where a producer may have five in flight (txn.14)."""
 
     def duplicate_of(self, entry: ProducerEntry, request: ProduceRequest) -> int:
         offset = super().duplicate_of(entry, request)
@@ -125,7 +125,7 @@ class WindowOfFour(PartitionLog):
 
 @defect("txn.14", PROMISE, mode="v2")
 class WindowOutlivesEpoch(PartitionLog):
-    """Batches of an earlier epoch, committed or aborted, still answer duplicates (F25, B23)."""
+    """A partition still recognises batches of an earlier epoch, committed or aborted, as duplicates (F25, B23)."""
 
     def enter_epoch(self, entry: ProducerEntry, epoch: int) -> None:
         window = list(entry.window)
@@ -141,7 +141,7 @@ class WindowOutlivesEpoch(PartitionLog):
 
 @defect("txn.16", PROGRESS, mode="v2")
 class OpenInAnyEpoch(PartitionLog):
-    """A transaction of an older epoch, not ended here yet, is taken for the one of this batch (B11)."""
+    """A partition takes an open transaction of an older epoch for the transaction of a new batch (B11)."""
 
     def has_open_transaction(self, producer_id: int, epoch: int) -> bool:
         return producer_id in self.open
@@ -154,7 +154,7 @@ class OpenInAnyEpoch(PartitionLog):
     mode="v2",
 )
 class NotWaitingForMarker(PartitionLeader):
-    """While an older epoch's transaction is open, the coordinator is asked all the same (txn.16)."""
+    """A partition verifies a batch while a transaction of an older epoch is still open (txn.16)."""
 
     def must_wait_for_marker(self, request: ProduceRequest) -> bool:
         return False
@@ -162,7 +162,7 @@ class NotWaitingForMarker(PartitionLeader):
 
 @defect("txn.17", PROMISE)
 class StableOffsetInclusive(PartitionLog):
-    """A read_committed fetch returns the record at the last stable offset too (F24, B22)."""
+    """A read_committed fetch also returns the record at the last stable offset (F24, B22)."""
 
     def read_limit(self, committed: bool) -> int:
         return min(super().read_limit(committed) + 1, len(self.batches))
@@ -170,7 +170,7 @@ class StableOffsetInclusive(PartitionLog):
 
 @defect("txn.17", PROMISE)
 class ReadsToTheEnd(PartitionLog):
-    """A read_committed fetch is not bounded at all (txn.17)."""
+    """A read_committed fetch is not bounded by the last stable offset (txn.17)."""
 
     def read_limit(self, committed: bool) -> int:
         return len(self.batches)
@@ -178,7 +178,7 @@ class ReadsToTheEnd(PartitionLog):
 
 @defect("txn.17", PROMISE)
 class AbortedListCutShort(PartitionLog):
-    """A fetch answer names the first aborted transaction only (txn.17)."""
+    """A fetch response lists only the first aborted transaction (txn.17)."""
 
     def aborted_between(self, offset: int, upto: int) -> list[AbortedTransaction]:
         return super().aborted_between(offset, upto)[:1]
@@ -186,7 +186,7 @@ class AbortedListCutShort(PartitionLog):
 
 @defect("txn.17", PROMISE)
 class AbortedIndexMissesFences(PartitionLog):
-    """The index of aborted transactions leaves out those that a marker of a higher epoch has ended (txn.17)."""
+    """The index of aborted transactions omits those that a marker of a higher epoch has ended (txn.17)."""
 
     def apply_marker(self, entry: ProducerEntry, batch: Batch) -> None:
         first = self.open.get(batch.producer_id, batch.base_offset)
@@ -198,7 +198,7 @@ class AbortedIndexMissesFences(PartitionLog):
 
 @defect("txn.21", PROMISE, groups=1)
 class OffsetsAppliedAtOnce(OffsetsLog):
-    """An offset is committed when it is written, not when its transaction is (txn.21)."""
+    """An offset is committed when it is written, before its transaction is committed (txn.21)."""
 
     def apply_data(self, entry: ProducerEntry, batch: Batch) -> None:
         super().apply_data(entry, batch)
@@ -207,7 +207,7 @@ class OffsetsAppliedAtOnce(OffsetsLog):
 
 @defect("txn.21", PROGRESS, groups=1)
 class AbortKeepsPendingOffset(OffsetsLog):
-    """An abort leaves its offsets pending (txn.21)."""
+    """An abort leaves the offsets of its transaction pending (txn.21)."""
 
     def apply_marker(self, entry: ProducerEntry, batch: Batch) -> None:
         pending = self.pending.get(batch.producer_id)
@@ -218,7 +218,7 @@ class AbortKeepsPendingOffset(OffsetsLog):
 
 @defect("txn.21", PROMISE, groups=1)
 class AbortCommitsOffset(OffsetsLog):
-    """An abort marker makes pending offsets visible, as a commit does (txn.21)."""
+    """An abort marker makes pending offsets visible, as a commit marker does (txn.21)."""
 
     def apply_marker(self, entry: ProducerEntry, batch: Batch) -> None:
         super().apply_marker(entry, batch._replace(marker=1))
@@ -231,19 +231,17 @@ class AbortCommitsOffset(OffsetsLog):
     groups=1,
 )
 class PendingOffsetsVisible(OffsetsLog):
-    """OffsetFetch answers with the last committed offset while another one is pending (txn.21)."""
+    """OffsetFetch returns the last committed offset while another offset is pending (txn.21)."""
 
     def is_stable(self, key: int = 0) -> bool:
         return True
 
 
-# what partitions keep
+# what partitions remember
 @defect("txn.14", PROMISE)
 class RefusedBatchAnswersDuplicates(PartitionLog):
-    """A batch is remembered when it comes, and not when it is written (txn.14).
-
-    One that was refused is "there already" when it is sent again, and never written.
-    """
+    """A partition remembers a batch when it arrives, even if it is refused (txn.14). When the refused batch is sent
+    again, it counts as a duplicate and is never written."""
 
     def append(self, request: ProduceRequest, guard: int) -> Appended:
         entry = self.producers.get(request.producer_id)
@@ -255,10 +253,8 @@ class RefusedBatchAnswersDuplicates(PartitionLog):
 
 @defect("txn.12", PROMISE, mode="v1")
 class MarkerOfNothingSkipped(PartitionLeader):
-    """A marker for a transaction that is not open here is answered and not written (txn.12).
-
-    So its epoch is not learnt, and a batch of the epoch before it may still come.
-    """
+    """A partition answers a marker for a transaction that is not open there without writing it (txn.12). The partition
+    does not learn the epoch of that marker, so it still accepts a batch of the epoch before."""
 
     def receive_marker(self, message: Message) -> None:
         if message.body.data.producer_id in self.log.open:
@@ -270,7 +266,7 @@ class MarkerOfNothingSkipped(PartitionLeader):
 
 @defect("txn.12", PROMISE, mode="v1")
 class MarkersTeachNoEpoch(PartitionLog):
-    """A partition learns a producer's epoch from its records only (txn.12)."""
+    """A partition learns a producer's epoch from its records only, and not from markers (txn.12)."""
 
     def enter_epoch(self, entry: ProducerEntry, epoch: int) -> None:
         if self.batches[-1].marker < 0:
@@ -279,7 +275,7 @@ class MarkersTeachNoEpoch(PartitionLog):
 
 @defect("txn.17", PROMISE)
 class OpenAtTheLatestRecord(PartitionLog):
-    """A transaction counts as open from its latest record on, not from its first (txn.17)."""
+    """A transaction counts as open from its latest record on, instead of from its first (txn.17)."""
 
     def apply_data(self, entry: ProducerEntry, batch: Batch) -> None:
         super().apply_data(entry, batch)
@@ -289,7 +285,7 @@ class OpenAtTheLatestRecord(PartitionLog):
 
 @defect("txn.17", PROMISE)
 class OneAbortedEntryPerProducer(PartitionLog):
-    """The index of aborted transactions has one entry per producer: the last (txn.17)."""
+    """The index of aborted transactions has only the last entry of each producer (txn.17)."""
 
     def apply_marker(self, entry: ProducerEntry, batch: Batch) -> None:
         super().apply_marker(entry, batch)
@@ -300,10 +296,8 @@ class OneAbortedEntryPerProducer(PartitionLog):
 
 @defect("txn.15", PROMISE, mode="v1-verified")
 class VerifiedOnceForAll(PartitionLog):
-    """A producer that the coordinator has once vouched for is not asked about again under its epoch (txn.15).
-
-    Before version 2 that is another transaction, or none.
-    """
+    """A partition does not verify a producer again under the same epoch once the coordinator has confirmed it (txn.15).
+    Before version 2 the next batch may belong to another transaction, or to none."""
 
     def needs_guard(self, request: ProduceRequest) -> bool:
         entry = self.producers.get(request.producer_id)
@@ -313,7 +307,7 @@ class VerifiedOnceForAll(PartitionLog):
 
 @defect("txn.21", PROMISE, groups=1)
 class AbortForgetsTheOffset(OffsetsLog):
-    """The abort of a transaction with an offset takes back the offset that was committed before as well (txn.21)."""
+    """The abort of a transaction with an offset also removes the offset that was committed before (txn.21)."""
 
     def apply_marker(self, entry: ProducerEntry, batch: Batch) -> None:
         held = batch.producer_id in self.pending
@@ -324,7 +318,7 @@ class AbortForgetsTheOffset(OffsetsLog):
 
 @defect("txn.21", PROMISE, groups=1)
 class FirstOffsetKept(OffsetsLog):
-    """Of several offsets that one transaction commits the first counts (txn.21)."""
+    """When one transaction commits several offsets, the first one counts instead of the last (txn.21)."""
 
     def apply_data(self, entry: ProducerEntry, batch: Batch) -> None:
         earlier = dict(self.pending.get(batch.producer_id, {}))
@@ -334,7 +328,7 @@ class FirstOffsetKept(OffsetsLog):
 
 @defect("txn.12", PROMISE, mode="v1", groups=1)
 class FencedOffsetsAccepted(OffsetsLog):
-    """Offsets have no sequence numbers, and no epoch is looked at either (txn.12, txn.21)."""
+    """A group's offsets partition does not check the epoch of offset commits (txn.12, txn.21)."""
 
     def is_fenced(self, entry: ProducerEntry, epoch: int) -> bool:
         return False
@@ -345,7 +339,7 @@ class FencedOffsetsAccepted(OffsetsLog):
 
 @defect("txn.21", PROMISE, groups=1)
 class SecondOffsetsConflict(OffsetsLog):
-    """A group takes one commit of offsets in a transaction; a later one is refused, where it should win."""
+    """A second commit of offsets in one transaction is refused, although it should replace the first."""
 
     def append_refused(self, entry: ProducerEntry, request: ProduceRequest, guard: int) -> int:
         conflicts = request.producer_id in self.pending
@@ -354,8 +348,7 @@ class SecondOffsetsConflict(OffsetsLog):
 
 @defect("txn.10", PROGRESS, leader_change="restart")
 class SnapshotLosesTheName(PartitionLeader):
-    """After a restart the leader knows that a transaction is open, and not whose: its marker waits until a batch says
-    so, and none comes."""
+    """After a restart the leader ignores the markers of producers with an open transaction."""
 
     anonymous: frozenset[int] = frozenset()
 

@@ -1,4 +1,4 @@
-"""Defects of transactions: several coordinators, records and faults at once."""
+"""This module has the defects of transactions that need several coordinators, records or faults at once."""
 
 from collections.abc import Callable, Iterator
 from itertools import takewhile
@@ -41,11 +41,11 @@ from fencepost.reference_impl.kafka.transaction_states import (
 from fencepost.reference_impl.kafka.transaction_transitions import MarkerRound, Markers
 from fencepost.reference_impl.simulation.defects import CONFORMANCE, PROGRESS, PROMISE, defect
 
-# Defects that only show where a cluster has several of something: transactional ids, producers, records in a batch,
-# pieces that a reader takes, offsets in a commit, keys of a group; or where a partition forgets, or restarts.
+# These defects need several transactional ids, producers, records per batch, fetches of a reader, offsets per commit or
+# keys of a group, or a partition that forgets or restarts.
 
 
-# what only several of something show
+# several of something
 @defect("txn.17", PROMISE)
 class YoungestOpenCounts(PartitionLog):
     """The last stable offset is where the youngest open transaction begins (txn.17)."""
@@ -56,7 +56,7 @@ class YoungestOpenCounts(PartitionLog):
 
 @defect("txn.17", PROMISE)
 class AbortedOfThePieceOnly(PartitionLog):
-    """A fetch answer names only aborted transactions that begin within the piece fetched (txn.17)."""
+    """A fetch response lists only aborted transactions that begin within the fetched range (txn.17)."""
 
     def aborted_between(self, offset: int, upto: int) -> list[AbortedTransaction]:
         return [aborted for aborted in super().aborted_between(offset, upto) if aborted.first_offset >= offset]
@@ -64,7 +64,7 @@ class AbortedOfThePieceOnly(PartitionLog):
 
 @defect("txn.17", PROMISE)
 class ReaderSkipsAllProducers(Reader):
-    """Within the range of an aborted transaction a reader leaves out what any producer has written (txn.17)."""
+    """In an aborted transaction's range the reader skips all transactional records (txn.17)."""
 
     def skipping(self, answer: FetchResponse) -> Iterator[Batch]:
         queue, ranges = self.aborted_queue(answer), 0
@@ -80,7 +80,7 @@ class ReaderSkipsAllProducers(Reader):
 
 @defect("txn.6", PROGRESS, mode="v2")
 class PartitionsOfAnyId(Coordinator):
-    """A partition that is in any id's open transaction counts as added already (txn.6)."""
+    """A partition in the open transaction of any transactional id counts as added already (txn.6)."""
 
     def add(self, request: AddPartitionsToTxnRequest, answer: Callable[[int], object]) -> None:
         metadata = self.find(request.transactional_id)
@@ -96,7 +96,7 @@ class PartitionsOfAnyId(Coordinator):
 
 @defect("txn.19", PROMISE)
 class IdleIdsAreCompacted(Coordinator):
-    """Of an id that has nothing open the record is taken out of the log when another id has written one (txn.19)."""
+    """The log loses the record of an idle id when another id has written one (txn.19)."""
 
     def recorded(self) -> dict[int, TransactionLogValue]:
         latest = [record.transactional_id for record in self.transaction_log.records][-1:]
@@ -106,7 +106,7 @@ class IdleIdsAreCompacted(Coordinator):
 
 @defect("txn.13", CONFORMANCE, ABORTS_MORE)
 class BatchesNumberedByTheFirst(PartitionLog):
-    """The next batch has to follow on the first record of the one before, not on its last (txn.13)."""
+    """A partition expects a batch to follow the first record before it, not the last (txn.13)."""
 
     def apply_data(self, entry: ProducerEntry, batch: Batch) -> None:
         first = entry.last_sequence
@@ -124,14 +124,14 @@ class CountsBatches(Sends):
 
 @defect("txn.13", CONFORMANCE, ABORTS_MORE)
 class ProducerCountsBatches(Producer):
-    """A producer with `CountsBatches`."""
+    """The producer raises its sequence number by one with each batch, however many records it has (txn.13)."""
 
     sends_class = CountsBatches
 
 
 @defect("txn.21", PROMISE, groups=1)
 class OneOffsetOfACommit(OffsetsLog):
-    """Of the offsets that one request commits only the last is stored (txn.21)."""
+    """Of the offsets that one request commits, only the last is stored (txn.21)."""
 
     def apply_data(self, entry: ProducerEntry, batch: Batch) -> None:
         super().apply_data(entry, batch)
@@ -140,7 +140,7 @@ class OneOffsetOfACommit(OffsetsLog):
 
 @defect("txn.17", PROMISE)
 class AbortedAreForgotten(PartitionLog):
-    """With a producer that is forgotten its aborted transactions leave the index (txn.17)."""
+    """The aborted transactions of a producer leave the index when the partition forgets the producer (txn.17)."""
 
     def forget_idle(self) -> None:
         known = set(self.producers)
@@ -151,7 +151,7 @@ class AbortedAreForgotten(PartitionLog):
 
 @defect("txn.13", CONFORMANCE, ABORTS_MORE, mode="v1")
 class ForgottenStartAnew(PartitionLog):
-    """A producer that was forgotten must start at 0, as if it were new, though its epoch goes on (txn.13)."""
+    """A producer that was forgotten must start at sequence number 0, though its epoch goes on (txn.13)."""
 
     def sequence_fits(self, entry: ProducerEntry, request: ProduceRequest) -> bool:
         return super().sequence_fits(entry, request) and not (entry is UNKNOWN and request.base_sequence > 0)
@@ -160,7 +160,7 @@ class ForgottenStartAnew(PartitionLog):
 # several ids
 @defect("txn.19", PROMISE, ids=2, clients=2)
 class ReloadKnowsTheLatestId(Coordinator):
-    """A new coordinator loads the id of the last record in the log, and no other (txn.19)."""
+    """A new coordinator loads only the transactional id of the last record in the log (txn.19)."""
 
     def recorded(self) -> dict[int, TransactionLogValue]:
         found = super().recorded()
@@ -170,10 +170,8 @@ class ReloadKnowsTheLatestId(Coordinator):
 
 @defect("txn.19", PROMISE, ids=2, clients=2)
 class ProducerIdsCountedAnew(Coordinator):
-    """A coordinator counts the producer ids that it gives to transactional ids, from 0 in every reign (txn.19).
-
-    After a fail-over an id that is new has the producer id of another one.
-    """
+    """Each new coordinator assigns producer ids by its own counter that starts at 0 (txn.19). After a failover a new
+    transactional id gets the producer id of another one."""
 
     given = 0
 
@@ -188,7 +186,7 @@ class ProducerIdsCountedAnew(Coordinator):
 
 @defect("txn.18", PROMISE, ids=2, clients=2)
 class TimeOutTakesAll(Coordinator):
-    """When one transaction's time is up every open transaction is fenced and aborted (txn.18)."""
+    """When one transaction times out, the coordinator fences and aborts every open transaction (txn.18)."""
 
     def is_timed_out(self, now: Transit) -> bool:
         due = any(super(TimeOutTakesAll, self).is_timed_out(other.now) for other in self.transactions.values())
@@ -197,7 +195,7 @@ class TimeOutTakesAll(Coordinator):
 
 @defect("txn.18", PROGRESS, ids=2, clients=2)
 class TimeOutsStopAtTheFirstIdle(Coordinator):
-    """The search for transactions whose time is up ends at the first id that has none open (txn.18)."""
+    """The search for timed-out transactions ends at the first transactional id without an open transaction (txn.18)."""
 
     def abort_timed_out(self, _: object) -> None:
         known = self.transactions
@@ -209,7 +207,7 @@ class TimeOutsStopAtTheFirstIdle(Coordinator):
 
 
 class AnswersOfAnyId(Markers):
-    """A partition's answer counts for every transaction that waits for that partition."""
+    """A partition's answer counts for every transaction that waits for a marker of that partition."""
 
     def note_written(self, this_round: MarkerRound, partition: int) -> None:
         others = [other for other in self.rounds.values() if other is not this_round and partition in other.unwritten]
@@ -219,14 +217,14 @@ class AnswersOfAnyId(Markers):
 
 @defect("txn.10", PROMISE, ids=2, clients=2)
 class MarkersByPartitionOnly(Coordinator):
-    """Markers that are waited for are distinguished by partition, and not by whose transaction they end (txn.10)."""
+    """The coordinator distinguishes the markers that it waits for by partition, and not by transaction (txn.10)."""
 
     markers_type = AnswersOfAnyId
 
 
 @defect("txn.10", PROMISE, ids=2, clients=2)
 class MarkerEndsEveryTransaction(PartitionLog):
-    """A marker ends whatever is open at the partition (txn.10): readers get what others have not decided."""
+    """A marker ends every transaction that is open at the partition, so readers get undecided records (txn.10)."""
 
     def apply_marker(self, entry: ProducerEntry, batch: Batch) -> None:
         super().apply_marker(entry, batch)
@@ -235,10 +233,8 @@ class MarkerEndsEveryTransaction(PartitionLog):
 
 @defect("txn.17", PROMISE, mode="v1", ids=2, clients=3)
 class RefusedBatchHoldsReadersUp(PartitionLog):
-    """A transaction counts as open from the request for its first batch, also where that is refused (txn.17).
-
-    The last stable offset stays where a fenced producer tried to write, whatever others commit behind it.
-    """
+    """A transaction counts as open from the request for its first batch, even if the batch is refused (txn.17). The
+    last stable offset stays where a fenced producer tried to write, whatever other producers commit behind it."""
 
     def append(self, request: ProduceRequest, guard: int) -> Appended:
         appended = super().append(request, guard)
@@ -249,7 +245,7 @@ class RefusedBatchHoldsReadersUp(PartitionLog):
 
 @defect("txn.17", PROMISE, ids=2, clients=2)
 class ListAsItComes(Reader):
-    """A reader goes through the aborted transactions in the order in which they have ended (txn.17)."""
+    """The reader goes through the aborted transactions in the order in which they have ended (txn.17)."""
 
     def aborted_queue(self, answer: FetchResponse) -> AbortedQueue:
         return AbortedQueue(answer.aborted_transactions)
@@ -257,17 +253,17 @@ class ListAsItComes(Reader):
 
 @defect("txn.21", PROMISE, ids=2, clients=2, groups=1)
 class OnePendingCommitPerGroup(OffsetsLog):
-    """A group has one transaction with offsets at a time: the next one's take the place of what is pending (txn.21)."""
+    """The pending offsets of one transaction replace those of another in the same group (txn.21)."""
 
     def apply_data(self, entry: ProducerEntry, batch: Batch) -> None:
         super().apply_data(entry, batch)
         self.pending = {batch.producer_id: self.pending[batch.producer_id]}
 
 
-# several records and keys, pieces, restarts, partitions away
+# several records, keys and fetches, restarts, and partitions without a leader
 @defect("txn.17", PROMISE)
 class AbortedFromTheLastRecord(PartitionLog):
-    """The index says of an aborted transaction where its first batch ends, not where that begins (txn.17)."""
+    """The index records where the first batch of an aborted transaction ends, instead of where it begins (txn.17)."""
 
     def apply_marker(self, entry: ProducerEntry, batch: Batch) -> None:
         known = len(self.aborted)
@@ -279,7 +275,7 @@ class AbortedFromTheLastRecord(PartitionLog):
 
 @defect("txn.17", PROMISE)
 class ListOfWhatEndsInThePiece(PartitionLog):
-    """A fetch answer names the aborted transactions whose marker is in it (txn.17)."""
+    """A fetch response lists only the aborted transactions whose marker is in it (txn.17)."""
 
     def fetch(self, offset: int, committed: bool, most: int = 0) -> FetchResponse:
         answer = super().fetch(offset, committed, most)
@@ -291,7 +287,7 @@ class ListOfWhatEndsInThePiece(PartitionLog):
 
 @defect("txn.17", PROMISE, ids=2, clients=2)
 class ListCutWithThePiece(PartitionLog):
-    """A fetch answer names as many aborted transactions as it has room for batches (txn.17)."""
+    """A fetch response lists at most as many aborted transactions as it has room for batches (txn.17)."""
 
     def fetch(self, offset: int, committed: bool, most: int = 0) -> FetchResponse:
         answer = super().fetch(offset, committed, most)
@@ -301,7 +297,7 @@ class ListCutWithThePiece(PartitionLog):
 
 @defect("txn.21", PROMISE, groups=1, keys=2)
 class FirstKeyCommitted(OffsetsLog):
-    """Of the offsets in one request the first becomes visible with the commit (txn.21)."""
+    """Of the offsets in one request, only the first becomes visible with the commit (txn.21)."""
 
     def apply_marker(self, entry: ProducerEntry, batch: Batch) -> None:
         pending = self.pending.get(batch.producer_id, {})
@@ -312,10 +308,8 @@ class FirstKeyCommitted(OffsetsLog):
 
 @defect("txn.21", PROMISE, mode="v1", groups=1)
 class RefusedOffsetStaysPending(OffsetsLog):
-    """An offset is pending from its request on, also where that is refused (txn.21).
-
-    What a fenced producer was refused is then committed by the next marker of its producer id.
-    """
+    """An offset is pending from its request on, even if the request is refused (txn.21). The refused offset of a fenced
+    producer is then committed by the next marker of its producer id."""
 
     def append(self, request: ProduceRequest, guard: int) -> Appended:
         appended = super().append(request, guard)
@@ -330,7 +324,7 @@ class RefusedOffsetStaysPending(OffsetsLog):
 
 @defect("txn.12", PROMISE, mode="v1", leader_change="restart")
 class RestartForgetsIdleProducers(PartitionLog):
-    """After a restart a partition knows the producers that have a transaction open there, and no others (txn.12)."""
+    """After a restart a partition knows only the producers that have an open transaction there (txn.12)."""
 
     def rebuilt(self, leader_epoch: int, restart: bool = False) -> Self:
         fresh = super().rebuilt(leader_epoch, restart)
@@ -340,17 +334,17 @@ class RestartForgetsIdleProducers(PartitionLog):
         return fresh
 
 
-# Defects of coordinators and partition leaders that take over and do not find all that the one before them knew, and
-# of those that look at the clock too seldom.
+# These are the defects of coordinators and partition leaders that lose state when they take over, and of those that
+# check their timers too seldom.
 #
-# Those that need an upgrade, a partition without a leader, two coordinators at once or a cleaner can't be brought out
-# by a driver: the scripts of known bugs use them.
+# Drivers cannot bring out the defects that need an upgrade, a partition without a leader, two coordinators at once or a
+# cleaner, so the scripts of known bugs use them.
 
 
-# taking over, and looking at the clock
+# taking over, and timers
 @defect("txn.25", PROMISE)
 class ReloadForgetsPartitions(Coordinator):
-    """The partitions of a transaction that is still open are not loaded (txn.25): its end reaches none of them."""
+    """A new coordinator loads no partitions of open transactions, and ends none there (txn.25)."""
 
     def reload(self, transactional_id: int, value: TransactionLogValue) -> TransactionMetadata:
         if value.transaction_status == TransactionState.ONGOING:
@@ -360,7 +354,7 @@ class ReloadForgetsPartitions(Coordinator):
 
 @defect("txn.19", PROGRESS)
 class ReloadForgetsTheClock(Coordinator):
-    """A new coordinator looks for transactions whose time is up only from the next one that begins with it (txn.19)."""
+    """A new coordinator looks for timed-out transactions only once another transaction has begun with it (txn.19)."""
 
     def reload(self, transactional_id: int, value: TransactionLogValue) -> TransactionMetadata:
         watched = self._open_watched
@@ -372,7 +366,7 @@ class ReloadForgetsTheClock(Coordinator):
 
 @defect("txn.19", PROGRESS)
 class ReloadResendsCommitsOnly(Coordinator):
-    """A new coordinator goes on with what is being committed, and takes an abort for harmless (txn.19)."""
+    """A new coordinator goes on with commits in progress, but not with aborts in progress (txn.19)."""
 
     def carry_on(self, metadata: TransactionMetadata) -> None:
         if metadata.now.state != TransactionState.PREPARE_ABORT:
@@ -380,7 +374,7 @@ class ReloadResendsCommitsOnly(Coordinator):
 
 
 class MarkersOfTheFirstReign(Markers):
-    """Markers say that they are the first coordinator's."""
+    """These markers carry the epoch of the first coordinator."""
 
     def send_marker(self, this_round: MarkerRound, partition: int) -> None:
         reign, self.coordinator.coordinator_epoch = self.coordinator.coordinator_epoch, 0
@@ -390,14 +384,14 @@ class MarkersOfTheFirstReign(Markers):
 
 @defect("txn.11", PROMISE, mode="v1")
 class MarkersWithoutCoordinatorEpoch(Coordinator):
-    """Markers carry no epoch of their coordinator: those of one that was replaced cannot be distinguished (txn.11)."""
+    """Markers carry no coordinator epoch, so those of a replaced coordinator cannot be distinguished (txn.11)."""
 
     markers_type = MarkersOfTheFirstReign
 
 
 @defect("txn.18", PROGRESS)
 class TimeOutsLookedForOnce(Coordinator):
-    """Transactions whose time is up are looked for once after one has begun, and then not again (txn.18)."""
+    """The coordinator looks for timed-out transactions only once after a transaction has begun (txn.18)."""
 
     looking = False
 
@@ -413,7 +407,7 @@ class TimeOutsLookedForOnce(Coordinator):
 
 @defect("txn.20", PROMISE)
 class ExpiredIdGetsItsOldPair(Coordinator):
-    """A transactional id that was forgotten begins anew with the producer id that it had (txn.20)."""
+    """A transactional id that has expired begins again with its former producer id (txn.20)."""
 
     def find_or_create(self, request: InitProducerIdRequest) -> TransactionMetadata:
         known = request.transactional_id in self.transactions
@@ -430,10 +424,8 @@ class ExpiredIdGetsItsOldPair(Coordinator):
 
 @defect("txn.12", PROMISE, mode="v1")
 class RebuiltWithoutMarkerEpochs(PartitionLog):
-    """A new leader learns a producer's epoch from its records, and not from markers (txn.12, txn.P9).
-
-    A producer whose fence the leader before had heard of may write again.
-    """
+    """A new leader learns a producer's epoch from its records and not from markers (txn.12, txn.P9). A producer whose
+    fence the leader before knew of may write again."""
 
     def rebuilt(self, leader_epoch: int, restart: bool = False) -> Self:
         fresh = super().rebuilt(leader_epoch, restart)
@@ -446,7 +438,7 @@ class RebuiltWithoutMarkerEpochs(PartitionLog):
 
 @defect("txn.17", PROMISE)
 class RebuiltWithoutOpen(PartitionLog):
-    """A new leader does not know which transactions are open: readers get what is not decided (txn.17, txn.P9)."""
+    """A new leader does not know which transactions are open, so readers get undecided records (txn.17, txn.P9)."""
 
     def rebuilt(self, leader_epoch: int, restart: bool = False) -> Self:
         fresh = super().rebuilt(leader_epoch, restart)
@@ -456,7 +448,7 @@ class RebuiltWithoutOpen(PartitionLog):
 
 @defect("txn.17", PROMISE)
 class RebuiltWithoutAbortedIndex(PartitionLog):
-    """The index of aborted transactions is the old leader's own: the new one's begins empty (txn.17, txn.P9)."""
+    """A new leader begins with an empty index of aborted transactions (txn.17, txn.P9)."""
 
     def rebuilt(self, leader_epoch: int, restart: bool = False) -> Self:
         fresh = super().rebuilt(leader_epoch, restart)
@@ -466,7 +458,7 @@ class RebuiltWithoutAbortedIndex(PartitionLog):
 
 @defect("txn.11", PROMISE, mode="v1")
 class RebuiltWithoutCoordinatorEpochs(PartitionLog):
-    """A new leader takes markers of any coordinator: which was the newest is not in what it reads (txn.11, txn.P9)."""
+    """A new leader accepts markers of any coordinator, old ones included (txn.11, txn.P9)."""
 
     def rebuilt(self, leader_epoch: int, restart: bool = False) -> Self:
         fresh = super().rebuilt(leader_epoch, restart)
@@ -477,10 +469,8 @@ class RebuiltWithoutCoordinatorEpochs(PartitionLog):
 
 @defect("txn.13", PROMISE, leader_change="restart")
 class SnapshotKeepsTheOldestBatch(PartitionLog):
-    """Of the batches that a leader remembers of a producer the snapshot has the oldest, not the newest (txn.13).
-
-    After a restart the ones behind it are new: sent again, they are written again.
-    """
+    """The snapshot has the oldest remembered batch of a producer instead of the newest (txn.13). After a restart the
+    batches behind it count as new, and are written again when they are sent again."""
 
     def rebuilt(self, leader_epoch: int, restart: bool = False) -> Self:
         fresh = super().rebuilt(leader_epoch, restart)
@@ -496,10 +486,8 @@ class SnapshotKeepsTheOldestBatch(PartitionLog):
 
 @defect("txn.15", PROMISE, mode="v2")
 class WaitingSurviveTheChange(PartitionLeader):
-    """Batches that wait for the coordinator's answer go on waiting at the next leader (txn.15).
-
-    That leader has not asked: when the answer comes, it refuses them for good.
-    """
+    """Batches that wait for verification go on waiting at the next leader (txn.15). That leader has sent no
+    verification request, so it refuses the batches when the answer arrives."""
 
     def change(self, restart: bool = False) -> None:
         waiting = dict(self.waiting)
@@ -509,7 +497,7 @@ class WaitingSurviveTheChange(PartitionLeader):
 
 @defect("txn.21", PROMISE, groups=1)
 class PendingOffsetsInMemoryOnly(OffsetsLog):
-    """The offsets of open transactions are in the memory of the leader that took them (txn.21, txn.P9)."""
+    """A new leader does not know the offsets of open transactions (txn.21, txn.P9)."""
 
     def rebuilt(self, leader_epoch: int, restart: bool = False) -> Self:
         fresh = super().rebuilt(leader_epoch, restart)
@@ -527,13 +515,13 @@ class MarkersWithLeader(Markers):
 
 @defect("txn.26", PROMISE)
 class LeaderlessTakenForDeleted(Coordinator):
-    """A partition without a leader is one that no longer exists: it needs no marker (KAFKA-20734)."""
+    """The coordinator takes a partition without a leader for a deleted one that needs no marker (KAFKA-20734)."""
 
     markers_type = MarkersWithLeader
 
 
 class ChecksByFeature(PartitionLog):
-    """A marker is checked as one of the version that the cluster has, not of the one that its transaction had."""
+    """A partition checks a marker by the cluster's transaction version instead of the version of its transaction."""
 
     def marker_refused(self, entry: ProducerEntry, request: WriteTxnMarkersRequest) -> int:
         version = 2 if self.env.config.is_v2 else 0
@@ -541,7 +529,7 @@ class ChecksByFeature(PartitionLog):
 
 
 class LoadsPastTheHighWatermark(Coordinator):
-    """The log is loaded to its end, and acted on at once: a record that only this replica has counts as well."""
+    """The coordinator loads the log to its end and acts on it at once, including records that only this replica has."""
 
     def waits_for_high_watermark(self) -> bool:
         return False
@@ -551,14 +539,14 @@ class LoadsPastTheHighWatermark(Coordinator):
 
 
 class IndexEndsWithTheMap(CompactedLog):
-    """Where the map of keys is full the cleaner stops to collect aborted transactions, though it copies the rest."""
+    """The cleaner stops collecting aborted transactions where its map of keys is full, but copies the rest."""
 
     def aborted_to_clean(self, mapped: int, end: int) -> list[AbortedTxn]:
         return [txn for txn in self.aborted if txn.first_offset < mapped]
 
 
 class MarkersAreRecords(CompactedLog):
-    """A marker goes when a later record has its key."""
+    """The cleaner removes a marker when a later record has its key."""
 
     def may_drop_marker(self, marker: Batch, latest: dict[bytes, int]) -> bool:
         superseded = latest.get(self.key_of(marker), -1) > marker.base_offset

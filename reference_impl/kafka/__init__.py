@@ -1,8 +1,9 @@
-"""Kafka, as far as its exactly-once protocols need it: brokers here, and `clients`.
+"""This package has those parts of Kafka that its exactly-once protocols need: the brokers here and the clients in
+`clients`.
 
-A partition: `log`, `leader`, `record_batches`. The coordinator of transactions: `transaction_coordinator` first, then
-`transaction_states` and `transaction_transitions`. The coordinator of consumer groups: `group_coordinator`,
-`classic_group`, `modern_group`, and `group_transactions` for what transactions know of groups. `producer_ids` are
-blocks of ids. `messages`, `errors`, `environment` and `group_environment` are what all of them share; KAFKA.md says
-what real brokers did where this was compared with them.
+A partition is in `log`, `leader` and `record_batches`. The transaction coordinator is in `transaction_coordinator`, to
+be read first, `transaction_states` and `transaction_transitions`. The group coordinator is in `group_coordinator`,
+`classic_group`, `modern_group` and `group_transactions`, the last of which is the draft's transaction coordinator.
+`producer_ids` has the blocks of ids. `messages`, `errors`, `environment` and `group_environment` are shared by all of
+them. KAFKA.md lists what real brokers did where this implementation was compared with them.
 """

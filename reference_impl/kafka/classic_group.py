@@ -1,8 +1,9 @@
-"""A group under the classic protocol: join, sync, heartbeat, leave; generations; static members (KIP-345).
+"""This module has a group under the classic protocol: join, sync, heartbeat, leave, generations, and static members
+(KIP-345).
 
-A rebalance has two halves. In the first all members join, and who does not in time is out; a new generation begins.
-In the second the leader, a client, says who gets what. Only then the group is stored: a coordinator that fails over in
-between knows the generation before. (ClassicGroup.java, GroupMetadataManager.java)
+A rebalance has two halves. In the first half all members join, those that do not join in time are removed, and a new
+generation begins. In the second half the leader, a client, sends the assignment. Only then the group is stored, so a
+coordinator that fails over in between knows the generation before. (ClassicGroup.java, GroupMetadataManager.java)
 """
 
 from enum import Enum
@@ -27,7 +28,7 @@ from fencepost.reference_impl.simulation import Message
 
 
 class State(Enum):
-    """Kafka's names; a group that is dead is not needed here: there is one group, which is never deleted."""
+    """A `State` is one of Kafka's group states, without Dead, because the one group is never deleted."""
 
     EMPTY = 0
     PREPARING_REBALANCE = 1
@@ -36,7 +37,7 @@ class State(Enum):
 
 
 class Member:
-    """One member; `join` and `sync` are its requests that wait for an answer."""
+    """A `Member` is one member. ``join`` and ``sync`` are its requests that wait for an answer."""
 
     __slots__ = ("assignment", "deadline", "instance", "join", "member", "sync")
 
@@ -50,7 +51,7 @@ class Member:
 
 
 class Stored(NamedTuple):
-    """The group's record in the log: (member, instance, assignment) of each."""
+    """A `Stored` is the group's record in the log, with (member, instance, assignment) of each member."""
 
     generation: int
     leader: int
@@ -58,7 +59,7 @@ class Stored(NamedTuple):
 
 
 class ClassicGroup(GroupState):
-    """A group whose members join, sync and leave."""
+    """A `ClassicGroup` is a group whose members join, sync and leave."""
 
     __slots__ = ("delayed", "generation", "leader", "pending", "phase", "state")
 
@@ -92,7 +93,7 @@ class ClassicGroup(GroupState):
     # Joining
 
     def receive_join(self, message: Message) -> None:
-        """JoinGroup: answered when all have joined, or at once where nothing has changed for the member."""
+        """Handle JoinGroup, answered when all have joined, or at once if nothing has changed."""
         request: JoinGroupRequest = message.body.data
         if request.member == NO_MEMBER:
             if request.instance == NO_INSTANCE:
@@ -108,14 +109,14 @@ class ClassicGroup(GroupState):
             self.rejoin(self.members[request.member], message)
 
     def ask_to_come_again(self, message: Message) -> None:
-        """A new member gets its id first, so that no repeated request makes it two members (KIP-394)."""
+        """Give a new member its id first, so that a repeated request does not make it two members (KIP-394)."""
         member = self.env.next_member()
         self.pending.add(member)
         self.later(self.env.options.session_timeout_ms, self.pending_expires, member)
         self.answer(message, JoinGroupResponse(GroupErrorCode.MEMBER_ID_REQUIRED, member=member))
 
     def join_static(self, message: Message, request: JoinGroupRequest) -> None:
-        """A static member takes the place of the one before it with the same instance id, which is fenced (KIP-345)."""
+        """Replace the static member with the same instance id, which is thereby fenced (KIP-345)."""
         before = self.of_instance(request.instance)
         member = self.env.next_member()
         if before is None:
@@ -137,13 +138,12 @@ class ClassicGroup(GroupState):
             self.prepare_rebalance()
 
     def add(self, member: Member, message: Message) -> None:
-        """One member more: a rebalance."""
         self.members[member.member] = member
         member.join = message
         self.prepare_rebalance()
 
     def rejoin(self, member: Member, message: Message) -> None:
-        """A follower that has lost its answer is answered again; whatever the leader wants anew makes a rebalance."""
+        """Answer a follower again that has lost its answer. In a stable group the leader's begins a rebalance."""
         self.keep(member)
         if self.state is State.PREPARING_REBALANCE:
             member.join = message
@@ -155,7 +155,7 @@ class ClassicGroup(GroupState):
             self.prepare_rebalance()
 
     def prepare_rebalance(self) -> None:
-        """All must join again; a member that waits for its assignment is answered so."""
+        """Begin a rebalance, and answer members that wait for their assignment accordingly."""
         if self.state is State.PREPARING_REBALANCE:
             self.complete_if_all_joined()
             return
@@ -171,19 +171,18 @@ class ClassicGroup(GroupState):
         self.complete_if_all_joined()
 
     def time_is_up(self, phase: int) -> None:
-        """The rebalance time-out, or the first delay of an empty group."""
+        """Complete the join at the rebalance time-out, or after the first delay of an empty group."""
         if phase == self.phase and self.state is State.PREPARING_REBALANCE:
             self.delayed = False
             self.complete_join()
 
     def complete_if_all_joined(self) -> None:
-        """The first half is over as soon as no member is missing."""
         all_joined = all(member.join is not None for member in self.members.values())
         if self.state is State.PREPARING_REBALANCE and not self.delayed and all_joined and not self.pending:
             self.complete_join()
 
     def complete_join(self) -> None:
-        """A new generation of those that have joined, and of static members, which may be away for a while."""
+        """Begin a new generation of the members that have joined, and of absent static members."""
         for member in list(self.members.values()):
             if member.join is None and member.instance == NO_INSTANCE:
                 self.forget(member)
@@ -209,14 +208,12 @@ class ClassicGroup(GroupState):
         self.later(self.env.options.max_poll_ms, self.sync_is_due, self.phase)
 
     def answer_join(self, member: Member, message: Message) -> None:
-        """Send a member the generation it is in; the leader also who is in it."""
         members = tuple(sorted(self.members)) if member.member == self.leader else ()
         self.answer(message, JoinGroupResponse(0, self.generation, member.member, self.leader, members))
 
     # The second half
 
     def receive_sync(self, message: Message) -> None:
-        """SyncGroup: the leader's has everyone's partitions in it."""
         request: SyncGroupRequest = message.body.data
         error = self.member_error(request.generation, request.member, request.instance)
         if not error and self.state is State.PREPARING_REBALANCE:
@@ -234,7 +231,6 @@ class ClassicGroup(GroupState):
             self.assign(request)
 
     def assign(self, request: SyncGroupRequest) -> None:
-        """The leader has decided: the group is stored, and every member answered."""
         self.state = State.STABLE
         for member in self.members.values():
             member.assignment = request.assignments.get(member.member, ())
@@ -246,7 +242,7 @@ class ClassicGroup(GroupState):
                 self.answer(message, SyncGroupResponse(0, member.assignment))
 
     def sync_is_due(self, phase: int) -> None:
-        """Who has not asked for its assignment within the rebalance time-out is out."""
+        """Remove the members that have not sent SyncGroup within the rebalance time-out."""
         if phase == self.phase and self.state is State.COMPLETING_REBALANCE:
             for member in list(self.members.values()):
                 if member.sync is None:
@@ -256,7 +252,7 @@ class ClassicGroup(GroupState):
     # Heartbeats, and the end of a membership
 
     def receive_heartbeat(self, message: Message) -> None:
-        """Heartbeat: also the way in which a member learns that it must join again."""
+        """Handle Heartbeat, by whose answer a member also learns that it must join again."""
         request: HeartbeatRequest = message.body.data
         error = self.member_error(request.generation, request.member, request.instance)
         if not error:
@@ -282,19 +278,18 @@ class ClassicGroup(GroupState):
         self.env.report(Kind.MEMBER_REMOVED, member=member.member, instance=member.instance, generation=self.generation)
 
     def keep(self, member: Member) -> None:
-        """The member lives: its session begins anew."""
         timeout_ms = self.env.options.session_timeout_ms
         member.deadline = self.env.now_ms + timeout_ms
         self.later(timeout_ms, self.session_expires, member)
 
     def session_expires(self, member: Member) -> None:
-        """Nothing was heard of a member that is not itself waiting for an answer."""
+        """Remove a member whose session has expired, unless it waits for an answer itself."""
         waits = member.join is not None or member.sync is not None
         if self.members.get(member.member) is member and not waits and member.deadline <= self.env.now_ms:
             self.remove(member)
 
     def pending_expires(self, member: int) -> None:
-        """It never came with the id it was given."""
+        """Forget the id of a member that has not joined with it in time."""
         if member in self.pending:
             self.pending.discard(member)
             self.complete_if_all_joined()
@@ -302,7 +297,8 @@ class ClassicGroup(GroupState):
     # Who may commit
 
     def commit_refused(self, metadata: GroupMetadata, partitions: tuple[int, ...], transactional: bool) -> int:
-        """The error for a commit; 0 for none. No partition is looked at. (ClassicGroup.validateOffsetCommit)"""
+        """Return the error for a commit, or 0 for none. Partitions are not checked.
+        (ClassicGroup.validateOffsetCommit)"""
         generation, member, instance = metadata
         if generation < 0 and self.state is State.EMPTY:
             return GroupErrorCode.NONE
@@ -318,11 +314,10 @@ class ClassicGroup(GroupState):
         return GroupErrorCode.NONE
 
     def member_error(self, generation: int, member: int, instance: int) -> int:
-        """25, 82 or 22 for who is not a member of this generation; 0 for none."""
+        """Return error 25, 82 or 22 for a client that is not a member of this generation, or 0."""
         error = self.identity_error(member, instance)
         return error or (GroupErrorCode.NONE if generation == self.generation else GroupErrorCode.ILLEGAL_GENERATION)
 
     def store(self) -> None:
-        """Write the group's record, which is all that the next coordinator will know of it."""
         members = tuple((m.member, m.instance, m.assignment) for m in self.members.values())
         self.coordinator.stored = Stored(self.generation, self.leader, members)

@@ -1,6 +1,4 @@
-"""What all brokers and clients of one cluster share: their configuration, the events of transactions, clock, network
-and numbers.
-"""
+"""This module has what one cluster shares: configuration, the events of transactions, clock, network and numbers."""
 
 from collections import namedtuple
 from collections.abc import Callable
@@ -22,7 +20,7 @@ RELEASES = ("4.0", "4.3", "trunk")
 
 @dataclass(frozen=True, slots=True)
 class Config(Configuration):
-    """One cluster. Times are virtual milliseconds; the defaults are Kafka's."""
+    """A `Config` is the configuration of one cluster. Times are virtual milliseconds, and the defaults are Kafka's."""
 
     seed: int = 0
     mode: Annotated[str, OneOf(*MODES)] = "v2"  # v1-verified: KIP-890 part 1; v2: KIP-890 part 2
@@ -48,19 +46,17 @@ class Config(Configuration):
 
     @property
     def asks_coordinator(self) -> bool:
-        """Return whether a partition's leader asks the coordinator before the first append of a transaction
-        (txn.15)."""
+        """Return whether a leader verifies the first append of a transaction (txn.15)."""
         return self.mode != "v1"
 
     @property
     def is_recent(self) -> bool:
-        """Return whether brokers do what was measured on Kafka 4.3.1, also where that is newer, or laxer."""
+        """Return whether brokers do what was measured on Kafka 4.3.1, even where that is newer or laxer."""
         return self.release != "4.0"
 
     @property
     def records_last_epoch(self) -> bool:
-        """Return whether the transaction log has the epoch before the last bump (KAFKA-20357), in records that have
-        tags."""
+        """Return whether the log has the epoch before the last bump (KAFKA-20357), as a tagged field."""
         return self.release == "trunk" and self.mode != "v1"
 
     @property
@@ -79,7 +75,7 @@ class Config(Configuration):
 
 
 class Kind:
-    """Kinds of event; the number is the code in column `kind`. Plain integers, because rows hold nothing else."""
+    """A `Kind` is a kind of event, whose plain number is its code in column `kind`."""
 
     # Clients
     (
@@ -109,8 +105,6 @@ Event = namedtuple(
 
 
 class TransactionEventLog(EventLog, kinds=Kind, event=Event):
-    """The log of one history of transactions."""
-
     __slots__ = ()
 
 
@@ -129,30 +123,29 @@ BROKERS = 3  # only for the column `node`: who leads or coordinates moves to the
 
 
 def partition_name(partition: int) -> str:
-    """The address of a partition's leader: data partitions first, then the offsets partition of each group."""
+    """Return the address of a partition's leader, offsets partitions being numbered after data partitions."""
     return f"partition-{partition}"
 
 
 def client_name(slot: int) -> str:
-    """The address of the producer instance that holds a slot at the moment a message is delivered."""
     return f"client-{slot}"
 
 
 class DrivenPace:
-    """Appends to the transaction log wait for the driver."""
+    """With a `DrivenPace`, appends to the transaction log wait for the driver."""
 
     __slots__ = ()
 
     def append_later(self, node: Node, finish: Callable[[bool], object]) -> None:
-        """One more append to the transaction log is under way."""
+        """Leave the append to the driver."""
 
     def load_later(self, node: Node, load: Handler) -> None:
-        """A new coordinator loads its log: at once, since nothing can happen between a driver's two calls."""
+        """Load the log at once, since nothing can happen between a driver's two calls."""
         load(None)
 
 
 class SeededPace:
-    """Appends finish, and fail, by themselves after a random while; a new coordinator takes its time to load."""
+    """With a `SeededPace`, appends end or fail, and a new coordinator loads, after a random time."""
 
     __slots__ = ("_append_us", "_failure", "_faults", "_kernel", "_load_us")
 
@@ -167,22 +160,20 @@ class SeededPace:
         self._failure = 0.0
 
     def append_later(self, node: Node, finish: Callable[[bool], object]) -> None:
-        """Finish the *oldest* append of the log after a while, with or without success."""
+        """Finish the *oldest* append of the log after a random time, with or without success."""
         failed = self._kernel.random.random() < self._failure
         if failed:
             self._faults.count("append_failure")
         node.after(self._kernel.spread(self._append_us), finish, not failed)
 
     def load_later(self, node: Node, load: Handler) -> None:
-        """Until then the coordinator answers COORDINATOR_LOAD_IN_PROGRESS."""
+        """Load the log after a random time, until which the coordinator answers COORDINATOR_LOAD_IN_PROGRESS."""
         node.after(self._kernel.spread(self._load_us), load)
 
 
 class Environment(environment.Environment[Config]):
-    """One per cluster. `without_write` are the transactional ids that the ACL denies (-1: ids without one).
-
-    `leaderless` are the partitions of which the metadata says that they have no leader.
-    """
+    """An `Environment` is shared by one cluster. ``without_write`` has the transactional ids that the ACL denies (-1:
+    requests without one). ``leaderless`` has the partitions that have no leader in the metadata."""
 
     __slots__ = ("leaderless", "network", "pace", "without_write")
 
@@ -200,8 +191,7 @@ class Environment(environment.Environment[Config]):
         self.leaderless: set[int] = set()
 
     def has_producer_id(self) -> bool:
-        """Return whether the coordinator's broker can give a producer id now, and need not ask for a block of them
-        first."""
+        """Return whether the coordinator's broker can give a producer id now without requesting a block first."""
         return True
 
     def next_record(self) -> int:

@@ -1,6 +1,4 @@
-"""Kafka's error codes with the protocol's numbers, and what clients do about each: of transactions, of consumer groups,
-and of requests for producer ids.
-"""
+"""This module has Kafka's error codes for transactions, groups and producer ids, and how clients react to each."""
 
 from enum import Enum
 
@@ -12,7 +10,7 @@ from enum import Enum
 
 
 class ErrorCode:
-    """The codes, by Kafka's names."""
+    """An `ErrorCode` is one of Kafka's error codes, with Kafka's names and numbers."""
 
     UNKNOWN_SERVER_ERROR = -1  # something unexpected failed on the broker, or there are no producer ids left
     NONE = 0
@@ -60,7 +58,7 @@ RETRIABLE = frozenset({
 
 
 class Verdict(Enum):
-    """The consequence of an error for the producer; `FINE` is no error."""
+    """A `Verdict` is the consequence of an error for the producer. `FINE` means no error."""
 
     FINE = "fine"
     RETRY = "retry"
@@ -77,7 +75,8 @@ FATAL_TO_PRODUCE = frozenset({
 
 
 def from_coordinator(error: int) -> Verdict:
-    """InitProducerId, AddPartitionsToTxn, AddOffsetsToTxn, EndTxn, TxnOffsetCommit: 47 means fenced, like 90."""
+    """Return the verdict on InitProducerId, AddPartitionsToTxn, AddOffsetsToTxn, EndTxn or TxnOffsetCommit, where 47
+    means fenced, like 90."""
     if error == ErrorCode.NONE:
         return Verdict.FINE
     if error in RETRIABLE:
@@ -86,13 +85,12 @@ def from_coordinator(error: int) -> Verdict:
 
 
 def from_partition(error: int, next_expected: bool) -> Verdict:
-    """Produce. `next_expected`: when the request left, nothing sent earlier to the partition was unanswered.
-
-    Only then a gap in the sequence numbers is a real one; else an earlier batch was just late, or on its way again.
-    Kafka's client looks when the answer comes (`TransactionManager.canRetry`), on a connection of which nothing is
-    handled or answered out of turn. There the two differ where a leader has lost what it knew of the sequence numbers:
-    this one tries once more before it takes the gap for a real one.
-    """
+    """Return the verdict on a Produce response. ``next_expected`` is True if nothing that was sent earlier to the
+    partition was unanswered when the request left. Only then is a gap in the sequence numbers a real one. Otherwise an
+    earlier batch was just late, or is being sent again. Kafka's client checks this when the response arrives
+    (`TransactionManager.canRetry`), on a connection that handles and answers everything in order. The two differ where
+    a leader has lost its knowledge of the sequence numbers: this client tries once more before it takes the gap for a
+    real one."""
     if error == ErrorCode.NONE:
         return Verdict.FINE
     if error in RETRIABLE or (error == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER and not next_expected):
@@ -107,7 +105,7 @@ def from_partition(error: int, next_expected: bool) -> Verdict:
 
 
 class GroupErrorCode(ErrorCode):
-    """The codes, by Kafka's names."""
+    """A `GroupErrorCode` is one of Kafka's error codes for consumer groups."""
 
     ILLEGAL_GENERATION = 22
     UNKNOWN_MEMBER_ID = 25
@@ -129,8 +127,8 @@ RETRIED = frozenset({
         GroupErrorCode.NOT_COORDINATOR,
     GroupErrorCode.UNSTABLE_OFFSET_COMMIT, GroupErrorCode.PENDING_TRANSACTION,
 })  # fmt: skip
-"""What a consumer asks again for, of the same coordinator or after asking who it is: an address that moves makes them
-one here."""
+"""A consumer repeats a request after these errors. Kafka's consumer looks the coordinator up again for some of them,
+which is the same here, because the coordinator's address moves."""
 
 COMMIT_FAILED = frozenset({
     GroupErrorCode.ILLEGAL_GENERATION, GroupErrorCode.UNKNOWN_MEMBER_ID, GroupErrorCode.FENCED_INSTANCE_ID,
@@ -139,8 +137,7 @@ COMMIT_FAILED = frozenset({
 
 
 def from_group_coordinator(error: int) -> Verdict:
-    """The verdict of a producer on an answer to TxnOffsetCommit: who is not in the group (any more) aborts and goes
-    on."""
+    """Return a producer's verdict on TxnOffsetCommit. A producer outside the group aborts and goes on."""
     if error in COMMIT_FAILED:
         return Verdict.ABORTABLE
     return Verdict.RETRY if error == GroupErrorCode.UNKNOWN_TOPIC_ID else from_coordinator(error)
@@ -150,8 +147,9 @@ def from_group_coordinator(error: int) -> Verdict:
 
 
 class IdErrorCode(ErrorCode):
-    """The codes, by Kafka's names. -1 also says that the ids are exhausted (730.16), 13 that the broker is not running,
-    14 that no id is at hand, though a block is on its way, and 31 that the broker lacks CLUSTER_ACTION (730.5)."""
+    """An `IdErrorCode` is one of Kafka's error codes for producer ids. Code -1 also means that the ids are exhausted
+    (730.16), 13 that the broker is not running, 14 that no id is available although a block is requested, and 31 that
+    the broker lacks CLUSTER_ACTION (730.5)."""
 
     NOT_CONTROLLER = 41  # this node is not the active controller (any more)
     STALE_BROKER_EPOCH = 77  # the broker id is registered under another epoch; in KRaft also: not registered (730.18)

@@ -1,4 +1,4 @@
-"""The coordinator of a consumer group, with its offsets partition: who may commit, and what the group's members get."""
+"""This module has the coordinator of a consumer group, with its offsets partition and the checks of commits."""
 
 from abc import abstractmethod
 from collections.abc import Collection, Iterable
@@ -28,12 +28,12 @@ from fencepost.reference_impl.simulation import Message
 
 # The offsets partition, whose commits name the partitions of the input that they are of.
 #
-# Pending, committed and aborted offsets are the business of the transactions below; here is what a record carries, and
-# the commit without a transaction. (OffsetMetadataManager.java)
+# The transactions below handle pending, committed and aborted offsets. This part adds the contents of a record and the
+# commit without a transaction. (OffsetMetadataManager.java)
 
 
 class GroupOffsetsLog(OffsetsLog):
-    """The partition with the group's offsets."""
+    """A `GroupOffsetsLog` is the partition with the group's offsets."""
 
     __slots__ = ()
 
@@ -43,7 +43,7 @@ class GroupOffsetsLog(OffsetsLog):
         return self.env.contents[batch.record].partition
 
     def apply_data(self, entry: ProducerEntry, batch: Batch) -> None:
-        """An offset in no transaction counts at once."""
+        """Apply an offset, which counts at once outside a transaction."""
         if batch.is_transactional:
             super().apply_data(entry, batch)
         else:
@@ -53,35 +53,32 @@ class GroupOffsetsLog(OffsetsLog):
                 self.forget_pending(self.key_of(batch))
 
     def forget_pending(self, partition: int) -> None:
-        """A tombstone also takes what is pending for the partition, in every transaction."""
         for offsets in self.pending.values():
             offsets.pop(partition, None)
 
     def expirable(self) -> list[int]:
-        """The partitions whose offset may be deleted: none that a transaction may still change."""
+        """Return the partitions whose offset may be deleted, which no transaction may still change."""
         return [partition for partition in sorted(self.committed) if self.is_stable(partition)]
 
     def committed_offset(self, partition: int) -> int:
-        """The offset that counts for a partition of the input, -1 for none."""
         batch = self.committed.get(partition)
         return NO_OFFSET if batch is None else self.env.contents[batch.record].offset
 
 
-# The group coordinator: it leads the offsets partition, keeps the group, and judges commits by it.
+# The group coordinator leads the offsets partition, stores the group, and checks commits against it.
 #
-# A commit in a transaction is first verified with (or added by) the transaction coordinator, and only then judged by
-# the group as it is at that moment (CoordinatorRuntime.scheduleTransactionalWriteOperation). What the group
-# coordinator stores survives its fail-over: `stored`; what it has in memory only does not.
-# (GroupCoordinatorService.java, OffsetMetadataManager.java)
+# A commit in a transaction is first verified with (or added by) the transaction coordinator, and then checked against
+# the group's state at that moment (CoordinatorRuntime.scheduleTransactionalWriteOperation). `stored` survives
+# a failover, and the coordinator's memory does not. (GroupCoordinatorService.java, OffsetMetadataManager.java)
 
 SINCE_TOPIC_IDS = (GroupErrorCode.STALE_MEMBER_EPOCH, GroupErrorCode.GROUP_ID_NOT_FOUND)
-"""Errors that older versions of TxnOffsetCommit do not know: they say 22 instead (KIP-1319)."""
+"""Older versions of TxnOffsetCommit do not know these errors and answer 22 instead (KIP-1319)."""
 WITH_TOPIC_IDS = 6
 WITH_METADATA = 3  # the version of TxnOffsetCommit that brought member and generation, in KIP-447's release
 
 
 class GroupState:
-    """A group under one protocol, in one coordinator's memory. `members`: by id."""
+    """A `GroupState` is a group under one protocol in one coordinator's memory. ``members`` are by id."""
 
     __slots__ = ("coordinator", "env", "members")
 
@@ -93,38 +90,38 @@ class GroupState:
     @property
     @abstractmethod
     def is_known(self) -> bool:
-        """Whether there is, or was, such a group."""
+        """Return whether such a group exists or has existed."""
 
     @property
     @abstractmethod
     def generation(self) -> int:
-        """The current generation, or the group's epoch."""
+        """Return the current generation, or the group's epoch."""
 
     @abstractmethod
     def receive(self, message: Message) -> None:
-        """A request of a member."""
+        """Handle a member's request."""
 
     @abstractmethod
     def remove(self, member: Any) -> None:
-        """The group goes on without the member."""
+        """Remove the member from the group."""
 
     @abstractmethod
     def commit_refused(self, metadata: GroupMetadata, partitions: tuple[int, ...], transactional: bool) -> int:
-        """The error for a commit of offsets of these partitions; 0 for none."""
+        """Return the error for a commit of offsets of these partitions, or 0 for none."""
 
     @abstractmethod
     def fetch_refused(self, metadata: GroupMetadata) -> int:
-        """The error for a fetch of offsets; 0 for none."""
+        """Return the error for a fetch of offsets, or 0 for none."""
 
     def expire(self, member: int) -> bool:
-        """The session of a member is over; False if there is no such member."""
+        """End the session of a member. Return False if there is no such member."""
         if member not in self.members:
             return False
         self.remove(self.members[member])
         return True
 
     def identity_error(self, member: int, instance: int) -> int:
-        """25 for a member that is unknown, 82 for one whose instance id another one has; 0 for none."""
+        """Return error 25 for an unknown member, 82 if another member has the instance id, or 0."""
         if instance != NO_INSTANCE:
             holder = self.of_instance(instance)
             if holder is None:
@@ -134,7 +131,6 @@ class GroupState:
         return GroupErrorCode.NONE if member in self.members else GroupErrorCode.UNKNOWN_MEMBER_ID
 
     def of_instance(self, instance: int) -> Any:
-        """The static member with this instance id; None for none."""
         found = (member for member in self.members.values() if member.instance == instance != NO_INSTANCE)
         return next(found, None)
 
@@ -142,7 +138,7 @@ class GroupState:
         self.coordinator.reply(message, data)
 
     def later(self, ms: int, handler: Any, argument: Any = None) -> None:
-        """A timer of this group, which means nothing to the next coordinator."""
+        """Set a timer of this group, which the next coordinator ignores."""
 
         def fire(_: object) -> None:
             if self.coordinator.group is self and not self.coordinator.loading:
@@ -152,13 +148,13 @@ class GroupState:
 
 
 class OffsetsBatch(ProduceRequest):
-    """The batch of a commit, which still knows its request."""
+    """An `OffsetsBatch` is the batch of a commit together with its request."""
 
     commit: GroupTxnOffsetCommitRequest
 
 
 class GroupCoordinator(OffsetsLeader):
-    """The leader of the group's offsets partition."""
+    """A `GroupCoordinator` is the leader of the group's offsets partition."""
 
     __slots__ = ("contributors", "group", "load_ms", "loading", "stored")
 
@@ -172,7 +168,7 @@ class GroupCoordinator(OffsetsLeader):
         # commits have both, so that it survives a fail-over (447.8).
         self.contributors: dict[int, tuple[int, int]] = {}
         self.loading = False
-        self.load_ms = 0  # so long the next coordinator takes to load, where a driver says it
+        self.load_ms = 0  # how long the next coordinator takes to load, if a driver sets it
         self.group: GroupState = env.parts.new_group(self)
 
     def receive(self, message: Message) -> None:
@@ -195,7 +191,7 @@ class GroupCoordinator(OffsetsLeader):
     # One reign
 
     def change(self, restart: bool = False) -> None:
-        """Another broker is the coordinator, or the same one after a restart: it loads the partition first."""
+        """Make another broker the coordinator, or the same one after a restart. It loads the partition first."""
         super().change(restart)
         self.loading = True
         leader_epoch = self.log.leader_epoch
@@ -210,13 +206,12 @@ class GroupCoordinator(OffsetsLeader):
             self.env.pace.load_later(self, load)
 
     def load(self, _: object) -> None:
-        """The group as it was stored last."""
         self.group = self.env.parts.new_group(self)
         self.loading = False
         self.env.report(Kind.COORDINATOR_LOADED, generation=self.group.generation)
 
     def answer_loading(self, message: Message) -> None:
-        """Nothing can be judged before the partition is loaded; a coordinator of transactions gets another code."""
+        """Answer a request before the partition is loaded. A transaction coordinator gets another code than clients."""
         answers: dict[str, Any] = {
             "marker": WriteTxnMarkersResponse(GroupErrorCode.NOT_LEADER_OR_FOLLOWER),
             "produce": ProduceResponse(GroupErrorCode.COORDINATOR_LOAD_IN_PROGRESS),
@@ -232,8 +227,8 @@ class GroupCoordinator(OffsetsLeader):
     # Commits in a transaction
 
     def receive_commit(self, message: Message) -> None:
-        """TxnOffsetCommit; a broker from before KIP-447 does not know the version that has the generation. Topics are
-        looked up first, by name or by id (KafkaApis.handleTxnOffsetCommitRequest)."""
+        """Handle TxnOffsetCommit, whose version with a generation a broker from before KIP-447 does not know. Topics
+        are looked up first, by name or by id (KafkaApis.handleTxnOffsetCommitRequest)."""
         commit: GroupTxnOffsetCommitRequest = message.body.data
         if self.env.options.old_brokers and commit.version >= WITH_METADATA:
             self.reply(message, ProduceResponse(GroupErrorCode.UNSUPPORTED_VERSION))
@@ -253,7 +248,7 @@ class GroupCoordinator(OffsetsLeader):
         return batch
 
     def append(self, waiting: Waiting) -> None:
-        """The group has the first word, now that the transaction coordinator has had its own."""
+        """Append a commit if the group accepts it, once the transaction coordinator has accepted it."""
         assert isinstance(waiting.request, OffsetsBatch), "what producers send here are commits"
         error = self.commit_refused(waiting.request.commit)
         if error:
@@ -265,7 +260,7 @@ class GroupCoordinator(OffsetsLeader):
             self.taken(waiting.request.commit)
 
     def commit_refused(self, commit: GroupTxnOffsetCommitRequest) -> int:
-        """The error for a commit in a transaction, in the words of its version (KIP-1319); 0 for none."""
+        """Return the error for a commit in a transaction as its version knows it (KIP-1319), or 0 for none."""
         if self.env.options.is_draft:
             return self.commit_refused_in_draft(commit)
         if self.group.is_known:
@@ -277,7 +272,8 @@ class GroupCoordinator(OffsetsLeader):
         )
 
     def commit_refused_in_draft(self, commit: GroupTxnOffsetCommitRequest) -> int:
-        """Held against who committed last, and not against the group, unless the draft is repaired so (447.8)."""
+        """Return the draft's error for a commit, which is checked against the last committer, and not against the group
+        unless the draft is repaired by generation (447.8)."""
         generation = commit.metadata.generation
         if any(self.is_overtaken(commit, partition) for partition in self.partitions_of(commit)):
             return GroupErrorCode.CONCURRENT_PRODUCER_COMMIT
@@ -286,8 +282,7 @@ class GroupCoordinator(OffsetsLeader):
         return GroupErrorCode.NONE
 
     def is_overtaken(self, commit: GroupTxnOffsetCommitRequest, partition: int) -> bool:
-        """Return whether another producer has committed for the partition, in a later generation or in any if this one
-        has none."""
+        """Return whether another producer has committed in a later generation, or in any if this has none."""
         producer_id, generation = self.contributors.get(partition, (commit.producer_id, 0))
         return producer_id != commit.producer_id and commit.metadata.generation < max(generation, 0)
 
@@ -295,7 +290,6 @@ class GroupCoordinator(OffsetsLeader):
         return tuple(self.env.contents[record].partition for record in commit.records)
 
     def taken(self, commit: GroupTxnOffsetCommitRequest) -> None:
-        """The commit is written, pending."""
         generation = commit.metadata.generation
         self.contributors |= dict.fromkeys(self.partitions_of(commit), (commit.producer_id, generation))
         for record in commit.records:
@@ -308,7 +302,6 @@ class GroupCoordinator(OffsetsLeader):
         super().refuse(waiting, error)
 
     def report_offset(self, kind: int, commit: GroupTxnOffsetCommitRequest, place: Place, error: int) -> None:
-        """One offset of a commit."""
         self.env.report(
             kind, generation=commit.metadata.generation, member=commit.metadata.member,
             instance=commit.metadata.instance, partition=place.partition, offset=place.offset,
@@ -316,7 +309,7 @@ class GroupCoordinator(OffsetsLeader):
         )  # fmt: skip
 
     def receive_marker(self, message: Message) -> None:
-        """A transaction ends here: what was pending of it counts from now on, or is no more."""
+        """Handle the end of a transaction, which commits or drops its pending offsets."""
         request: WriteTxnMarkersRequest = message.body.data
         pending = self.log.pending.get(request.producer_id, {})
         super().receive_marker(message)
@@ -338,15 +331,14 @@ class GroupCoordinator(OffsetsLeader):
         self.reply(message, ErrorResponse(error))
 
     def write_plainly(self, places: Iterable[Place]) -> None:
-        """Offsets that count at once, in no transaction."""
         self.env.writing.extend(places)
         records = [self.env.next_record() for _ in tuple(self.env.writing)]
         batch = ProduceRequest(-1, self.log.partition, -1, -1, -1, records[0], False, tuple(records[1:]))
         self.log.append(batch, NO_GUARD)
 
     def expire_offsets(self, among: Collection[int]) -> bool:
-        """offsets.retention.minutes is over for offsets of a group without members: they are deleted; False if there is
-        nothing to delete, or a member in the group, or the group is not loaded."""
+        """Delete expired offsets (offsets.retention.minutes) of a group without members. Return False if there is
+        nothing to delete, the group has a member, or it is not loaded."""
         spared = bool(self.loading or self.group.members)
         expired = [] if spared else [p for p in self.log.expirable() if p in among]
         if expired:
@@ -360,7 +352,7 @@ class GroupCoordinator(OffsetsLeader):
         self.reply(message, OffsetFetchResponse(error, offsets))
 
     def fetched(self, partition: int, request: OffsetFetchRequest) -> tuple[int, int]:
-        """(error, offset) of one partition: no offset while a transaction may still change it (447.9, 447.16)."""
+        """Return one partition's (error, offset), no offset while it may still change (447.9, 447.16)."""
         error = 0 if self.log.is_stable(partition) else self.unstable(request)
         if error:
             self.env.report(Kind.FETCH_HELD, partition=partition, error=error)
@@ -373,8 +365,8 @@ class GroupCoordinator(OffsetsLeader):
         return 0, offset
 
     def unstable(self, request: OffsetFetchRequest) -> int:
-        """The error while offsets are pending; 0 where they are passed over. Who does not know the draft's new error is
-        instructed to wait by one that it knows."""
+        """Return the error while offsets are pending, or 0 to ignore them. A client that does not know the draft's new
+        error gets a retriable one that it knows."""
         if self.env.options.is_draft:
             new = request.require_stable
             return GroupErrorCode.PENDING_TRANSACTION if new else GroupErrorCode.COORDINATOR_LOAD_IN_PROGRESS

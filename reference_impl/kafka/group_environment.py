@@ -1,4 +1,4 @@
-"""What all members of a group and its brokers share: variants, configuration, events, and what records carry."""
+"""This module has what a group and its brokers share: variants, configuration, events, and contents of records."""
 
 from collections import deque, namedtuple
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from fencepost.reference_impl.simulation import EventLog, Kernel, Network
 from fencepost.reference_impl.simulation.config import AtLeast, AtMost, Configuration, Natural, OneOf, Positive, split
 from fencepost.reference_impl.simulation.environment import numbered
 
-# What a configuration consists of whose `mode` is the name of a variant.
+# The keys of a configuration whose `mode` is the name of a variant.
 #
 # A repaired draft fences by one of two means; what an application leaves out makes a variant of what shipped.
 
@@ -41,7 +41,7 @@ MODES = (DRAFT, REPAIRED, SHIPPED, NEW, RELAXED)
 
 @dataclass(frozen=True, slots=True)
 class Config(Configuration):
-    """One cluster. Times are virtual milliseconds; the defaults are Kafka's."""
+    """A `Config` is the configuration of one cluster. Times are virtual milliseconds, and the defaults are Kafka's."""
 
     seed: int = 0
     # shipped: classic groups (KIP-447 as released); new-protocol: KIP-848 up to 4.2; new-protocol-relaxed: with
@@ -74,8 +74,8 @@ class Config(Configuration):
     # Slot s has the transactional id (and, if static, the instance id) s % identities; 0: each has its own
     identities: Natural = 0
     stable_ids: bool = True  # False: each instance has a transactional id that no other one has had
-    old: Natural = 0  # so many instances, the first ones, are from before: a producer per input partition, no metadata
-    old_brokers: bool = False  # brokers from before: they know none of this
+    old: Natural = 0  # the number of old instances, which have a producer per input partition and no metadata
+    old_brokers: bool = False  # brokers from before KIP-447
     group_aware: bool = True  # consumer.group.aware.transaction: False: a producer per input partition (447.11)
     commit_version: Annotated[int, AtLeast(3), AtMost(6, "TxnOffsetCommit has versions to 6")] = 6  # of those not old
     # Below
@@ -85,7 +85,7 @@ class Config(Configuration):
 
     @classmethod
     def parse(cls, config: Mapping[str, Any]) -> Self:
-        """Read the config as any; its mode may be the name of a variant."""
+        """Read the configuration, whose mode may also be the name of a variant."""
         return cls(**split({**config, **VARIANTS.get(config.get("mode", ""), {})}, cls)[0])
 
     def relate(self) -> None:
@@ -98,7 +98,6 @@ class Config(Configuration):
             )
 
     def identity_of(self, slot: int) -> int:
-        """Whom an instance in this slot takes itself for."""
         return slot % self.identities if self.identities else slot
 
     @property
@@ -108,23 +107,22 @@ class Config(Configuration):
 
     @property
     def fences_by_assignment(self) -> bool:
-        """Return whether it fences whom it remembers, and not only ongoing transactions."""
+        """Return whether the draft fences every producer that it remembers, and not only ongoing transactions."""
         return self.mode == REPAIRED and self.repair == "assignment"
 
     @property
     def fences_by_generation(self) -> bool:
-        """Return whether the draft's group coordinator holds commits against the group as it is."""
+        """Return whether the draft's group coordinator checks commits against the group's generation."""
         return self.mode == REPAIRED and self.repair == "generation"
 
     @property
     def is_new_protocol(self) -> bool:
-        """Return whether members are clients of KIP-848."""
         return self.mode in (NEW, RELAXED)
 
     @property
     def below(self) -> TransactionsConfig:
-        """The configuration of the transactions' brokers and clients: one group, whose offsets partition is numbered
-        behind the output partitions."""
+        """Return the configuration of the brokers and clients of transactions, with one group, whose offsets partition
+        follows the output partitions."""
         return TransactionsConfig(
             seed=self.seed, mode=self.transactions, clients=self.members, ids=self.members, partitions=self.outputs,
             groups=1, keys=self.inputs, transaction_timeout_ms=self.transaction_timeout_ms,
@@ -142,7 +140,7 @@ class Config(Configuration):
 
 
 class Kind:
-    """Kinds of event; the number is the code in column `kind`. Plain integers, because rows hold nothing else."""
+    """A `Kind` is a kind of event, whose plain number is its code in column `kind`."""
 
     # Instances of the application
     INSTANCE_STARTED, INSTANCE_STOPPED, INSTANCE_FAILED, PAUSED, RESUMED = range(1, 6)
@@ -168,8 +166,6 @@ Event = namedtuple(
 
 
 class GroupEventLog(EventLog, kinds=Kind, event=Event):
-    """The log of one history of a consumer group."""
-
     __slots__ = ()
 
 
@@ -182,7 +178,7 @@ readable = GroupEventLog.readable
 
 
 class Place(NamedTuple):
-    """A place in the input. An output record carries that of the input record it is a copy of, a committed offset that
+    """A `Place` is a place in the input. An output record carries that of its input record, and a committed offset that
     of the next record to read."""
 
     partition: int
@@ -190,19 +186,20 @@ class Place(NamedTuple):
 
 
 def consumer_name(slot: int) -> str:
-    """The address of the consumer of the instance that holds a slot at the moment a message is delivered."""
+    """Return the address of the consumer whose instance has a slot at the moment a message is delivered."""
     return f"consumer-{slot}"
 
 
 def producer_name(number: int) -> str:
-    """The address of a producer: that of a slot's instance has the slot's number; those that an instance has for each
-    partition of the input are numbered behind."""
+    """Return the address of a producer. The producer of a slot has the slot's number, and producers per input partition
+    are numbered after those."""
     return f"producer-{number}"
 
 
 class Environment(environment.Environment):
-    """One per cluster. `contents` has what each record of the transactions below carries; `writing`, what the records
-    numbered next will; `report` writes an event; `assignments` has, by member, the answer that named its partitions."""
+    """An `Environment` is shared by one cluster. ``contents`` has what each record carries, and ``writing`` what the
+    records numbered next will carry. ``report`` writes an event. ``assignments`` has by member the answer that named
+    its partitions."""
 
     __slots__ = ("assignments", "contents", "hidden", "old", "options", "parts", "report", "writing")
 
@@ -226,29 +223,24 @@ class Environment(environment.Environment):
 
     @property
     def offsets_partition(self) -> int:
-        """The number of the group's offsets partition."""
         return self.options.outputs
 
     def output_partition(self, output: int) -> int:
-        """The number of an output partition, among all partitions of the cluster."""
         return output
 
     def input_end(self, partition: int) -> int:
-        """The offset behind the last record of the input that a consumer can read now."""
+        """Return the offset after the last record of the input that a consumer can read now."""
         return self.options.records
 
     def input_place(self, partition: int, offset: int) -> Place:
-        """The input record there, as a consumer gets it."""
         return Place(partition, offset)
 
     @property
     def group_address(self) -> str:
-        """The address of the group's coordinator, which leads that partition."""
         return partition_name(self.offsets_partition)
 
     @property
     def upcoming_record(self) -> int:
-        """The number that the next record will have."""
         return self._given.get("record", 0)
 
     def next_record(self) -> int:

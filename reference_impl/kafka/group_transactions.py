@@ -1,12 +1,13 @@
-"""The transaction coordinator of KIP-447's draft: it is reported who was assigned what, and fences by input partition.
+"""This module has the transaction coordinator of KIP-447's draft, which learns the assignments of producers and fences
+by input partition.
 
-It is that of the transactions below, found by the group's id, so that it sees the assignments of all members (447.3).
-`InitProducerId` with a group first remembers what is assigned, then ends what others have to do with it, then gives a
-pair (447.5); until all of that is over it is answered CONCURRENT_TRANSACTIONS, and asked again. Assignments are in the
-transaction log, keyed by group and transactional id (447.6).
+It is found by the group's id, so it knows the assignments of all members (447.3). `InitProducerId` with a group first
+stores what is assigned, then ends the other producers of these partitions, and then gives a pair (447.5). Until all of
+that is done the request is answered with CONCURRENT_TRANSACTIONS, and the client asks again. Assignments are in the
+transaction log, by group and transactional id (447.6).
 
-As the text reads only *ongoing* transactions are looked at. Repaired by assignment, a producer that was assigned one of
-the partitions before is fenced, and an older generation refused.
+The draft's text considers only *ongoing* transactions. In the variant repaired by assignment, a producer that was
+assigned one of the partitions before is fenced, and an older generation is refused.
 """
 
 from collections.abc import Callable
@@ -30,23 +31,22 @@ from fencepost.reference_impl.kafka.transaction_transitions import Transitions
 from fencepost.reference_impl.simulation import Message
 
 FIRST_KEY = -2
-"""The log's keys of assignments are below those of transactional ids, and of none."""
+"""The log's keys of assignments go down from this key, so they differ from transactional ids and from -1."""
 
 
 class Assigned(NamedTuple):
-    """What a producer was assigned last, when it initialised."""
+    """An `Assigned` is the assignment of a producer at its last initialisation."""
 
     generation: int
     partitions: frozenset[int]
 
 
 class GroupTransitions(Transitions):
-    """Appends to a log that has two kinds of records."""
+    """These transitions append both kinds of records to the log: transactions and assignments."""
 
     __slots__ = ()
 
     def write_assignment(self, key: int, value: Assigned | None, done: Callable[[bool], object]) -> None:
-        """Append what a producer was assigned, or that it is nothing any more."""
         record: Any = value
         self._append(LogRecord(key, record), done)
 
@@ -56,8 +56,9 @@ class GroupTransitions(Transitions):
 
 
 class GroupAwareCoordinator(Coordinator):
-    """One reign. `assignments` by transactional id: there is one group. `leaving`: ids that are fenced while they have
-    no transaction, until what they were assigned is forgotten."""
+    """A `GroupAwareCoordinator` is the draft's coordinator from taking over to resigning. ``assignments`` are by
+    transactional id, as there is one group. ``leaving`` has the ids that are fenced while they have no transaction,
+    until their assignment is deleted."""
 
     __slots__ = ("assignments", "is_writing", "leaving")
 
@@ -72,23 +73,20 @@ class GroupAwareCoordinator(Coordinator):
         self.leaving: set[int] = set()
 
     def recorded(self) -> dict[int, TransactionLogValue]:
-        """The transactional ids; assignments are put aside."""
         records: dict[int, Any] = dict(super().recorded())
         self.assignments = {self.id_of(key, value): value for key, value in records.items() if key <= FIRST_KEY}
         return {key: value for key, value in records.items() if key > FIRST_KEY}
 
     def key_of(self, transactional_id: int) -> int:
-        """The log's key of an assignment: the group, which is always the same, and the transactional id (447.6)."""
+        """Return the log's key of an assignment: the one group and the transactional id (447.6)."""
         return FIRST_KEY - transactional_id
 
     def id_of(self, key: int, value: Assigned) -> int:
-        """The transactional id whose assignment has this key."""
         return FIRST_KEY - key
 
     # InitProducerId with a group
 
     def receive_init(self, message: Message) -> None:
-        """Handle InitProducerId with a group, or as ever."""
         request: Any = message.body.data
         if not isinstance(request, GroupInitProducerIdRequest):
             super().receive_init(message)
@@ -108,15 +106,15 @@ class GroupAwareCoordinator(Coordinator):
             self.transitions.write_assignment(key, self.assigned(request), written)
 
     def receive_claimed(self, message: Message) -> None:
-        """Give the pair once all others are fenced. The assignment is in the log before they are: otherwise a fenced
-        producer of an older generation could initialise again before this one is answered, again and again."""
+        """Give the pair once all other producers are fenced. The assignment is in the log before that. Otherwise a
+        fenced producer of an older generation could initialise again before this one is answered, again and again."""
         if self.others_are_out(message.body.data):
             super().receive_init(message)
         else:
             self.answer_init(message, GroupErrorCode.CONCURRENT_TRANSACTIONS)
 
     def group_init_refused(self, request: GroupInitProducerIdRequest) -> int:
-        """The error for a request that is not looked at now, or never; 0 for none."""
+        """Return the error for a request that cannot be handled now or ever, or 0 for none."""
         if self.env.options.old_brokers:
             return GroupErrorCode.UNSUPPORTED_VERSION
         if error := self.unavailable(request.transactional_id):
@@ -126,22 +124,21 @@ class GroupAwareCoordinator(Coordinator):
         return GroupErrorCode.ILLEGAL_GENERATION if self.is_older_generation(request) else GroupErrorCode.NONE
 
     def is_older_generation(self, request: GroupInitProducerIdRequest) -> bool:
-        """The draft does not say that anybody looks (447.19)."""
+        """Return whether the generation is older, which only the repaired draft checks (447.19)."""
         newest = max((assigned.generation for assigned in self.assignments.values()), default=request.generation)
         return self.env.options.fences_by_assignment and request.generation < newest
 
     def is_completing(self, request: GroupInitProducerIdRequest) -> bool:
-        """Return whether the last transaction of the transactional id is not over: until it is, what was assigned
-        before is remembered, or the next owner of that would not wait for it (447.2)."""
+        """Return whether the last transaction of the transactional id is not complete. Until it is, the former
+        assignment stays stored, because otherwise the next owner of the partitions would not wait for it (447.2)."""
         metadata = self.find(request.transactional_id)
         return metadata is not None and metadata.now.state in (TransactionState.ONGOING, *PREPARED)
 
     def assigned(self, request: GroupInitProducerIdRequest) -> Assigned:
-        """What the log will have of it."""
         return Assigned(request.generation, frozenset(request.partitions))
 
     def assignment_written(self, message: Message, ok: bool) -> None:
-        """Go on if the log has the assignment; otherwise the client has to ask again."""
+        """Go on if the log has the assignment. Otherwise the client has to ask again."""
         self.is_writing = False
         request: GroupInitProducerIdRequest = message.body.data
         if ok:
@@ -153,7 +150,7 @@ class GroupAwareCoordinator(Coordinator):
     # The others
 
     def others_are_out(self, request: GroupInitProducerIdRequest) -> bool:
-        """Return whether no other producer works on the partitions any more; one that does is fenced meanwhile."""
+        """Return whether no other producer works on the partitions any more, and fence each one that does."""
         concerned = [self.find(other) for other in self.assigned_before(request)]
         waits = [metadata for metadata in concerned if metadata is not None and self.is_in_the_way(metadata)]
         for metadata in waits:
@@ -163,7 +160,7 @@ class GroupAwareCoordinator(Coordinator):
         return not waits
 
     def assigned_before(self, request: GroupInitProducerIdRequest) -> list[int]:
-        """The other transactional ids that were assigned some of the partitions."""
+        """Return the other transactional ids that were assigned some of the partitions."""
         wanted = set(request.partitions)
         return [
             other
@@ -172,12 +169,13 @@ class GroupAwareCoordinator(Coordinator):
         ]
 
     def is_in_the_way(self, metadata: TransactionMetadata) -> bool:
-        """The draft: an ongoing transaction, until it is complete. Repaired: the producer that is remembered."""
+        """Return whether the producer must be ended first. In the draft that is one with an ongoing transaction, until
+        it is complete. In the repaired draft it is every remembered producer."""
         ongoing = metadata.now.state == TransactionState.ONGOING or metadata.now.state in PREPARED
         return ongoing or self.env.options.fences_by_assignment
 
     def put_out(self, metadata: TransactionMetadata, request: GroupInitProducerIdRequest) -> None:
-        """Abort its transaction, or fence the producer if it has none. The event is emitted once the log has it."""
+        """Abort the producer's transaction or else fence it, and report that once it is in the log."""
         now, moved = metadata.now, self.assignments[metadata.transactional_id].partitions & set(request.partitions)
         fenced = partial(
             self.env.report, Kind.PRODUCER_FENCED, producer_id=now.producer_id, epoch=now.producer_epoch,
@@ -189,7 +187,7 @@ class GroupAwareCoordinator(Coordinator):
             self.fence_idle(metadata, fenced)
 
     def fence_idle(self, metadata: TransactionMetadata, fenced: Callable[[], object]) -> None:
-        """Take the next pair, which is given to no client; then it is remembered no more."""
+        """Move the id to its next pair, which no client gets, and then delete its assignment."""
         now, transactional_id = metadata.now, metadata.transactional_id
         pair = self.next_pair(now, InitProducerIdRequest(transactional_id, now.txn_timeout_ms))
         assert pair is not None, "who names no pair is never fenced"
@@ -202,7 +200,7 @@ class GroupAwareCoordinator(Coordinator):
         self.transitions.write(metadata, target, partial(self.idle_fenced, transactional_id, fenced))
 
     def idle_fenced(self, transactional_id: int, fenced: Callable[[], object], ok: bool) -> None:
-        """It has to initialise before it can do anything again."""
+        """Delete the assignment of a fenced producer, which has to initialise before it can do anything again."""
         if ok:
             fenced()
             self.transitions.write_assignment(

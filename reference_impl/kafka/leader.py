@@ -1,7 +1,8 @@
-"""A partition's leader: takes batches and markers, and asks the coordinator before a transaction's first (txn.15).
+"""This module has a partition's leader, which takes batches and markers and verifies the first batch of a transaction
+with the coordinator (txn.15).
 
-The log decides what may be written (`log.py`); here is what happens around it: the question, the wait for its answer,
-and the answers to clients. (ReplicaManager.scala, AddPartitionsToTxnManager.java)
+The log decides what may be written (`log.py`). The leader sends the verification, waits for its answer, and answers the
+clients. (ReplicaManager.scala, AddPartitionsToTxnManager.java)
 """
 
 from typing import NamedTuple
@@ -23,7 +24,7 @@ from fencepost.reference_impl.simulation import Message, Node
 
 EXPIRATION_CHECK_MS = 600_000  # producer.id.expiration.check.interval.ms
 
-# What the coordinator says of a producer, in the words of a partition.
+# The errors of the coordinator, translated to those of a partition.
 _RELAYED = {
     ErrorCode.PRODUCER_FENCED: ErrorCode.INVALID_PRODUCER_EPOCH,
     ErrorCode.CLUSTER_AUTHORIZATION_FAILED: ErrorCode.INVALID_TXN_STATE,
@@ -39,7 +40,7 @@ _COORDINATOR_AWAY = frozenset(
 
 
 class Waiting(NamedTuple):
-    """A batch that waits for the coordinator's answer, and the guard it waits with."""
+    """A `Waiting` is a batch that waits for its verification, with its guard."""
 
     source: str
     number: int
@@ -48,7 +49,7 @@ class Waiting(NamedTuple):
 
 
 class PartitionLeader(Node):
-    """The leader of one partition; a leader change makes it another broker's, with what the log says and no more."""
+    """A `PartitionLeader` leads one partition. A leader change leaves it no state but the log's."""
 
     __slots__ = ("_checks", "_idle_watched", "env", "log", "stable_offset", "waiting")
 
@@ -57,13 +58,12 @@ class PartitionLeader(Node):
         self.env = env
         self.log = log
         self.stable_offset = 0
-        self.waiting: dict[int, Waiting] = {}  # by number of the check, which no other question has
+        self.waiting: dict[int, Waiting] = {}  # by the number of the verification, which is unique
         self._checks = 0
         self._idle_watched = False
 
     @property
     def node_id(self) -> int:
-        """The broker that leads now."""
         return (self.log.partition + self.log.leader_epoch) % BROKERS
 
     def receive(self, message: Message) -> None:
@@ -78,23 +78,23 @@ class PartitionLeader(Node):
             raise ValueError(f"{self.name} got {message}: it handles produce, marker and check_answer")
 
     def change(self, restart: bool = False) -> None:
-        """Another broker leads, or the same one after a `restart`: batches that wait and verifications are gone,
-        without an answer."""
+        """Make another broker the leader, or the same one after a ``restart``. Waiting batches and verifications are
+        dropped without an answer."""
         self.waiting.clear()
         self.log = self.log.rebuilt(self.log.leader_epoch + 1, restart)
         self.env.emit(Kind.LEADER_CHANGED, node=self.node_id, partition=self.log.partition)
 
     def cut_off(self, end: int) -> None:
-        """Another broker leads, whose log ends at this offset, between two batches: what is behind it is gone."""
+        """Make a broker the leader whose log ends at this offset, without the batches after it."""
         del self.log.batches[end:]
         self.change()
         self.note_stable_offset()
 
     def receive_produce(self, message: Message) -> None:
-        """Append at once inside a transaction; else ask first.
+        """Append a batch at once inside a transaction, or else verify it first.
 
-        In 4.3 not for an epoch known to be over (KAFKA-19690): the question for a late copy would stay with the
-        producer, as one not answered yet, and have the next batch of its open transaction refused.
+        In 4.3 a batch of an epoch known to be over is not verified (KAFKA-19690). The verification of a late copy would
+        stay open for the producer and have the next batch of its open transaction refused.
         """
         number, request = message.body.number, self.batch_of(message.body.data)
         if not self.log.needs_guard(request):
@@ -110,13 +110,12 @@ class PartitionLeader(Node):
         return data
 
     def must_wait_for_marker(self, request: ProduceRequest) -> bool:
-        """v2: every transaction has its own epoch, and the one before must be ended here first (txn.16)."""
+        """Return whether the last transaction must be ended here first, as in v2 (txn.16)."""
         return self.env.config.is_v2 and self.log.has_older_open_transaction(
             request.producer_id, request.producer_epoch
         )
 
     def ask(self, waiting: Waiting) -> None:
-        """Ask the coordinator to verify (v1-verified) or to add (v2) this partition."""
         request, partition = waiting.request, self.log.partition
         check = self._checks
         self._checks += 1
@@ -132,14 +131,14 @@ class PartitionLeader(Node):
         self.after(self.env.config.request_timeout_ms * 1000, self.give_up, check)
 
     def give_up(self, check: int) -> None:
-        """No answer in time is the coordinator being away."""
+        """Conclude a verification without an answer in time as if the coordinator were unavailable."""
         self.conclude(check, ErrorCode.NETWORK_EXCEPTION)
 
     def receive_check_answer(self, message: Message) -> None:
         self.conclude(message.body.check, message.body.data.error_code)
 
     def conclude(self, check: int, error: int) -> None:
-        """Append what waited, or refuse it; a second answer, or one to the leader before, meets nothing."""
+        """Append the waiting batch or refuse it. A second answer, or one to the leader before, has no effect."""
         waiting = self.waiting.pop(check, None)
         if waiting is None:
             return
@@ -149,11 +148,10 @@ class PartitionLeader(Node):
             self.append(waiting)
 
     def relayed(self, error: int) -> int:
-        """A coordinator's error as a producer hears it."""
+        """Return the error that a producer gets for a coordinator's error."""
         return ErrorCode.NOT_ENOUGH_REPLICAS if error in _COORDINATOR_AWAY else _RELAYED.get(error, error)
 
     def append(self, waiting: Waiting) -> None:
-        """Let the log decide, and answer the client."""
         request = waiting.request
         result = self.log.append(request, waiting.guard)
         if result.error:
@@ -184,7 +182,7 @@ class PartitionLeader(Node):
         self.env.network.send("produce_answer", self.name, waiting.source, ResponseBody(waiting.number, response))
 
     def receive_marker(self, message: Message) -> None:
-        """A coordinator ends a transaction here."""
+        """End a transaction here on a coordinator's request."""
         request: WriteTxnMarkersRequest = message.body.data
         result = self.log.append_marker(request)
         self.emit_marker(request, result)
@@ -208,21 +206,20 @@ class PartitionLeader(Node):
             self.env.emit(Kind.STABLE_MOVED, partition=self.log.partition, upto=stable)
 
     def watch_idle(self) -> None:
-        """Look for producers that have been idle for too long, at the full interval at which there may be one."""
+        """Look for idle producers at the first full interval at which there may be one."""
         due = None if self._idle_watched else self.log.next_expiry_ms()
         if due is not None:
             self._idle_watched = True
             self.kernel.at(-(-due // EXPIRATION_CHECK_MS) * EXPIRATION_CHECK_MS * 1000, self.forget_idle)
 
     def forget_idle(self, _: object) -> None:
-        """Forget them, and look again when the next one may have to go."""
         self._idle_watched = False
         self.log.forget_idle()
         self.watch_idle()
 
 
 class OffsetsLeader(PartitionLeader):
-    """The leader of a group's offsets partition: takes TxnOffsetCommit where others take Produce."""
+    """An `OffsetsLeader` leads a group's offsets partition, which takes TxnOffsetCommit instead of Produce."""
 
     __slots__ = ()
 
@@ -239,7 +236,7 @@ class OffsetsLeader(PartitionLeader):
         )  # fmt: skip
 
     def relayed(self, error: int) -> int:
-        """A group coordinator passes on what the other coordinator says; no answer is "still loading" here."""
+        """Return the coordinator's error as a group relays it, with "still loading" for no answer."""
         if error == ErrorCode.NETWORK_EXCEPTION:
             return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
         return error if error in _COORDINATOR_AWAY else super().relayed(error)

@@ -1,4 +1,4 @@
-"""The log of a partition: what it knows of producers, what readers get, committed offsets, and compaction."""
+"""This module has a partition's log with its producers' state, fetches, committed offsets, and compaction."""
 
 from bisect import bisect_left
 from collections import deque
@@ -14,17 +14,17 @@ from fencepost.reference_impl.kafka.messages import (
     WriteTxnMarkersRequest,
 )
 
-# The state that a partition keeps of one producer. (ProducerStateEntry.java, VerificationStateEntry.java)
+# A partition's state of one producer. (ProducerStateEntry.java, VerificationStateEntry.java)
 
 WINDOW = 5  # batches that answer a duplicate: as many as a producer may have in flight (txn.14)
 SEQUENCE_MAX = 2**31 - 1
 
-NO_GUARD = 0  # of a batch for which the coordinator was not asked
+NO_GUARD = 0  # the guard of a batch that was not verified
 
 
 class ProducerEntry:
-    """Epochs, and the last batches of the current epoch as (first sequence, offset), oldest first; `last_sequence` is
-    the last record's. `written_ms`: when it last wrote here."""
+    """A `ProducerEntry` has a producer's epochs and the last batches of its current epoch as (first sequence, offset),
+    oldest first. ``last_sequence`` is that of the last record. ``written_ms`` is when the producer last wrote here."""
 
     __slots__ = ("coordinator_epoch", "epoch", "last_sequence", "window", "written_ms")
 
@@ -37,7 +37,8 @@ class ProducerEntry:
 
 
 class Verification:
-    """A question to the coordinator that is not settled: its identity, and the first number that waits for it."""
+    """A `Verification` is an unsettled verification request to the coordinator: its identity and the lowest sequence
+    number that waits for it."""
 
     __slots__ = ("epoch", "guard", "lowest_sequence")
 
@@ -47,11 +48,11 @@ class Verification:
         self.lowest_sequence = lowest_sequence
 
 
-UNKNOWN = ProducerEntry()  # a producer never heard of; nothing is ever written into this one
+UNKNOWN = ProducerEntry()  # the entry of an unknown producer, which is never changed
 
 
 def follows(last: int, sequence: int) -> bool:
-    """Return whether `sequence` comes right after `last`, or is the first when `last` is -1; int32 wraps to 0."""
+    """Return whether ``sequence`` comes right after ``last`` (-1 for none). int32 wraps to 0."""
     return sequence == (0 if last == SEQUENCE_MAX else last + 1)
 
 
@@ -66,7 +67,8 @@ PRODUCER_EXPIRATION_MS = 24 * 3600 * 1000  # producer.id.expiration.ms
 
 
 class Appended(NamedTuple):
-    """How an append went: an error and no offset, or the offset; `duplicate`: of the batch that is there already."""
+    """An `Appended` is the result of an append: an error, or the offset. ``duplicate`` means that the offset is that of
+    an earlier copy of the batch."""
 
     error: int
     offset: int = -1
@@ -74,7 +76,7 @@ class Appended(NamedTuple):
 
 
 class AbortedTxn(NamedTuple):
-    """One entry of the index of aborted transactions; `last_stable_offset` is the one right after its marker."""
+    """An `AbortedTxn` is an entry of the aborted index. ``last_stable_offset`` is that after its marker."""
 
     producer_id: int
     first_offset: int
@@ -83,7 +85,7 @@ class AbortedTxn(NamedTuple):
 
 
 class PartitionLog:
-    """One partition with a leader. The verification entries are in the leader's memory only."""
+    """A `PartitionLog` is one partition at its leader. The verification entries are in the leader's memory only."""
 
     __slots__ = ("_guards", "aborted", "batches", "env", "leader_epoch", "open", "partition", "producers", "verifying")
 
@@ -101,7 +103,7 @@ class PartitionLog:
     # What producers append
 
     def append(self, request: ProduceRequest, guard: int) -> Appended:
-        """Check a batch in Kafka's order, and write it. `guard` is the one its verification was asked with."""
+        """Check a batch in Kafka's order and write it. ``guard`` is the one of its verification."""
         entry = self.producers.get(request.producer_id, UNKNOWN)
         offset = self.duplicate_of(entry, request)
         if offset >= 0:
@@ -121,11 +123,11 @@ class PartitionLog:
         return Appended(ErrorCode.NONE, first)
 
     def sequence_at(self, base_sequence: int, place: int) -> int:
-        """The number of the record at this place of a batch; int32 wraps to 0 (txn.13)."""
+        """Return the sequence number of the record at this place of a batch. int32 wraps to 0 (txn.13)."""
         return base_sequence if base_sequence < 0 else (base_sequence + place) % (SEQUENCE_MAX + 1)
 
     def append_refused(self, entry: ProducerEntry, request: ProduceRequest, guard: int) -> int:
-        """The error for a batch that is no duplicate; 0 for none. In 4.3 the epoch comes first (KAFKA-19690)."""
+        """Return the error for a new batch, or 0. In 4.3 the epoch is checked first (KAFKA-19690)."""
         if self.env.config.is_recent and self.is_fenced(entry, request.producer_epoch):
             return ErrorCode.INVALID_PRODUCER_EPOCH
         if self.needs_guard(request) and not self.guard_matches(request.producer_id, guard):
@@ -139,7 +141,7 @@ class PartitionLog:
         return ErrorCode.NONE
 
     def duplicate_of(self, entry: ProducerEntry, request: ProduceRequest) -> int:
-        """The offset of the same batch among the last five of this epoch; -1 if it is not there (txn.14)."""
+        """Return the offset of the same batch among the last five of this epoch, or -1 (txn.14)."""
         if not self.checks_sequences() or entry.epoch != request.producer_epoch:
             return -1
         for sequence, offset in entry.window:
@@ -148,19 +150,20 @@ class PartitionLog:
         return -1
 
     def is_fenced(self, entry: ProducerEntry, epoch: int) -> bool:
-        """A lower epoch than the one known is refused (txn.12)."""
+        """Return whether the epoch is lower than the known one, which fences its producer (txn.12)."""
         return epoch < entry.epoch
 
     def is_older(self, request: ProduceRequest) -> bool:
-        """Return whether a batch comes too late, or from too old a producer, to be asked for."""
+        """Return whether a batch's epoch is over, so it needs no verification."""
         return self.is_fenced(self.producers.get(request.producer_id, UNKNOWN), request.producer_epoch)
 
     def checks_sequences(self) -> bool:
-        """Return whether batches are numbered by their producer: offsets that a group coordinator writes are not."""
+        """Return whether batches have sequence numbers, which offsets that a group coordinator writes do not have."""
         return True
 
     def sequence_fits(self, entry: ProducerEntry, request: ProduceRequest) -> bool:
-        """Sequence numbers follow on, from 0 in a new epoch; an unknown producer may start anywhere (txn.13)."""
+        """Return whether the sequence number follows the last one, or is 0 in a new epoch. An unknown producer may
+        start anywhere (txn.13)."""
         sequence = request.base_sequence
         verification = self.verifying.get(request.producer_id)
         if verification is not None:
@@ -177,7 +180,7 @@ class PartitionLog:
     # What the coordinator appends
 
     def append_marker(self, request: WriteTxnMarkersRequest) -> Appended:
-        """Check a marker, and write it; whether or not there is a transaction to end."""
+        """Check a marker and write it, whether or not there is a transaction to end."""
         entry = self.producers.get(request.producer_id, UNKNOWN)
         error = self.marker_refused(entry, request)
         if error:
@@ -190,7 +193,7 @@ class PartitionLog:
         return Appended(ErrorCode.NONE, batch.base_offset)
 
     def marker_refused(self, entry: ProducerEntry, request: WriteTxnMarkersRequest) -> int:
-        """47 for an old producer epoch, 52 for an old coordinator (txn.11); 0 for none."""
+        """Return error 47 for an old producer epoch, 52 for an old coordinator (txn.11), or 0 for none."""
         if self.is_fenced(entry, request.producer_epoch):
             return ErrorCode.INVALID_PRODUCER_EPOCH
         if request.transaction_version >= 2 and not self.marker_is_new(entry, request):
@@ -200,37 +203,38 @@ class PartitionLog:
         return ErrorCode.NONE
 
     def marker_is_new(self, entry: ProducerEntry, request: WriteTxnMarkersRequest) -> bool:
-        """v2 markers carry a higher epoch than the records they end; an equal one is a retry, or late (KIP-1228).
+        """Return whether a v2 marker has a higher epoch than the records that it ends. An equal epoch means a retry or
+        a late copy (KIP-1228).
 
-        With no transaction open it does no harm and is answered with success; with one open it belongs to the one
-        before, and must not end this one. But for the epoch that is never handed out: since 4.3 what a producer has
-        open under that, by a mistake of an earlier release, is ended (KAFKA-20090, ProducerAppendInfo.java).
+        With no transaction open such a marker does no harm and is answered with success. With one open, the marker
+        belongs to the transaction before and must not end this one. The epoch that is never handed out is an exception:
+        since 4.3 a transaction that is open under it, by a mistake of an earlier release, is ended (KAFKA-20090,
+        ProducerAppendInfo.java).
         """
         if request.producer_epoch > entry.epoch or request.producer_id not in self.open:
             return True
         return self.env.config.is_recent and request.producer_epoch == self.env.config.max_epoch
 
     def is_old_coordinator(self, entry: ProducerEntry, request: WriteTxnMarkersRequest) -> bool:
-        """A marker of a coordinator that has been replaced since (txn.11)."""
+        """Return whether the marker's coordinator has been replaced since (txn.11)."""
         return request.coordinator_epoch < entry.coordinator_epoch
 
     # Verification (KIP-890)
 
     def needs_guard(self, request: ProduceRequest) -> bool:
-        """Return whether the batch would begin a transaction here, and must have been asked for (txn.15)."""
+        """Return whether the batch would begin a transaction here and needs verification (txn.15)."""
         asks = self.env.config.asks_coordinator and request.is_transactional
         return asks and not self.has_open_transaction(request.producer_id, request.producer_epoch)
 
     def has_open_transaction(self, producer_id: int, epoch: int) -> bool:
-        """Return whether a transaction of this very epoch is open here: another epoch's is another transaction."""
         return producer_id in self.open and self.producers[producer_id].epoch == epoch
 
     def has_older_open_transaction(self, producer_id: int, epoch: int) -> bool:
-        """Return whether a transaction of an older epoch is open: its marker has to come first (txn.16)."""
+        """Return whether a transaction of an older epoch is open, whose marker has to come first (txn.16)."""
         return producer_id in self.open and self.producers[producer_id].epoch < epoch
 
     def start_verification(self, request: ProduceRequest) -> int:
-        """The guard for a question to the coordinator: shared by all batches of a producer that wait, unique else."""
+        """Return the guard for a verification, which all waiting batches of a producer share."""
         verification = self.verifying.get(request.producer_id)
         if verification is None or verification.epoch < request.producer_epoch:
             self._guards += 1
@@ -241,15 +245,16 @@ class PartitionLog:
         return verification.guard
 
     def guard_matches(self, producer_id: int, guard: int) -> bool:
-        """Return whether the question answered is the one now open: a marker in between ends it (txn.15)."""
+        """Return whether the answered verification is the one now open, which a marker in between ends (txn.15)."""
         verification = self.verifying.get(producer_id)
         return verification is not None and guard == verification.guard
 
     def ends_verification(self, batch: Batch) -> bool:
-        """Return whether an answer still under way is void from now on: after every record or marker of a transaction.
+        """Return whether the batch makes an outstanding verification void, as every record or marker of a transaction
+        does.
 
-        But for a v2 marker of the epoch that is asked about: it ends the transaction before, and the question is about
-        the one after it. (KAFKA-18654, UnifiedLog.updateProducers: in 4.0.0 and since)
+        A v2 marker of the epoch being verified is an exception: it ends the transaction before, and the verification is
+        about the one after it. (KAFKA-18654, UnifiedLog.updateProducers: in 4.0.0 and since)
         """
         question = self.verifying.get(batch.producer_id)
         of_next = question is not None and batch.marker >= 0 and batch.producer_epoch == question.epoch
@@ -258,7 +263,7 @@ class PartitionLog:
     # What is written
 
     def write(self, batch: Batch) -> None:
-        """Put a batch at the end, note what it means, and with it settle the producer's open question."""
+        """Append a batch, apply it to the state, and settle the producer's open verification."""
         self.batches.append(batch)
         entry = self.producers.get(batch.producer_id)
         if entry is None:
@@ -274,13 +279,13 @@ class PartitionLog:
             self.verifying.pop(batch.producer_id, None)
 
     def enter_epoch(self, entry: ProducerEntry, epoch: int) -> None:
-        """A new epoch, by a record or a marker: old batches answer no longer, numbers start again (txn.13, txn.14)."""
+        """Enter a new epoch, which resets duplicates and sequence numbers (txn.13, txn.14)."""
         entry.epoch = epoch
         entry.window.clear()
         entry.last_sequence = -1
 
     def apply_data(self, entry: ProducerEntry, batch: Batch) -> None:
-        """Remember a record's number, and where its batch and its transaction began."""
+        """Remember a record's sequence number, and where its batch and its transaction began."""
         entry.last_sequence = batch.base_sequence
         if batch.place == 0:
             entry.window.append((batch.base_sequence, batch.base_offset))
@@ -288,7 +293,7 @@ class PartitionLog:
             self.open.setdefault(batch.producer_id, batch.base_offset)
 
     def apply_marker(self, entry: ProducerEntry, batch: Batch) -> None:
-        """End the transaction that is open, if any; what is aborted goes into the index for readers."""
+        """End the open transaction, if any, and add an aborted one to the index for readers."""
         entry.coordinator_epoch = batch.coordinator_epoch
         first = self.open.pop(batch.producer_id, None)
         if batch.marker == 0:
@@ -299,34 +304,32 @@ class PartitionLog:
                 entry.window.clear()
 
     def clears_window_on_abort(self) -> bool:
-        """An aborted batch must not answer for one of the next transaction that has its number (txn.14).
+        """Return whether an abort clears the window of duplicates, so that an aborted batch does not count as a copy of
+        the next transaction's (txn.14).
 
-        Within one epoch (v1) the numbers go on: only the old offsets are forgotten. Stricter than Kafka, whose client
-        asks for another epoch before it uses a number again, and whose leader answers for aborted batches as well.
+        Within one epoch (v1) the numbers go on, and only the old offsets are forgotten. This is stricter than Kafka,
+        whose client requests another epoch before it reuses a number, and whose leader recognises duplicates of aborted
+        batches as well.
         """
         return not self.env.config.is_recent
 
     def forget_idle(self) -> None:
-        """Producers without an open transaction that have written nothing for long: so everything about them."""
+        """Delete the state of producers that have no open transaction and have written nothing for too long."""
         for producer_id in self.producers.keys() - self.open.keys():
             if self.expires_ms(self.producers[producer_id]) <= self.env.now_ms:
                 del self.producers[producer_id]
 
     def next_expiry_ms(self) -> int | None:
-        """When the next idle producer may be forgotten, if there is one."""
         idle = self.producers.keys() - self.open.keys()
         return min((self.expires_ms(self.producers[producer_id]) for producer_id in idle), default=None)
 
     def expires_ms(self, entry: ProducerEntry) -> int:
-        """When a producer that writes nothing more is forgotten."""
         return entry.written_ms + PRODUCER_EXPIRATION_MS
 
     def rebuilt(self, leader_epoch: int, restart: bool = False) -> Self:
-        """The state of the next leader, from the log alone: a replica has followed it batch by batch.
-
-        After a restart there is a snapshot instead, which keeps one batch per producer. Either way producers that were
-        idle for too long stay forgotten.
-        """
+        """Return the state of the next leader, from the log alone, as a replica has followed it batch by batch. After a
+        restart there is a snapshot instead, with one batch per producer. In both cases producers that were idle for too
+        long stay forgotten."""
         fresh = type(self)(self.env, self.partition, leader_epoch)
         for batch in self.batches:
             fresh.write(batch)
@@ -339,22 +342,22 @@ class PartitionLog:
         return fresh
 
     def record_key(self) -> bytes | None:
-        """The key of every record, in bytes on disk."""
+        """Return the key of every record on disk, or None."""
         return None
 
     # Reading
 
     def last_stable_offset(self) -> int:
-        """The first offset that is not decided yet: where the oldest open transaction begins, or the end."""
+        """Return the first undecided offset: the start of the oldest open transaction, or the end."""
         return min(self.open.values()) if self.open else len(self.batches)
 
     def read_limit(self, committed: bool) -> int:
-        """Where a fetch stops, exclusive (txn.17)."""
+        """Return where a fetch stops, exclusive (txn.17)."""
         return self.last_stable_offset() if committed else len(self.batches)
 
     def fetch(self, offset: int, committed: bool, most: int = 0) -> FetchResponse:
-        """Everything from `offset` to the limit, but of `most` batches at most if that is given, and for read_committed
-        the transactions in it to be skipped. Batches are whole: the first one may begin before the offset."""
+        """Return everything from ``offset`` to the limit, or at most ``most`` batches, and for read_committed the
+        aborted transactions to skip. Batches are whole, so the first one may begin before the offset."""
         limit = self.read_limit(committed)
         offset = self.first_of_batch(offset)
         upto = min(limit, self.end_of(offset, most)) if most else limit
@@ -362,11 +365,10 @@ class PartitionLog:
         return FetchResponse(upto, batches, tuple(self.aborted_between(offset, upto)) if committed else ())
 
     def first_of_batch(self, offset: int) -> int:
-        """Where the batch begins in which an offset lies."""
         return offset - self.batches[offset].place if offset < len(self.batches) else offset
 
     def end_of(self, offset: int, most: int) -> int:
-        """Where so many batches end of which the first begins here."""
+        """Return where ``most`` batches end of which the first begins at ``offset``."""
         for batch in self.batches[offset:]:
             if batch.place == 0:
                 if not most:
@@ -375,7 +377,7 @@ class PartitionLog:
         return len(self.batches)
 
     def aborted_between(self, offset: int, upto: int) -> list[AbortedTransaction]:
-        """From the index, in order of their end: what ends at or behind `offset` and begins before `upto`."""
+        """Return what aborted from ``offset`` on and began before ``upto``, in order of the ends."""
         found = []
         for aborted in self.aborted[bisect_left(self.aborted, offset, key=lambda txn: txn.last_offset) :]:
             if aborted.first_offset < upto:
@@ -392,8 +394,8 @@ class PartitionLog:
 
 
 class OffsetsLog(PartitionLog):
-    """The partition, and the group's offsets in it, one for each partition of its input (`key`, from 0); the record of
-    a send stands for the offset committed."""
+    """An `OffsetsLog` is a group's offsets partition with the group's offsets, one for each partition of its input
+    (``key``, from 0). The record of a send stands for the committed offset."""
 
     __slots__ = ("committed", "pending")
 
@@ -406,7 +408,7 @@ class OffsetsLog(PartitionLog):
         return False
 
     def record_key(self) -> bytes:
-        """A stand-in for (group, topic, partition): the topic is compacted, so nothing without a key survives."""
+        """Return a stand-in for (group, topic, partition), because compaction removes records without a key."""
         return f"group-{self.partition - self.env.config.partitions}".encode()
 
     def apply_data(self, entry: ProducerEntry, batch: Batch) -> None:
@@ -414,7 +416,7 @@ class OffsetsLog(PartitionLog):
         self.pending.setdefault(batch.producer_id, {})[self.key_of(batch)] = batch
 
     def key_of(self, batch: Batch) -> int:
-        """Of which partition of the group's input the offset is: those of one request come in order."""
+        """Return the input partition of the offset, as the offsets of one request are in order."""
         return batch.place
 
     def apply_marker(self, entry: ProducerEntry, batch: Batch) -> None:
@@ -424,31 +426,33 @@ class OffsetsLog(PartitionLog):
             self.committed |= {key: offset for key, offset in pending.items() if self.is_newer(key, offset)}
 
     def is_newer(self, key: int, pending: Batch) -> bool:
-        """Of two producers' commits the one written later counts, whichever transaction ends later."""
+        """Return whether the pending offset was written after the committed one. Of two producers' commits the one
+        written later counts, whichever transaction ends later."""
         return key not in self.committed or pending.base_offset > self.committed[key].base_offset
 
     def is_stable(self, key: int = 0) -> bool:
-        """Return whether no transaction holds a commit for this key that may still become visible."""
+        """Return whether no open transaction has a pending offset for this key."""
         return not any(key in offsets for offsets in self.pending.values())
 
     def fetch_offset(self, key: int = 0) -> tuple[int, int]:
-        """OffsetFetch with require_stable: (error, record of the committed offset), record -1 if there is none."""
+        """Return (error, record of the committed offset or -1) for OffsetFetch with require_stable."""
         if not self.is_stable(key):
             return ErrorCode.UNSTABLE_OFFSET_COMMIT, -1
         return ErrorCode.NONE, self.committed[key].record if key in self.committed else -1
 
 
-# A compacted partition: what the cleaner takes out of its log, and what it must leave.
+# A compacted partition: what the cleaner removes from its log, and what it must leave.
 #
-# It sees nothing that is undecided. Records of aborted transactions go at once, other records when a later one has
-# their key, a marker only when its transaction has no record left, and some time after that, so that no reader is in
-# between. What is gone leaves a gap: offsets stay what they are. (LogCleaner.java, CleanedTransactionMetadata.java)
+# The cleaner reads no undecided records. It removes records of aborted transactions at once, other records when a later
+# one has their key, and a marker only some time after its transaction has no record left, so that no reader is in
+# between. Removed records leave a gap, as offsets do not change. (LogCleaner.java, CleanedTransactionMetadata.java)
 
 DELETE_RETENTION_MS = 24 * 3600 * 1000  # delete.retention.ms
 
 
 class CompactedLog(PartitionLog):
-    """The whole log is one segment. `keys` are those of records by number; any other record has a key of its own."""
+    """A `CompactedLog` is a partition whose whole log is one segment that the cleaner compacts. ``keys`` are those of
+    records by number. Any other record has a key of its own."""
 
     __slots__ = ("gone", "horizons", "keys")
 
@@ -456,10 +460,10 @@ class CompactedLog(PartitionLog):
         super().__init__(env, partition, leader_epoch)
         self.keys: dict[int, bytes] = {}
         self.gone: set[int] = set()
-        self.horizons: dict[int, int] = {}  # of a marker without records: when it may go
+        self.horizons: dict[int, int] = {}  # when a marker without records may be removed
 
     def clean(self, mapped_upto: int | None = None) -> None:
-        """One pass. `mapped_upto`: where the map of keys was full; what is committed behind that is copied."""
+        """Run one pass of the cleaner, whose map of keys was full at ``mapped_upto``."""
         end = self.last_stable_offset()
         mapped = end if mapped_upto is None else min(mapped_upto, end)
         aborted = self.aborted_to_clean(mapped, end)
@@ -481,11 +485,11 @@ class CompactedLog(PartitionLog):
         self.aborted = [txn for txn in aborted if self.has_records(txn)] + beyond
 
     def aborted_to_clean(self, mapped: int, end: int) -> list[AbortedTxn]:
-        """The aborted transactions in the segment, behind the end of the map too: the index is written anew."""
+        """Return the aborted transactions in the segment, even after the end of the map, as the index is rewritten."""
         return [txn for txn in self.aborted if txn.first_offset < end]
 
     def may_drop_marker(self, marker: Batch, latest: dict[bytes, int]) -> bool:
-        """Return whether nothing of its transaction was there at the beginning of this pass, nor long before."""
+        """Return whether all records of the marker's transaction have been gone for delete.retention.ms."""
         for batch in reversed(self.batches[: marker.base_offset]):
             if batch.producer_id == marker.producer_id:
                 if batch.marker >= 0:
@@ -496,11 +500,10 @@ class CompactedLog(PartitionLog):
         return self.horizons.setdefault(marker.base_offset, now + DELETE_RETENTION_MS) <= now
 
     def has_records(self, txn: AbortedTxn) -> bool:
-        """Return whether a reader may still meet a record of it."""
         return any(is_within(batch, txn) and batch.base_offset not in self.gone for batch in self.batches)
 
     def key_of(self, batch: Batch) -> bytes:
-        """A marker has a key as well: two bytes for its version, two for its type."""
+        """Return the key of a record, or of a marker: two bytes for its version and two for its type."""
         if batch.marker >= 0:
             return marker_key(batch.marker)
         return self.keys.get(batch.record, b"record %d" % batch.record)
@@ -510,7 +513,7 @@ class CompactedLog(PartitionLog):
         return answer._replace(batches=tuple(b for b in answer.batches if b.base_offset not in self.gone))
 
     def rebuilt(self, leader_epoch: int, restart: bool = False) -> Self:
-        """From what is left. Of a record that is gone its producer's number is left, as an empty batch."""
+        """Return the state from the remaining records, with an empty batch for each removed one."""
         whole = self.batches
         self.batches = [self.left_of(batch) for batch in whole]
         fresh = super().rebuilt(leader_epoch, restart)
@@ -519,11 +522,10 @@ class CompactedLog(PartitionLog):
         return fresh
 
     def left_of(self, batch: Batch) -> Batch:
-        """The batch as the next leader finds it."""
         return batch._replace(is_transactional=False) if batch.base_offset in self.gone else batch
 
     def write(self, batch: Batch) -> None:
-        """An empty control batch says nothing, nor of which epoch it was."""
+        """Append a batch. An empty control batch changes no state, not even its producer's epoch."""
         if batch.marker >= 0 and not batch.is_transactional:
             self.batches.append(batch)
         else:
@@ -531,11 +533,9 @@ class CompactedLog(PartitionLog):
 
 
 def is_within(batch: Batch, txn: AbortedTxn) -> bool:
-    """Return whether a batch is a record of that transaction."""
     mine = batch.marker < 0 and batch.producer_id == txn.producer_id
     return mine and txn.first_offset <= batch.base_offset < txn.last_offset
 
 
 def marker_key(marker: int) -> bytes:
-    """The key of an abort (0) or a commit (1)."""
     return bytes((0, 0, 0, marker))

@@ -1,4 +1,4 @@
-"""Requests and responses, as far as they matter: of transactions, of consumer groups, and for producer id blocks."""
+"""This module has requests and responses for transactions, groups and producer ids, with the fields that matter."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,7 +21,8 @@ COMMIT, ABORT = 1, 0
 
 
 class InitProducerIdRequest(NamedTuple):
-    """Api key 22. The pair is (-1, -1), or the one the producer holds and wants bumped (KIP-360)."""
+    """This is the InitProducerId request (api key 22). The producer id and epoch are (-1, -1), or the pair that the
+    producer has and wants bumped (KIP-360)."""
 
     transactional_id: int
     transaction_timeout_ms: int
@@ -30,7 +31,7 @@ class InitProducerIdRequest(NamedTuple):
 
 
 class InitProducerIdResponse(NamedTuple):
-    """On an error the pair is (-1, -1)."""
+    """This is the InitProducerId response, in which the pair is (-1, -1) on an error."""
 
     error_code: int
     producer_id: int = NO_PRODUCER_ID
@@ -38,7 +39,8 @@ class InitProducerIdResponse(NamedTuple):
 
 
 class AddPartitionsToTxnRequest(NamedTuple):
-    """Api key 24, from a client (v1) or a partition's leader: to verify (v1-verified) or to add (v2)."""
+    """This is the AddPartitionsToTxn request (api key 24), from a client (v1) or from a partition's leader that
+    verifies (v1-verified) or adds (v2)."""
 
     transactional_id: int
     producer_id: int
@@ -48,7 +50,7 @@ class AddPartitionsToTxnRequest(NamedTuple):
 
 
 class AddOffsetsToTxnRequest(NamedTuple):
-    """Api key 25: adds the offsets partition of a group."""
+    """This is the AddOffsetsToTxn request (api key 25), which adds the offsets partition of a group."""
 
     transactional_id: int
     producer_id: int
@@ -57,13 +59,13 @@ class AddOffsetsToTxnRequest(NamedTuple):
 
 
 class AddPartitionsToTxnResponse(NamedTuple):
-    """The answer to both ways of adding."""
+    """This is the response to AddPartitionsToTxn and to AddOffsetsToTxn."""
 
     error_code: int
 
 
 class EndTxnRequest(NamedTuple):
-    """Api key 26."""
+    """This is the EndTxn request (api key 26)."""
 
     transactional_id: int
     producer_id: int
@@ -72,7 +74,8 @@ class EndTxnRequest(NamedTuple):
 
 
 class EndTxnResponse(NamedTuple):
-    """In v2 with the pair for the next transaction; in v1, and on an error, the pair is (-1, -1)."""
+    """This is the EndTxn response. In v2 it has the pair for the next transaction. In v1, and on an error, the pair is
+    (-1, -1)."""
 
     error_code: int
     producer_id: int = NO_PRODUCER_ID
@@ -80,8 +83,9 @@ class EndTxnResponse(NamedTuple):
 
 
 class ProduceRequest(NamedTuple):
-    """Api key 0: one batch. `record` is the number of the logical send, its first record's content; `more`: those of
-    the records behind it, which have the next sequence numbers."""
+    """This is the Produce request (api key 0) with one batch. ``record`` is the number of the logical send, which is
+    the content of the first record. ``more`` has the numbers of the following records, which take the next sequence
+    numbers."""
 
     transactional_id: int
     partition: int
@@ -98,17 +102,18 @@ class ProduceRequest(NamedTuple):
 
 
 class ProduceResponse(NamedTuple):
-    """The answer to ProduceRequest, and to TxnOffsetCommitRequest (whose answer in Kafka has no offset)."""
+    """This is the response to Produce and to TxnOffsetCommit (whose response in Kafka has no offset)."""
 
     error_code: int
     base_offset: int = -1
 
 
 class TxnOffsetCommitRequest(NamedTuple):
-    """Api key 28: offsets of a group, to become visible with the transaction. It has no sequence number.
+    """This is the TxnOffsetCommit request (api key 28): offsets of a group that become visible with the transaction. It
+    has no sequence number.
 
-    `record` is the number of the logical send and stands for the offset committed; `more`: those of further partitions
-    of the group's input, in order.
+    ``record`` is the number of the logical send and stands for the committed offset. ``more`` has the numbers for
+    further partitions of the group's input, in order.
     """
 
     transactional_id: int
@@ -120,7 +125,8 @@ class TxnOffsetCommitRequest(NamedTuple):
 
 
 class WriteTxnMarkersRequest(NamedTuple):
-    """Api key 27: one marker for one partition. `transaction_result` true commits; version 2 of it is KIP-1228."""
+    """This is the WriteTxnMarkers request (api key 27) with one marker for one partition. ``transaction_result`` is
+    True for a commit. Version 2 of the request is KIP-1228."""
 
     producer_id: int
     producer_epoch: int
@@ -131,15 +137,15 @@ class WriteTxnMarkersRequest(NamedTuple):
 
 
 class WriteTxnMarkersResponse(NamedTuple):
-    """The answer for one partition."""
+    """This is the WriteTxnMarkers response for one partition."""
 
     error_code: int
 
 
 class Batch(NamedTuple):
-    """One record in a partition's log, with what the header of its batch says; a marker (0 abort, 1 commit) is the
-    control record of a batch of its own. `place`: the record's position in its batch; `base_offset` and `base_sequence`
-    are the record's own, and so those of the batch where it is 0."""
+    """A `Batch` is one record in a partition's log together with the header fields of its batch. A marker (0 abort, 1
+    commit) is the control record of a batch of its own. ``place`` is the record's position in its batch.
+    ``base_offset`` and ``base_sequence`` are the record's own, and equal those of the batch where ``place`` is 0."""
 
     base_offset: int
     producer_id: int
@@ -155,18 +161,20 @@ class Batch(NamedTuple):
 
 
 class AbortedTransaction(NamedTuple):
-    """In a fetch answer: skip this producer's records from `first_offset` to its next abort marker."""
+    """An `AbortedTransaction` in a fetch response makes the reader skip the producer's records from ``first_offset`` to
+    its next abort marker."""
 
     producer_id: int
     first_offset: int
 
 
 class FetchResponse(NamedTuple):
-    """Api key 1: batches from the fetch offset up to, not including, `upto`; control batches are among them.
+    """This is the Fetch response (api key 1): batches from the fetch offset up to ``upto`` (exclusive), including
+    control batches.
 
-    `upto` is the last stable offset for read_committed and the high watermark for read_uncommitted, or where the last
-    batch ends of which there was room in the answer. The first batch may begin before the offset, which lies in it.
-    `aborted_transactions` is empty for read_uncommitted.
+    ``upto`` is the last stable offset for read_committed and the high watermark for read_uncommitted, or the end of the
+    last batch that fits into the response. The first batch may begin before the fetch offset, which lies in it.
+    ``aborted_transactions`` is empty for read_uncommitted.
     """
 
     upto: int
@@ -175,7 +183,8 @@ class FetchResponse(NamedTuple):
 
 
 class RequestBody(NamedTuple):
-    """A request on the wire. `check` distinguishes the questions that a leader asks for one produce request."""
+    """A `RequestBody` is a request on the wire. ``check`` distinguishes the verification requests that a leader sends
+    for one produce request."""
 
     number: int
     data: Any
@@ -183,7 +192,7 @@ class RequestBody(NamedTuple):
 
 
 class ResponseBody(NamedTuple):
-    """A response on the wire; `number` and `check` are those of the request."""
+    """A `ResponseBody` is a response on the wire. ``number`` and ``check`` are those of the request."""
 
     number: int
     data: Any
@@ -202,8 +211,7 @@ NO_OFFSET = -1
 
 
 class GroupMetadata(NamedTuple):
-    """ConsumerGroupMetadata: what a consumer passes to its producer. The generation is the member epoch where the
-    protocol is the new one."""
+    """This is ConsumerGroupMetadata. In the new protocol its generation is the member epoch."""
 
     generation: int = NO_GENERATION
     member: int = NO_MEMBER
@@ -211,14 +219,14 @@ class GroupMetadata(NamedTuple):
 
 
 class JoinGroupRequest(NamedTuple):
-    """Api key 11."""
+    """This is the JoinGroup request (api key 11)."""
 
     member: int
     instance: int
 
 
 class JoinGroupResponse(NamedTuple):
-    """`members` is for the leader only, who assigns."""
+    """This is the JoinGroup response. ``members`` is filled only for the leader, which assigns partitions."""
 
     error_code: int
     generation: int = NO_GENERATION
@@ -228,7 +236,7 @@ class JoinGroupResponse(NamedTuple):
 
 
 class SyncGroupRequest(NamedTuple):
-    """Api key 14; `assignments` by member, of the leader only."""
+    """This is the SyncGroup request (api key 14). Only the leader sends ``assignments``, by member."""
 
     generation: int
     member: int
@@ -237,14 +245,14 @@ class SyncGroupRequest(NamedTuple):
 
 
 class SyncGroupResponse(NamedTuple):
-    """The partitions of one member."""
+    """This is the SyncGroup response with the partitions of one member."""
 
     error_code: int
     assignment: tuple[int, ...] = ()
 
 
 class HeartbeatRequest(NamedTuple):
-    """Api key 12."""
+    """This is the Heartbeat request (api key 12)."""
 
     generation: int
     member: int
@@ -252,22 +260,22 @@ class HeartbeatRequest(NamedTuple):
 
 
 class LeaveGroupRequest(NamedTuple):
-    """Api key 13."""
+    """This is the LeaveGroup request (api key 13)."""
 
     member: int
     instance: int
 
 
 class ErrorResponse(NamedTuple):
-    """The answer that is an error code and no more."""
+    """An `ErrorResponse` has nothing but an error code."""
 
     error_code: int
 
 
 class GroupTxnOffsetCommitRequest(NamedTuple):
-    """Api key 28. `record` and `more` are the logical sends that stand for an offset each. Before version 3 there are
-    neither generation nor member (KIP-447 brought them); from version 6 on topics go by id, and two errors are known
-    more (KIP-1319)."""
+    """This is the TxnOffsetCommit request (api key 28) of a producer that knows the group. ``record`` and ``more`` are
+    the logical sends, each of which stands for an offset. Before version 3 the request has neither generation nor
+    member (KIP-447 added them). From version 6 on it names topics by id, and two more errors are known (KIP-1319)."""
 
     transactional_id: int
     group_id: int
@@ -284,15 +292,15 @@ class GroupTxnOffsetCommitRequest(NamedTuple):
 
 
 class OffsetCommitRequest(NamedTuple):
-    """Api key 8: offsets by input partition, committed at once."""
+    """This is the OffsetCommit request (api key 8): offsets by input partition that are committed at once."""
 
     metadata: GroupMetadata
     offsets: Mapping[int, int]
 
 
 class OffsetFetchRequest(NamedTuple):
-    """Api key 9. `require_stable` came with KIP-447; a client that does not know of it may be given an offset that is
-    about to change."""
+    """This is the OffsetFetch request (api key 9). ``require_stable`` came with KIP-447. A client that does not know it
+    may get an offset that is about to change."""
 
     metadata: GroupMetadata
     partitions: tuple[int, ...]
@@ -300,15 +308,17 @@ class OffsetFetchRequest(NamedTuple):
 
 
 class OffsetFetchResponse(NamedTuple):
-    """Per partition asked for, in order: (error, offset); -1 where nothing is committed."""
+    """This is the OffsetFetch response with (error, offset) for each requested partition in order. The offset is -1
+    where nothing is committed."""
 
     error_code: int
     offsets: tuple[tuple[int, int], ...] = ()
 
 
 class GroupHeartbeatRequest(NamedTuple):
-    """Api key 68 (ConsumerGroupHeartbeat). Epoch 0 joins, -1 leaves, -2 leaves for a while (static members). `owned` is
-    None where nothing has changed; `full` asks for the assignment whether or not it has."""
+    """This is the ConsumerGroupHeartbeat request (api key 68). Epoch 0 joins, -1 leaves, and -2 leaves temporarily
+    (static members). ``owned`` is None if it has not changed. ``full`` requests the assignment whether or not it has
+    changed."""
 
     member: int
     epoch: int
@@ -318,7 +328,7 @@ class GroupHeartbeatRequest(NamedTuple):
 
 
 class GroupHeartbeatResponse(NamedTuple):
-    """`assignment` is None where it has not changed."""
+    """This is the ConsumerGroupHeartbeat response. ``assignment`` is None if it has not changed."""
 
     error_code: int
     member: int = NO_MEMBER
@@ -327,8 +337,9 @@ class GroupHeartbeatResponse(NamedTuple):
 
 
 class GroupInitProducerIdRequest(NamedTuple):
-    """Api key 22 as KIP-447's draft has it: with the group (there is one), its generation, and the partitions assigned.
-    It names no pair: who was fenced because its partitions have moved begins anew with this."""
+    """This is the InitProducerId request (api key 22) of KIP-447's draft, with the generation of the one group and the
+    assigned partitions. It names no pair, so a producer that was fenced because its partitions have moved begins anew
+    with it."""
 
     transactional_id: int
     transaction_timeout_ms: int
@@ -346,7 +357,8 @@ class GroupInitProducerIdRequest(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class AllocateProducerIdsRequest:
-    """AllocateProducerIds, api key 67, version 0 (AllocateProducerIdsRequest.json). Needs CLUSTER_ACTION."""
+    """This is the AllocateProducerIds request, api key 67, version 0 (AllocateProducerIdsRequest.json). It needs
+    CLUSTER_ACTION."""
 
     broker_id: int
     broker_epoch: int = -1
@@ -354,7 +366,8 @@ class AllocateProducerIdsRequest:
 
 @dataclass(frozen=True, slots=True)
 class AllocateProducerIdsResponse:
-    """The answer: ids `producer_id_start` (inclusive) and on, `producer_id_len` of them, or an error and no ids."""
+    """This is the AllocateProducerIds response: ``producer_id_len`` ids from ``producer_id_start`` (inclusive) on, or
+    an error and no ids."""
 
     throttle_time_ms: int
     error_code: int
@@ -364,10 +377,11 @@ class AllocateProducerIdsResponse:
 
 @dataclass(frozen=True, slots=True)
 class ProducerIdsRecord:
-    """The metadata record, api key 15, version 0: who got the block before `next_producer_id` (ProducerIdsRecord.json).
+    """This is the metadata record (api key 15, version 0) of the broker that got the block before ``next_producer_id``
+    (ProducerIdsRecord.json).
 
-    The KIP calls the field ProducerIdEnd and 3.0 documented it as "the highest id": it always was the first id of the
-    *next* block. A snapshot writes broker -1, epoch -1.
+    The KIP calls the field ProducerIdEnd, and 3.0 documented it as "the highest id", but it always was the first id of
+    the *next* block. A snapshot writes broker -1, epoch -1.
     """
 
     broker_id: int
@@ -377,7 +391,7 @@ class ProducerIdsRecord:
 
 @dataclass(frozen=True, slots=True)
 class IdRequestBody:
-    """A request on the wire: the correlation number stands in the header, not in the request."""
+    """An `IdRequestBody` is a request on the wire, whose correlation number is in the header."""
 
     number: int
     data: AllocateProducerIdsRequest
@@ -385,7 +399,7 @@ class IdRequestBody:
 
 @dataclass(frozen=True, slots=True)
 class IdResponseBody:
-    """A response on the wire. `grant` is written for the observer only: no broker may read it to decide anything."""
+    """An `IdResponseBody` is a response on the wire. ``grant`` is for the observer, not for brokers."""
 
     number: int
     data: AllocateProducerIdsResponse
@@ -393,7 +407,7 @@ class IdResponseBody:
 
 
 class Block:
-    """Consecutive ids and the cursor that claims them: one cursor per block, for ever (ProducerIdsBlock.java)."""
+    """A `Block` has consecutive ids and the one cursor that claims them (ProducerIdsBlock.java)."""
 
     __slots__ = ("first", "length", "unclaimed")
 
@@ -404,7 +418,7 @@ class Block:
 
     @property
     def last(self) -> int:
-        """The last id, inclusive; -1 for the empty block (-1, 0)."""
+        """Return the last id, inclusive, or -1 for the empty block (-1, 0)."""
         return self.first + self.length - 1 if self.length else self.first
 
     @property
@@ -412,7 +426,7 @@ class Block:
         return self.first + self.length
 
     def claim(self) -> int:
-        """The next id, each at most once; -1 when the block is used up."""
+        """Return the next id, each at most once, or -1 when the block is used up."""
         claimed = self.unclaimed
         if claimed >= self.first + self.length:
             return -1
@@ -421,5 +435,5 @@ class Block:
 
 
 def empty_block() -> Block:
-    """The block of a broker that has none: every claim fails, and any start above -1 is above its last id."""
+    """Return the block of a broker that has none. Every claim fails, and any start above -1 is above its last id."""
     return Block(-1, 0)

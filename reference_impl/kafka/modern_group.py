@@ -1,4 +1,4 @@
-"""A group of the new protocol (KIP-848): who gets which partition, and the heartbeats that say so."""
+"""This module has a group of the new protocol (KIP-848): its assignment, and the heartbeats that carry it."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from enum import Enum
@@ -17,10 +17,10 @@ from fencepost.reference_impl.kafka.messages import (
 )
 from fencepost.reference_impl.simulation import Message
 
-# How a new-protocol member comes from what it has to what it is meant to have: it revokes before others are assigned.
+# A member of the new protocol moves to its target in steps, and revokes partitions before others are assigned.
 #
 # A member's partitions carry the epoch at which they were added to it: its *assignment epochs* (KIP-1251). `reconciled`
-# is one step of the member, with what it says it owns. (CurrentAssignmentBuilder.java, ConsumerGroupMember.java)
+# is one step of the member, with its reported partitions. (CurrentAssignmentBuilder.java, ConsumerGroupMember.java)
 
 STATIC_LEFT = -2  # the epoch of a static member that has left for a while
 LEFT = -1
@@ -28,7 +28,7 @@ JOINING = 0
 
 
 class Reconciliation(Enum):
-    """Kafka's names."""
+    """A `Reconciliation` is one of Kafka's states of a member."""
 
     STABLE = 0
     UNREVOKED_PARTITIONS = 1  # it must give up partitions first
@@ -36,7 +36,7 @@ class Reconciliation(Enum):
 
 
 class Member(NamedTuple):
-    """One member, as it is stored. `assigned` and `revoking`: the assignment epoch of each partition."""
+    """A `Member` is a stored member. ``assigned`` and ``revoking`` have each partition's assignment epoch."""
 
     member: int
     instance: int
@@ -48,19 +48,19 @@ class Member(NamedTuple):
 
     @property
     def held(self) -> set[int]:
-        """The partitions that no other member may be assigned."""
+        """Return the partitions that no other member may be assigned."""
         return self.assigned.keys() | self.revoking.keys()
 
     def at(self, epoch: int) -> "Member":
-        """The member at an epoch; the one before is remembered where it is another."""
+        """Return the member at an epoch, with its current epoch as the previous one if the two differ."""
         return self._replace(epoch=epoch, previous_epoch=self.epoch if epoch != self.epoch else self.previous_epoch)
 
 
 def reconciled(
     member: Member, target: Collection[int], epoch: int, owned: Collection[int] | None, is_free: Callable[[int], bool]
 ) -> Member:
-    """The member's next step towards the target of this epoch. `owned`: what it says it has, None if it does not say;
-    `is_free`: whether no other member holds a partition."""
+    """Return the member after its next step towards the target of this epoch. ``owned`` is what the member reports to
+    own, None if it reports nothing. ``is_free`` returns whether no other member has a partition."""
     if member.state is Reconciliation.STABLE and member.epoch == epoch:
         return member
     if member.state is Reconciliation.UNREVOKED_PARTITIONS and still_owns(owned, member.revoking):
@@ -77,13 +77,13 @@ def reconciled(
 
 
 def still_owns(owned: Collection[int] | None, revoking: Iterable[int]) -> bool:
-    """Return whether it owns some of what it is to give up; who says nothing may own everything."""
+    """Return whether the member owns some of the partitions to revoke, as it may if it reports nothing."""
     return owned is None or any(partition in owned for partition in revoking)
 
 
 def balanced(members: Iterable[int], inputs: int, before: Mapping[int, frozenset[int]]) -> dict[int, frozenset[int]]:
-    """A target in which no member has two partitions more than another, and as many as can stay where they are.
-    (UniformAssignor.java)"""
+    """Return a target in which no member has two partitions more than another, and as many partitions as possible stay
+    where they are. (UniformAssignor.java)"""
     ids = sorted(members)
     if not ids:
         return {}
@@ -111,7 +111,7 @@ def balanced(members: Iterable[int], inputs: int, before: Mapping[int, frozenset
 
 
 class Stored(NamedTuple):
-    """The group's records in the log."""
+    """A `Stored` has the group's records in the log."""
 
     epoch: int
     members: tuple[Member, ...]
@@ -121,7 +121,7 @@ class Stored(NamedTuple):
 
 
 class ModernGroup(GroupState):
-    """A group whose members heartbeat only."""
+    """A `ModernGroup` is a group whose members only send heartbeats."""
 
     __slots__ = ("deadlines", "epoch", "target", "target_epoch", "targeted_ms")
 
@@ -154,8 +154,8 @@ class ModernGroup(GroupState):
     # Heartbeats
 
     def receive(self, message: Message) -> None:
-        """ConsumerGroupHeartbeat. An assignment is sent once, in the answer to the request that changes it. Where that
-        request is a late copy, its answer is dropped, and the member learns of its partitions only when they change
+        """Handle ConsumerGroupHeartbeat. An assignment is sent once, in the answer to the request that changes it. If
+        that request is a late copy, its answer is dropped, and the member learns its partitions only when they change
         again or when it sends a full request."""
         request: GroupHeartbeatRequest = message.body.data
         if request.epoch in (LEFT, STATIC_LEFT):
@@ -182,14 +182,14 @@ class ModernGroup(GroupState):
         self.answer(message, answer)
 
     def join_error(self, request: GroupHeartbeatRequest) -> int:
-        """A static member that has not left keeps its instance id, even from itself; anyone else may join."""
+        """Return an error if a static member that has not left still has the instance id, or else 0."""
         holder = self.of_instance(request.instance)
         released = holder is None or holder.epoch == STATIC_LEFT
         return GroupErrorCode.NONE if released else GroupErrorCode.UNRELEASED_INSTANCE_ID
 
     def epoch_error(self, request: GroupHeartbeatRequest) -> int:
-        """25, 82 or 110; the epoch before the current one is taken from who has missed the answer to its last
-        heartbeat, and has nothing that is not its own."""
+        """Return error 25, 82 or 110, or 0 for none. The epoch before the current one is accepted from a member that
+        has missed the answer to its last heartbeat and owns nothing that is not its own."""
         if error := self.identity_error(request.member, request.instance):
             return error
         member = self.members[request.member]
@@ -202,7 +202,7 @@ class ModernGroup(GroupState):
     # Membership
 
     def join(self, request: GroupHeartbeatRequest) -> None:
-        """A new member, a known one that begins again, or a static one in the place of the one before it."""
+        """Add a new member, restart a known one, or let a static one replace the one before it."""
         holder = self.of_instance(request.instance)
         if holder is not None:
             del self.members[holder.member]
@@ -217,8 +217,7 @@ class ModernGroup(GroupState):
             self.bump()
 
     def leave(self, member: Member, epoch: int) -> None:
-        """A static member keeps its partitions for who comes in its place, but for those that it was to give up; any
-        other is gone."""
+        """Remove a member. A static one's partitions stay for its successor, except those being revoked."""
         if epoch == STATIC_LEFT:
             away = member._replace(epoch=STATIC_LEFT, assigned=dict.fromkeys(member.assigned, 0), revoking={})
             self.members[member.member] = away
@@ -230,7 +229,6 @@ class ModernGroup(GroupState):
             self.remove(member)
 
     def remove(self, member: Member) -> None:
-        """It is not in the group any more, and what it had is free."""
         del self.members[member.member]
         self.deadlines.pop(member.member, None)
         self.target.pop(member.member, None)
@@ -238,20 +236,19 @@ class ModernGroup(GroupState):
         self.bump()
 
     def report_removed(self, member: Member) -> None:
-        """The member is none any more; where another one takes its place, the group keeps its epoch."""
         self.env.report(Kind.MEMBER_REMOVED, member=member.member, instance=member.instance, generation=member.epoch)
 
     def bump(self) -> None:
-        """The group has changed: a new epoch, and a new target, unless it is too early for one."""
+        """Begin a new group epoch and compute a new target, unless it is too early for one."""
         self.epoch += 1
         self.env.report(Kind.GENERATION_BEGUN, generation=self.epoch)
         self.store()
         self.maybe_target()
 
     def maybe_target(self) -> None:
-        """A new target, if the group has changed since it got the one before, and that is some time ago. Until then
-        members join in the epoch of the old one, also in one that they were in before. (canComputeNextTargetAssignment)
-        """
+        """Compute a new target if the group has changed since the last one and the assignment interval is over. Until
+        then members join in the epoch of the old target, even one that they were in before.
+        (canComputeNextTargetAssignment)"""
         interval_ms = self.env.options.assignment_interval_ms
         early = self.targeted_ms is not None and self.env.now_ms < self.targeted_ms + interval_ms
         if self.target_epoch == self.epoch or early:
@@ -263,8 +260,6 @@ class ModernGroup(GroupState):
     # Reconciliation
 
     def reconcile(self, member: Member, owned: tuple[int, ...] | None) -> Member:
-        """One step of the member towards its target."""
-
         def is_free(partition: int) -> bool:
             return self.is_free(partition, member)
 
@@ -279,8 +274,8 @@ class ModernGroup(GroupState):
         return after
 
     def report_moved(self, before: Member, after: Member) -> None:
-        """What a member's record says anew: partitions that it has no more, its epoch, and those that are added.  One
-        that comes back to it at once has another assignment epoch."""
+        """Report the changes of a member's record: removed partitions, its epoch, and added partitions. A partition
+        that returns to the member at once has another assignment epoch."""
         had, has = ({**member.revoking, **member.assigned} for member in (before, after))
         for partition in sorted(had.keys() - has.keys() | {p for p in had.keys() & has.keys() if had[p] != has[p]}):
             self.report_partition(after.member, partition, after.epoch, 0)
@@ -295,11 +290,10 @@ class ModernGroup(GroupState):
         )
 
     def is_free(self, partition: int, asking: Member) -> bool:
-        """Return whether no other member has the partition, or has still to give it up."""
         return not any(partition in m.held for m in self.members.values() if m.member != asking.member)
 
     def watch_revocation(self, member: Member) -> None:
-        """Who does not give up its partitions within the rebalance time-out is removed."""
+        """Remove the member if it does not revoke its partitions within the rebalance time-out."""
         if member.state is not Reconciliation.UNREVOKED_PARTITIONS:
             return
 
@@ -311,7 +305,6 @@ class ModernGroup(GroupState):
         self.later(self.env.options.max_poll_ms, check)
 
     def keep(self, member: int) -> None:
-        """The member lives: its session begins anew."""
         timeout_ms = self.env.options.session_timeout_ms
         self.deadlines[member] = self.env.now_ms + timeout_ms
         self.later(timeout_ms, lambda _: self.session_expires(member))
@@ -323,7 +316,8 @@ class ModernGroup(GroupState):
     # Who may commit, and fetch
 
     def commit_refused(self, metadata: GroupMetadata, partitions: tuple[int, ...], transactional: bool) -> int:
-        """The error for a commit; 0 for none. (ConsumerGroup.validateOffsetCommit; instance ids are not looked at)"""
+        """Return the error for a commit, or 0 for none. Instance ids are not checked.
+        (ConsumerGroup.validateOffsetCommit)"""
         if metadata.generation < 0 and not self.members:
             return GroupErrorCode.NONE
         if transactional and metadata == (NO_GENERATION, NO_MEMBER, NO_INSTANCE):
@@ -339,17 +333,16 @@ class ModernGroup(GroupState):
         return GroupErrorCode.NONE if covered else GroupErrorCode.STALE_MEMBER_EPOCH
 
     def equal_epoch_refused(self, member: Member, partitions: tuple[int, ...]) -> int:
-        """The current epoch may commit any partition, also one of another member."""
+        """Return 0, because the current epoch may commit any partition, even another member's."""
         return GroupErrorCode.NONE
 
     def covers(self, member: Member, partition: int, epoch: int) -> bool:
-        """Return whether an older epoch of a member still had the partition, which it has (or is giving up) to this
-        day: KIP-1251."""
+        """Return whether the member has the partition since this older epoch, or revokes it (KIP-1251)."""
         since = member.assigned.get(partition, member.revoking.get(partition))
         return since is not None and since <= epoch
 
     def fetch_refused(self, metadata: GroupMetadata) -> int:
-        """A member's epoch must be the current one."""
+        """Return an error unless the member's epoch is the current one."""
         if metadata.member == NO_MEMBER and metadata.generation < 0:
             return GroupErrorCode.NONE
         member = self.members.get(metadata.member)

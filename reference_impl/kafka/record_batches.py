@@ -1,7 +1,8 @@
-"""A partition's log as the bytes of a real segment: record batches of magic 2, control batches included.
+"""This module writes a partition's log as the bytes of a real segment: record batches of magic 2, including control
+batches.
 
-A record's value is the number of its logical send, in decimal; in an offsets partition the key is there too, as
-nothing without a key survives its compaction. kio writes the format; here is only what the fields are.
+A record's value is the number of its logical send in decimal. In an offsets partition each record also has a key,
+because compaction removes records without a key. kio writes the format, and this module sets the fields.
 """
 
 from collections.abc import Iterable, Iterator
@@ -21,7 +22,7 @@ _write_marker = entity_writer(EndTxnMarker)
 
 
 def encode(batches: Iterable[Batch], key: bytes | None = None) -> bytes:
-    """The batches as bytes, one after the other; `key` is that of every data record."""
+    """Return the batches as bytes in order. ``key`` is the key of every data record."""
     with BytesIO() as buffer:
         for records in whole(batches):
             write_new_batch(buffer, _data(records, key) if records[0].marker < 0 else _control(records[0]))
@@ -29,7 +30,6 @@ def encode(batches: Iterable[Batch], key: bytes | None = None) -> bytes:
 
 
 def whole(records: Iterable[Batch]) -> Iterator[list[Batch]]:
-    """The records of each batch."""
     batch: list[Batch] = []
     for record in records:
         if batch and not record.place:
@@ -46,7 +46,8 @@ def _data(records: list[Batch], key: bytes | None) -> NewRecordBatch:
 
 
 def _control(batch: Batch) -> NewRecordBatch:
-    """The key is (version 0, type), type 0 abort and 1 commit; the value carries the coordinator's epoch."""
+    """Return a control batch: its key is (version 0, type), type 0 abort and 1 commit, and its value has the
+    coordinator's epoch."""
     key = (0).to_bytes(2, "big") + batch.marker.to_bytes(2, "big")
     with BytesIO() as value:
         _write_marker(value, EndTxnMarker(coordinator_epoch=i32(batch.coordinator_epoch)))

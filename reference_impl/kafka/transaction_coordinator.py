@@ -1,11 +1,12 @@
-"""The transaction coordinator: every request it answers, what it does by itself, and how it takes over and resigns.
+"""This module has the transaction coordinator: the requests that it answers, its timers, and how it takes over and
+resigns.
 
-A coordinator object is one reign over the transaction log: a coordinator that takes over is a new object, with the next
-coordinator epoch and nothing but the durable log to start from (txn.19). Single-threaded: every method runs to its end
-before the next event. Every rule is a method of its own, named after what it decides, so that an implementation with
-one thing wrong is a subclass with one method. Two things it leaves to others: `Transitions` append a prepared
-transition to the log, `Markers` complete a transaction that is decided; `transaction_states.py` says what EndTxn gets.
-(TransactionCoordinator.scala, TransactionStateManager.scala)
+A coordinator object is one reign over the transaction log. A coordinator that takes over is a new object with the next
+coordinator epoch and nothing but the durable log to start from (txn.19). It is single-threaded: every method runs to
+its end before the next event. Every rule is a method of its own, named after what it decides, so that a broken
+implementation is a subclass with one method. `Transitions` append a prepared transition to the log, `Markers` complete
+a decided transaction, and `transaction_states.py` has the results of EndTxn. (TransactionCoordinator.scala,
+TransactionStateManager.scala)
 """
 
 from collections.abc import Callable
@@ -47,10 +48,8 @@ TRANSACTION_VERSIONS = {"v1": 0, "v1-verified": 1, "v2": 2}
 
 
 class Coordinator(Node):
-    """One reign over the transaction log, from taking over to resigning.
-
-    `transitions_type` and `markers_type` are the pieces that a broken coordinator replaces.
-    """
+    """A `Coordinator` is one reign over the transaction log, from taking over to resigning. ``transitions_type`` and
+    ``markers_type`` are the parts that a broken coordinator replaces."""
 
     __slots__ = (
         "_idle_watched", "_open_watched", "coordinator_epoch", "env", "loading", "markers", "node_id",
@@ -69,7 +68,7 @@ class Coordinator(Node):
         self.loading = False
         self.transitions = self.transitions_type(self)
         self.markers = self.markers_type(self)
-        # Both are looked for at fixed intervals (10 s and 1 h in Kafka), as long as there is something to look for.
+        # Timed-out and idle ids are looked for at fixed intervals (10 s and 1 h in Kafka) while there are any.
         self._open_watched = False
         self._idle_watched = False
 
@@ -91,15 +90,14 @@ class Coordinator(Node):
     # One reign
 
     def take_over(self) -> None:
-        """Become the coordinator; until the log is loaded every request is answered COORDINATOR_LOAD_IN_PROGRESS."""
+        """Become the coordinator. Until the log is loaded every request is answered with
+        COORDINATOR_LOAD_IN_PROGRESS."""
         self.loading = True
         self.env.pace.load_later(self, self.load)
 
     def load(self, _: object) -> None:
-        """Rebuild every transactional id from the log, last record first to count (txn.19).
-
-        Not before all of it is durable: what this coordinator does cannot be undone when a record is.
-        """
+        """Rebuild the state of every transactional id from its last record in the log (txn.19). The load waits until
+        all of the log is durable, because the actions of this coordinator cannot be undone if a record is."""
         if self.transaction_log.unfinished and self.waits_for_high_watermark():
             return
         for transactional_id, value in self.recorded().items():
@@ -110,15 +108,14 @@ class Coordinator(Node):
             self.carry_on(metadata)
 
     def waits_for_high_watermark(self) -> bool:
-        """Return whether records that no other replica may have are waited for."""
+        """Return whether loading waits for records that no other replica may have."""
         return True
 
     def recorded(self) -> dict[int, TransactionLogValue]:
-        """The latest record of each id in the log."""
         return self.transaction_log.replay()
 
     def reload(self, transactional_id: int, value: TransactionLogValue) -> TransactionMetadata:
-        """One id as the log knows it; what was pending, a failed fence and the watches are not recorded."""
+        """Return one id's state from its record. A pending state, a failed fence and the timers are not recorded."""
         metadata = TransactionMetadata(transactional_id, loaded(value))
         self.watch_idle()
         if metadata.now.state == TransactionState.ONGOING:
@@ -126,12 +123,12 @@ class Coordinator(Node):
         return metadata
 
     def carry_on(self, metadata: TransactionMetadata) -> None:
-        """After a fail-over: markers of every Prepare, to all partitions, under the new coordinator epoch (txn.19)."""
+        """Send the markers of every Prepare again under the new coordinator epoch (txn.19)."""
         if metadata.now.state in PREPARED:
             self.markers.send_markers(self.markers.begin_completion(metadata))
 
     def resign(self, durable: bool) -> None:
-        """Go away for ever. `durable`: what was being appended is in the log, although no request was answered."""
+        """Go away for ever. With ``durable``, unfinished appends end up in the log, although no request is answered."""
         while self.transaction_log.unfinished:
             append = self.transaction_log.finish(durable)
             if append is not None and durable:
@@ -139,7 +136,7 @@ class Coordinator(Node):
         self.crash()
 
     def finish_append(self, ok: bool) -> bool:
-        """The oldest append under way ends, durable if `ok`; False if there is none."""
+        """End the oldest append in progress, durable if ``ok``, and return False if there is none."""
         if not self.transitions.finish_append(ok):
             return False
         if self.loading:
@@ -155,7 +152,7 @@ class Coordinator(Node):
         return self.transactions.get(transactional_id)
 
     def unavailable(self, transactional_id: int) -> int:
-        """The error for a request that cannot even be looked at; 0 for none."""
+        """Return the error for a request that cannot be handled at all, or 0 for none."""
         if transactional_id < 0:
             return ErrorCode.INVALID_REQUEST
         if transactional_id in self.env.without_write:
@@ -165,7 +162,7 @@ class Coordinator(Node):
     # InitProducerId (KIP-98, KIP-360, KIP-890): a new instance gets a new epoch, which fences every older one
 
     def receive_init(self, message: Message) -> None:
-        """InitProducerId, in Kafka's order of checks; answered after the log append, if there is one."""
+        """Handle InitProducerId in Kafka's order of checks, and answer it after the log append, if there is one."""
         request: InitProducerIdRequest = message.body.data
         if request.transactional_id < 0:
             self.answer_init(message, *self.init_without_transactional_id(request))
@@ -186,14 +183,14 @@ class Coordinator(Node):
             self.renew(message, metadata, request)
 
     def init_without_transactional_id(self, request: InitProducerIdRequest) -> tuple[int, ...]:
-        """For an idempotent producer: a fresh id at epoch 0, of which the coordinator remembers nothing."""
+        """Answer an idempotent producer with a fresh id at epoch 0, which is not stored."""
         if request.transactional_id in self.env.without_write:
             return (ErrorCode.CLUSTER_AUTHORIZATION_FAILED,)
         error = half_a_pair(request) or self.transitions.lacks_producer_id(None)
         return (error,) if error else (ErrorCode.NONE, self.env.next_producer_id(), 0)
 
     def init_refused(self, request: InitProducerIdRequest) -> int:
-        """The error for a request that is wrong in itself; 0 for none."""
+        """Return the error for a request that is wrong in itself, or 0 for none."""
         if request.transactional_id in self.env.without_write:
             return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
         if error := half_a_pair(request):
@@ -202,7 +199,7 @@ class Coordinator(Node):
         return ErrorCode.NONE if in_range else ErrorCode.INVALID_TRANSACTION_TIMEOUT
 
     def find_or_create(self, request: InitProducerIdRequest) -> TransactionMetadata:
-        """An unknown transactional id gets a producer id, and is known from now on, though not recorded yet."""
+        """Return an id's state. An unknown one gets a producer id, and is not recorded yet."""
         metadata = self.find(request.transactional_id)
         if metadata is None:
             version = TRANSACTION_VERSIONS[self.env.config.mode]
@@ -214,13 +211,14 @@ class Coordinator(Node):
         return metadata
 
     def init_must_wait(self, metadata: TransactionMetadata) -> int:
-        """51 while a transition is pending, or a transaction is being completed (txn.3, txn.5)."""
+        """Return error 51 (CONCURRENT_TRANSACTIONS) while a transition or completion is in progress (txn.3, txn.5)."""
         waits = metadata.pending_state is not None or metadata.now.state in PREPARED
         return ErrorCode.CONCURRENT_TRANSACTIONS if waits else ErrorCode.NONE
 
     def init_fenced(self, metadata: TransactionMetadata, request: InitProducerIdRequest) -> int:
-        """90 for a producer whose expected pair is over (KIP-360), but for the last one of the producer id before while
-        this one is at its first epoch; an id without epoch takes any."""
+        """Return error 90 (PRODUCER_FENCED) for a producer whose expected pair is over (KIP-360), or 0. The last pair
+        of the previous producer id is accepted while the current one is at its first epoch. An id without an epoch
+        accepts any pair."""
         now = metadata.now
         if request.producer_id == -1 or now.producer_epoch == -1 or request.producer_id == now.producer_id:
             return ErrorCode.NONE
@@ -228,15 +226,14 @@ class Coordinator(Node):
         return ErrorCode.NONE if rotated and now.producer_epoch == 0 else ErrorCode.PRODUCER_FENCED
 
     def init_fails(self, now: Transit, request: InitProducerIdRequest) -> int:
-        """-1 where the epochs are used up and another one is named, be it of a retry or of a fenced producer: the next
-        epoch is looked for first (TransactionMetadata.prepareIncrementProducerEpoch, 3.9 to 4.4.0; measured on 4.3.1).
-        """
+        """Return error -1 if the epochs are used up and the request names another epoch, whether it is a retry or from
+        a fenced producer. The next epoch is computed before the request is checked
+        (TransactionMetadata.prepareIncrementProducerEpoch, 3.9 to 4.4.0; measured on 4.3.1)."""
         another = request.producer_id != -1 and request.producer_epoch != now.producer_epoch
         fails = another and now.state in IDLE and self.is_exhausted(now.producer_epoch)
         return ErrorCode.UNKNOWN_SERVER_ERROR if fails else ErrorCode.NONE
 
     def renew(self, message: Message, metadata: TransactionMetadata, request: InitProducerIdRequest) -> None:
-        """From an idle state: the next pair, recorded and handed out."""
         pair = self.next_pair(metadata.now, request)
         if pair is None:
             self.answer_init(message, ErrorCode.PRODUCER_FENCED)
@@ -259,7 +256,7 @@ class Coordinator(Node):
         self.transitions.write(metadata, target, partial(self.renewed, message, target))
 
     def next_pair(self, now: Transit, request: InitProducerIdRequest) -> tuple[int, int, int] | None:
-        """(producer id, epoch, last epoch) that follow, or None for a fenced producer (txn.1, txn.2, txn.4)."""
+        """Return the next (producer id, epoch, last epoch), or None for a fenced producer (txn.1, txn.2, txn.4)."""
         expected = request.producer_id != -1 and now.producer_epoch != -1
         if expected and self.is_init_retry(now, request):
             return now.producer_id, now.producer_epoch, now.last_producer_epoch
@@ -273,24 +270,23 @@ class Coordinator(Node):
         return (request.producer_id, request.producer_epoch) == (now.producer_id, now.producer_epoch)
 
     def is_init_retry(self, now: Transit, request: InitProducerIdRequest) -> bool:
-        """Return whether the producer holds the pair before the last bump: it has missed the answer (txn.2)."""
+        """Return whether the producer has the pair before the last bump because it has missed the answer (txn.2)."""
         ids = (now.producer_id, now.previous_producer_id)
         same_pair = self.holds_current_pair(now, request)
         return not same_pair and request.producer_epoch == now.last_producer_epoch and request.producer_id in ids
 
     def bumped(self, now: Transit) -> int:
-        """One epoch on: what fences every older instance (txn.1)."""
+        """Return the next epoch, which fences every older instance (txn.1)."""
         return now.producer_epoch + 1
 
     def renewed(self, message: Message, target: Transit, ok: bool) -> None:
-        """The pair is recorded, or nothing happened."""
         if ok:
             self.answer_init(message, ErrorCode.NONE, target.producer_id, target.producer_epoch)
         else:
             self.answer_init(message, ErrorCode.COORDINATOR_NOT_AVAILABLE)
 
     def answer_fenced(self, message: Message, metadata: TransactionMetadata, error: int) -> None:
-        """An open transaction was in the way: it is being aborted now, so ask again (txn.3)."""
+        """Answer an InitProducerId whose open transaction is being aborted with "ask again" (txn.3)."""
         self.answer_init(message, error or ErrorCode.CONCURRENT_TRANSACTIONS)
 
     def answer_init(self, message: Message, error: int, producer_id: int = -1, producer_epoch: int = -1) -> None:
@@ -303,7 +299,7 @@ class Coordinator(Node):
     # AddPartitionsToTxn and AddOffsetsToTxn of clients, and the questions of leaders
 
     def receive_add(self, message: Message) -> None:
-        """A client adds a partition, or the offsets partition of a group (txn.6)."""
+        """Add a partition, or the offsets partition of a group, for a client (txn.6)."""
         request: AddPartitionsToTxnRequest | AddOffsetsToTxnRequest = message.body.data
         partition = self.partition_of(request)
         producer = request.transactional_id, request.producer_id, request.producer_epoch
@@ -314,13 +310,14 @@ class Coordinator(Node):
             self.answer_add(message, asked, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 
     def partition_of(self, request: AddPartitionsToTxnRequest | AddOffsetsToTxnRequest) -> int:
-        """The partition meant; offsets partitions are numbered behind the data partitions, one per group."""
+        """Return the requested partition. Offsets partitions are numbered after the data partitions, one per group."""
         if isinstance(request, AddPartitionsToTxnRequest):
             return request.partition
         return self.env.config.partitions + request.group_id
 
     def receive_check(self, message: Message) -> None:
-        """A leader asks whether a producer may write: v1-verified only looks, v2 adds the partition (txn.15)."""
+        """Answer a leader's question whether a producer may write. With v1-verified it is only checked, and with v2 the
+        partition is added (txn.15)."""
         request: AddPartitionsToTxnRequest = message.body.data
         if request.verify_only:
             self.answer_check(message, self.verify(request))
@@ -328,7 +325,7 @@ class Coordinator(Node):
             self.add(request, partial(self.answer_check, message))
 
     def add(self, request: AddPartitionsToTxnRequest, answer: Done) -> None:
-        """Make the partition part of the transaction, which begins with its first one."""
+        """Add the partition to the transaction, which begins with its first one."""
         error = self.unavailable(request.transactional_id)
         metadata = self.find(request.transactional_id)
         if error or metadata is None:
@@ -347,7 +344,7 @@ class Coordinator(Node):
         self.transitions.write(metadata, target, partial(self.added, answer))
 
     def add_refused(self, metadata: TransactionMetadata, request: AddPartitionsToTxnRequest) -> int:
-        """The error for adding a partition now; 0 for none (txn.5, txn.6)."""
+        """Return the error for adding a partition now, or 0 for none (txn.5, txn.6)."""
         pending = metadata.pending_state is not None
         if pending and self.checks_pending_before_epoch():
             return ErrorCode.CONCURRENT_TRANSACTIONS
@@ -356,14 +353,12 @@ class Coordinator(Node):
         return error or (ErrorCode.CONCURRENT_TRANSACTIONS if waits else ErrorCode.NONE)
 
     def added(self, answer: Done, ok: bool) -> None:
-        """The transaction has the partition, or nothing happened."""
         if ok:
             self.watch_open()
         answer(ErrorCode.NONE if ok else ErrorCode.COORDINATOR_NOT_AVAILABLE)
 
     def verify(self, request: AddPartitionsToTxnRequest) -> int:
-        """Return whether the partition is in the producer's open transaction; what is pending is not looked at
-        (txn.15)."""
+        """Return 0 if the partition is in the open transaction, ignoring pending transitions (txn.15)."""
         error = self.unavailable(request.transactional_id)
         metadata = self.find(request.transactional_id)
         if error or metadata is None:
@@ -376,7 +371,7 @@ class Coordinator(Node):
         return ErrorCode.NONE if self.is_in_transaction(metadata, request) else ErrorCode.TRANSACTION_ABORTABLE
 
     def is_in_transaction(self, metadata: TransactionMetadata, request: AddPartitionsToTxnRequest) -> bool:
-        """Only an open transaction has partitions: a completed one has given them up."""
+        """Return whether the partition is in the transaction. Only an open transaction has partitions."""
         return request.partition in metadata.now.topic_partitions
 
     def answer_add(self, message: Message, asked: AddPartitionsToTxnRequest, error: int) -> None:
@@ -397,7 +392,7 @@ class Coordinator(Node):
     # EndTxn: every end of a transaction passes through `prepare_end`, where the outcome is decided
 
     def receive_end(self, message: Message) -> None:
-        """EndTxn: answered when the Prepare record is durable, which is when the outcome is fixed (txn.8)."""
+        """Answer EndTxn once the Prepare record is durable, which fixes the outcome (txn.8)."""
         request: EndTxnRequest = message.body.data
         error = self.unavailable(request.transactional_id)
         metadata = self.find(request.transactional_id)
@@ -413,8 +408,7 @@ class Coordinator(Node):
             self.answer_end(message, result, metadata.now)
 
     def end_result(self, metadata: TransactionMetadata, request: EndTxnRequest) -> int:
-        """The result of EndTxn, in Kafka's order of checks: PREPARES, 0 for "done already", or an error (txn.5,
-        txn.7)."""
+        """Return PREPARES, 0 if it is done already, or an error, in Kafka's order (txn.5, txn.7)."""
         pending = metadata.pending_state is not None
         if pending and self.checks_pending_before_epoch():
             return ErrorCode.CONCURRENT_TRANSACTIONS
@@ -423,44 +417,41 @@ class Coordinator(Node):
         return ErrorCode.CONCURRENT_TRANSACTIONS if pending and not fenced else result
 
     def end_result_v1(self, metadata: TransactionMetadata, request: EndTxnRequest) -> int:
-        """The exact pair, or nothing."""
         error = self.exact_pair_error(metadata, request.producer_id, request.producer_epoch)
         return error or V1_RESULT[metadata.now.state, request.committed]
 
     def end_result_v2(self, metadata: TransactionMetadata, request: EndTxnRequest) -> int:
-        """The exact pair, or the one before it in a retry."""
         retry = self.is_end_retry(metadata.now, request)
         error = self.exact_pair_error(metadata, request.producer_id, request.producer_epoch)
         return error if error and not retry else V2_RESULT[metadata.now.state, request.committed, retry]
 
     def is_end_retry(self, now: Transit, request: EndTxnRequest) -> bool:
-        """Return whether the request names the pair that the last end replaced: the epoch before, or the id before
-        (txn.7)."""
+        """Return whether the request names the epoch or id that the last end replaced (txn.7)."""
         pair = request.producer_id, request.producer_epoch
         before = now.producer_id, now.producer_epoch - 1
         overflowed = now.producer_epoch == 0 and pair == (now.previous_producer_id, self.env.config.max_epoch - 1)
         return pair == before or overflowed
 
     def exact_pair_error(self, metadata: TransactionMetadata, producer_id: int, producer_epoch: int) -> int:
-        """0 if the request names the current id and epoch; an epoch too high is as wrong as one too low (txn.6)."""
+        """Return 0 for the current id and epoch, or an error for a lower or higher epoch (txn.6)."""
         if producer_id != metadata.now.producer_id:
             return ErrorCode.INVALID_PRODUCER_ID_MAPPING
         return ErrorCode.NONE if producer_epoch == metadata.now.producer_epoch else ErrorCode.PRODUCER_FENCED
 
     def checks_pending_before_epoch(self) -> bool:
-        """A pending transition may be about to make the request's pair the right one: so look there first (txn.5)."""
+        """Return True, since a pending transition may make the pair right (txn.5)."""
         return True
 
     def bumps_on_end(self) -> bool:
-        """Return whether the end of a transaction bumps the epoch: from KIP-890 part 2 on (txn.9)."""
+        """Return whether the end of a transaction bumps the epoch, as it does since KIP-890 part 2 (txn.9)."""
         return self.env.config.is_v2
 
     def is_exhausted(self, epoch: int) -> bool:
-        """Return whether an epoch is the last one to hand out: the one above is stored for fencing it (txn.4)."""
+        """Return whether an epoch is the last one to hand out. The one above is reserved for fencing (txn.4)."""
         return epoch >= self.env.config.max_epoch - 1
 
     def answer_end(self, message: Message, error: int, now: Transit | None = None) -> None:
-        """Answer EndTxn; in v2 a success names the pair for the next transaction."""
+        """Answer EndTxn. In v2 a success names the pair for the next transaction."""
         request: EndTxnRequest = message.body.data
         pair = (-1, -1)
         if now is not None and not error:
@@ -472,13 +463,12 @@ class Coordinator(Node):
         self.reply(message, EndTxnResponse(error, *pair) if self.bumps_on_end() else EndTxnResponse(error))
 
     def end(self, metadata: TransactionMetadata, committed: bool, answer: Callable[..., object]) -> None:
-        """Append the Prepare record; `answer(error)` or `answer(0, completed state)` when it is durable or failed."""
+        """Append the Prepare record, then call ``answer(error)`` or ``answer(0, completed state)``."""
         target = self.prepare_end(metadata, committed)
         metadata.prepare(target.state)
         self.transitions.write(metadata, target, partial(self.end_written, metadata, answer))
 
     def end_written(self, metadata: TransactionMetadata, answer: Callable[..., object], ok: bool) -> None:
-        """The outcome is fixed, or nothing happened."""
         if ok:
             this_round = self.markers.begin_completion(metadata)
             answer(ErrorCode.NONE, this_round.target)
@@ -487,7 +477,7 @@ class Coordinator(Node):
             answer(ErrorCode.COORDINATOR_NOT_AVAILABLE)
 
     def prepare_end(self, metadata: TransactionMetadata, committed: bool) -> Transit:
-        """The Prepare state; in v2 one epoch on, and with the next producer id if that was the last epoch (txn.9)."""
+        """Return the Prepare state. In v2 it has the next epoch, and after the last the next id (txn.9)."""
         now, now_ms = metadata.now, self.env.now_ms
         state = TransactionState.PREPARE_COMMIT if committed else TransactionState.PREPARE_ABORT
         start_ms = now_ms if now.state in IDLE else now.txn_start_timestamp
@@ -495,10 +485,8 @@ class Coordinator(Node):
         return self.bumped_at_end(target) if self.bumps_on_end() else target
 
     def bumped_at_end(self, target: Transit) -> Transit:
-        """One epoch on; the last epoch of all stays where it is, after a fence has taken it.
-
-        Such an end is one of version 2, also of a transaction that was begun before the cluster was upgraded.
-        """
+        """Return the state with the next epoch. The last epoch of all stays as it is after a fence has taken it. Such
+        an end is one of version 2, even for a transaction that began before the cluster was upgraded."""
         target = target._replace(client_transaction_version=2)
         epoch = target.producer_epoch
         if self.is_exhausted(epoch):
@@ -510,29 +498,25 @@ class Coordinator(Node):
     # The fence, which ends an open transaction though its producer did not ask for it
 
     def fence_and_abort(self, metadata: TransactionMetadata, done: Done) -> None:
-        """End an open transaction that its owner did not end: its producer is fenced first, in memory.
-
-        If the append fails the fence stays, unknown to anyone else, and the next attempt does not bump again (txn.18).
-        """
+        """End an open transaction that its owner did not end, after fencing its producer in memory. If the append
+        fails, the fence stays in memory only, and the next attempt does not bump again (txn.18)."""
         if not self.abort_is_the_fence():
             metadata.now = metadata.now._replace(producer_epoch=self.fenced_epoch(metadata), last_producer_epoch=-1)
         self.end(metadata, False, partial(self.fence_written, metadata, done))
 
     def abort_is_the_fence(self) -> bool:
-        """Return whether the bump that every end brings in v2 is all that fences, with none before it (KAFKA-19367).
-
-        It lets who was fenced pass for one that repeats itself: its own abort is given the next epoch.
-        """
+        """Return whether only the bump at the end of the transaction fences in v2, with no bump before it
+        (KAFKA-19367). A fenced producer can then pass for one that repeats its request: its own abort is answered with
+        the next epoch."""
         return self.bumps_on_end() and self.env.config.is_recent
 
     def fence_written(self, metadata: TransactionMetadata, done: Done, error: int, _: Transit | None = None) -> None:
-        """The transaction is aborting, or the fence failed half-way."""
         if error:
             metadata.has_failed_epoch_fence = True
         done(error)
 
     def fenced_epoch(self, metadata: TransactionMetadata) -> int:
-        """One above the producer's epoch; the reserved last epoch makes this possible always (txn.4, txn.18)."""
+        """Return the epoch above the producer's, which the reserved one allows (txn.4, txn.18)."""
         epoch = metadata.now.producer_epoch
         if metadata.has_failed_epoch_fence:
             return epoch
@@ -541,14 +525,14 @@ class Coordinator(Node):
     # Time: transactions that take too long are ended, and idle ids forgotten
 
     def watch_open(self, again: bool = False) -> None:
-        """Look for transactions whose time is up, at every full interval while one is open; `again`: one is again."""
+        """Look for timed-out transactions at every full interval while one is open."""
         if not self._open_watched:
             self._open_watched = True
             interval_us = self.env.config.timeout_check_ms * 1000
             self.after(interval_us - self.kernel.now % interval_us, self.abort_timed_out)
 
     def abort_timed_out(self, _: object) -> None:
-        """Fence and abort every open transaction that has lived longer than its time-out (txn.18)."""
+        """Fence and abort every open transaction that has exceeded its time-out (txn.18)."""
         self._open_watched = False
         for metadata in list(self.transactions.values()):
             waits = metadata.pending_state is not None or self.transitions.lacks_producer_id(metadata)
@@ -563,18 +547,17 @@ class Coordinator(Node):
             self.watch_open()
 
     def is_timed_out(self, now: Transit) -> bool:
-        """Strictly longer: a transaction may use its time to the last millisecond."""
+        """Return whether an open transaction is strictly older than its time-out."""
         return now.state == TransactionState.ONGOING and now.txn_start_timestamp + now.txn_timeout_ms < self.env.now_ms
 
     def watch_idle(self) -> None:
-        """Look for idle ids at every full interval, as long as any id is known."""
         if not self._idle_watched:
             self._idle_watched = True
             interval_us = self.env.config.expiration_check_ms * 1000
             self.after(interval_us - self.kernel.now % interval_us, self.expire_idle)
 
     def expire_idle(self, _: object) -> None:
-        """Forget every id that has been idle for as long as the configuration says (txn.20)."""
+        """Delete every id that has been idle for the configured time (txn.20)."""
         self._idle_watched = False
         for metadata in list(self.transactions.values()):
             if metadata.pending_state is None and self.is_expired(metadata.now):
@@ -584,7 +567,7 @@ class Coordinator(Node):
             self.watch_idle()
 
     def is_expired(self, now: Transit) -> bool:
-        """Only what is idle expires: an open transaction, or one being completed, still has an owner."""
+        """Return whether the id is idle for too long. An id with an open or completing transaction does not expire."""
         return now.state in IDLE and now.txn_last_update_timestamp <= self.env.now_ms - self.env.config.expiration_ms
 
     def expired(self, metadata: TransactionMetadata, ok: bool) -> None:

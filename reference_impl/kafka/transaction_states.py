@@ -1,6 +1,4 @@
-"""What a coordinator knows of a transactional id: states, their records in the transaction log, and the answers to
-EndTxn.
-"""
+"""This module has the states of a transactional id, their records in the log, and the results of EndTxn."""
 
 from collections import deque
 from collections.abc import Callable
@@ -17,7 +15,7 @@ NO_TIMESTAMP = -1
 
 
 class TransactionState:
-    """Kafka's numbers. Dead and PrepareEpochFence are only ever pending, never reached."""
+    """A `TransactionState` is one of Kafka's. Dead and PrepareEpochFence are only ever pending."""
 
     EMPTY = 0
     ONGOING = 1
@@ -34,7 +32,7 @@ IDLE = frozenset({_S.EMPTY, _S.COMPLETE_COMMIT, _S.COMPLETE_ABORT})
 PREPARED = frozenset({_S.PREPARE_COMMIT, _S.PREPARE_ABORT})
 COMPLETION = {_S.PREPARE_COMMIT: _S.COMPLETE_COMMIT, _S.PREPARE_ABORT: _S.COMPLETE_ABORT}
 
-# From an idle state to PrepareAbort leads only the abort of a transaction in which nothing was written (v2).
+# Only the abort of a transaction in which nothing was written leads from an idle state to PrepareAbort (v2).
 VALID_PREVIOUS = {
     _S.EMPTY: IDLE,
     _S.ONGOING: IDLE | {_S.ONGOING},
@@ -48,7 +46,7 @@ VALID_PREVIOUS = {
 
 
 class Transit(NamedTuple):
-    """The target of a transition (TxnTransitMetadata). Times are virtual milliseconds, -1: none."""
+    """A `Transit` is the target of a transition (TxnTransitMetadata). Times are virtual milliseconds, -1 for none."""
 
     state: int
     producer_id: int
@@ -63,8 +61,7 @@ class Transit(NamedTuple):
     client_transaction_version: int
 
     def entering(self, state: int, topic_partitions: frozenset[int], start_ms: int, now_ms: int) -> "Transit":
-        """The same producer in another state of its transaction.  (`_replace` takes three times as long, and these are
-        most of all transitions.)"""
+        """Return the same producer in another state of its transaction. (`_replace` takes three times as long.)"""
         return Transit(
             state, self.producer_id, self.producer_epoch, self.last_producer_epoch, self.previous_producer_id,
             self.next_producer_id, self.txn_timeout_ms, topic_partitions, start_ms, now_ms,
@@ -73,10 +70,8 @@ class Transit(NamedTuple):
 
 
 class TransactionLogValue(NamedTuple):
-    """The stored record of a transactional id (TransactionLogValue.json): all but what is pending.
-
-    The last epoch is -1, but on trunk: releases do not store it (KAFKA-20357).
-    """
+    """A `TransactionLogValue` is the record of a transactional id (TransactionLogValue.json), with everything but the
+    pending state. The last epoch is -1 except on trunk, because releases do not store it (KAFKA-20357)."""
 
     producer_id: int
     producer_epoch: int
@@ -92,12 +87,10 @@ class TransactionLogValue(NamedTuple):
 
 
 def new_transit(producer_id: int, timeout_ms: int, now_ms: int, version: int) -> Transit:
-    """A transactional id never heard of before: Empty, with no epoch yet."""
     return Transit(_S.EMPTY, producer_id, -1, -1, -1, -1, timeout_ms, frozenset(), NO_TIMESTAMP, now_ms, version)
 
 
 def value_of(target: Transit, with_last_epoch: bool = False) -> TransactionLogValue:
-    """The record that makes a target durable."""
     return TransactionLogValue(
         target.producer_id,
         target.producer_epoch,
@@ -114,7 +107,7 @@ def value_of(target: Transit, with_last_epoch: bool = False) -> TransactionLogVa
 
 
 def loaded(value: TransactionLogValue) -> Transit:
-    """The state that a coordinator which takes over makes of a record."""
+    """Return the state that a coordinator which takes over makes of a record."""
     return Transit(
         value.transaction_status,
         value.producer_id,
@@ -131,7 +124,8 @@ def loaded(value: TransactionLogValue) -> Transit:
 
 
 class TransactionMetadata:
-    """One transactional id in a coordinator's memory. `now` is its present; `pending_state` says what is under way."""
+    """A `TransactionMetadata` is one transactional id in a coordinator's memory. ``now`` is its current state, and
+    ``pending_state`` that of the transition in progress."""
 
     __slots__ = ("has_failed_epoch_fence", "now", "pending_state", "transactional_id")
 
@@ -142,7 +136,7 @@ class TransactionMetadata:
         self.has_failed_epoch_fence = False
 
     def prepare(self, state: int) -> None:
-        """Note that a transition to `state` begins. Raises RuntimeError where Kafka throws an illegal state."""
+        """Begin a transition to ``state``. Raise RuntimeError where Kafka throws an illegal state."""
         if self.pending_state is not None:
             raise RuntimeError(
                 f"transactional id {self.transactional_id}: cannot prepare state {state} while {self.pending_state} "
@@ -155,13 +149,12 @@ class TransactionMetadata:
         self.pending_state = state
 
     def complete(self, target: Transit) -> None:
-        """The record of `target` is durable: make it the present."""
         self.now = target
         self.pending_state = None
 
 
 def violation(metadata: TransactionMetadata, target: Transit) -> str:
-    """The reason why the state must not complete into `target`; empty if it may
+    """Return the reason why the state must not complete into ``target``, or an empty string
     (TransactionMetadata.completeTransitionTo)."""
     now, state = metadata.now, target.state
     if metadata.pending_state != state:
@@ -196,21 +189,21 @@ COMPACT_ABOVE = 256  # records; what is compacted away can never be missed, so o
 
 
 class LogRecord(NamedTuple):
-    """One record; a value of None is a tombstone: the transactional id is forgotten."""
+    """A `LogRecord` is one record of the log. A value of None is a tombstone, which deletes the id."""
 
     transactional_id: int
     value: TransactionLogValue | None
 
 
 class Append(NamedTuple):
-    """An unfinished append, and what to call with how it went (True: durable)."""
+    """An `Append` is an unfinished append and the function to call with its success (True: durable)."""
 
     record: LogRecord
     done: Callable[[bool], object]
 
 
 class TransactionLog:
-    """One partition of the log, with a leader that is the coordinator."""
+    """A `TransactionLog` is one partition of the log whose leader is the coordinator."""
 
     __slots__ = ("records", "unfinished")
 
@@ -222,7 +215,7 @@ class TransactionLog:
         self.unfinished.append(Append(record, done))
 
     def finish(self, ok: bool) -> Append | None:
-        """End the oldest append and return it, its record durable if `ok`; None if there is none."""
+        """End the oldest append, its record durable if ``ok``, and return it, or None if there is none."""
         if not self.unfinished:
             return None
         append = self.unfinished.popleft()
@@ -233,7 +226,7 @@ class TransactionLog:
         return append
 
     def compact(self) -> None:
-        """Keep the last record of each id, in place, and no tombstones."""
+        """Retain the last record of each id in its order, and no tombstones."""
         last = {record.transactional_id: position for position, record in enumerate(self.records)}
         self.records = [
             record
@@ -242,7 +235,7 @@ class TransactionLog:
         ]
 
     def replay(self, to_the_end: bool = False) -> dict[int, TransactionLogValue]:
-        """The state that the durable records amount to, or all: the last one wins. Ids in order of number."""
+        """Return each id's last value in the durable records, or with ``to_the_end`` in all records."""
         uncovered = [append.record for append in self.unfinished] if to_the_end else []
         values = {record.transactional_id: record.value for record in (*self.records, *uncovered)}
         return {key: value for key in sorted(values) if (value := values[key]) is not None}

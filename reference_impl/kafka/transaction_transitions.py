@@ -1,4 +1,4 @@
-"""How a coordinator's states change: what each request leads to, and the rounds of markers that end a transaction."""
+"""This module has the transitions of a coordinator's states and the rounds of markers that end a transaction."""
 
 from collections.abc import Callable
 from functools import partial
@@ -29,13 +29,12 @@ if TYPE_CHECKING:
 
 
 def half_a_pair(request: InitProducerIdRequest) -> int:
-    """42 if only one of producer id and epoch is given."""
     half = (request.producer_id == -1) != (request.producer_epoch == -1)
     return ErrorCode.INVALID_REQUEST if half else ErrorCode.NONE
 
 
 class Transitions:
-    """The appends of one coordinator."""
+    """The `Transitions` append the records of one coordinator."""
 
     __slots__ = ("coordinator", "env")
 
@@ -44,8 +43,8 @@ class Transitions:
         self.env = coordinator.env
 
     def lacks_producer_id(self, metadata: TransactionMetadata | None, fences: bool = True) -> int:
-        """14 where what comes next needs a producer id, and the broker has none at hand: ask again (KIP-730).
-        ``metadata``: None where the transactional id is not known yet, or there is none.  ``fences``: an open
+        """Return error 14 (COORDINATOR_LOAD_IN_PROGRESS) if the next step needs a producer id and the broker has none
+        (KIP-730). ``metadata`` is None if the transactional id is unknown or missing. ``fences`` means that an open
         transaction is fenced first, which takes an epoch of its own."""
         fence = fences and metadata is not None and metadata.now.state == TransactionState.ONGOING
         needed = metadata is None or self.coordinator.is_exhausted(metadata.now.producer_epoch + fence)
@@ -54,7 +53,7 @@ class Transitions:
     def write(
         self, metadata: TransactionMetadata, target: Transit, done: Callable[[bool], object], keep_pending: bool = False
     ) -> None:
-        """Append the record of a prepared transition; then complete it, or take it back, and call `done`."""
+        """Append the record of a prepared transition, complete the transition or take it back, and call ``done``."""
         record = LogRecord(metadata.transactional_id, value_of(target, self.env.config.records_last_epoch))
         self._append(record, partial(self._written, metadata, target, done, keep_pending))
 
@@ -62,7 +61,6 @@ class Transitions:
         self._append(LogRecord(metadata.transactional_id, None), done)
 
     def finish_append(self, ok: bool) -> bool:
-        """The oldest append under way ends, durable if `ok`; False if there is none."""
         append = self.coordinator.transaction_log.finish(ok)
         if append is None:
             return False
@@ -72,7 +70,8 @@ class Transitions:
         return True
 
     def verify_completion(self, metadata: TransactionMetadata, target: Transit) -> None:
-        """Kafka's own sanity checks on what becomes the present. Raises RuntimeError: the coordinator has a defect."""
+        """Check with Kafka's own sanity checks that ``target`` may become the current state. Raise RuntimeError if the
+        coordinator has a defect."""
         wrong = violation(metadata, target)
         if wrong:
             epoch = self.coordinator.coordinator_epoch
@@ -127,13 +126,13 @@ class Transitions:
 # From a durable Prepare record on the outcome is final (txn.8); this coordinator, or the next one after a fail-over,
 # only carries it out (txn.10). (TransactionMarkerChannelManager.scala)
 
-# Another coordinator, or a newer epoch, has been at the partition: this one leaves the transaction alone.
+# Another coordinator, or a newer epoch, has written to the partition, so this one leaves the transaction alone.
 OVERTAKEN = frozenset({ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.TRANSACTION_COORDINATOR_FENCED})
 RETRY_BACKOFF_US = 20_000  # of the channel between brokers, which asks again at once or after this
 
 
 class MarkerRound:
-    """One transaction's markers: the partitions still to be heard of, and the state that follows."""
+    """A `MarkerRound` is one transaction's markers: the unanswered partitions, and the state that follows."""
 
     __slots__ = ("committed", "metadata", "producer_epoch", "producer_id", "target", "unwritten")
 
@@ -148,7 +147,7 @@ class MarkerRound:
 
 
 class Markers:
-    """Carries out what Prepare records decided, for one coordinator."""
+    """The `Markers` of a coordinator carry out what Prepare records have decided."""
 
     __slots__ = ("coordinator", "env", "marker_requests", "rounds")
 
@@ -159,7 +158,7 @@ class Markers:
         self.marker_requests: dict[int, tuple[MarkerRound, int]] = {}  # by request number: the partition asked
 
     def begin_completion(self, metadata: TransactionMetadata) -> MarkerRound:
-        """The Prepare record is durable: from now on only its completion can be next."""
+        """Begin the completion of a transaction, which alone can follow its durable Prepare."""
         target = self.completed(metadata)
         metadata.prepare(target.state)
         metadata.has_failed_epoch_fence = False
@@ -168,14 +167,14 @@ class Markers:
         return this_round
 
     def send_markers(self, this_round: MarkerRound) -> None:
-        """To every partition; a transaction that has none is complete at once."""
+        """Send a marker to every partition. A transaction without partitions is complete at once."""
         for partition in self.marker_partitions(this_round):
             self.send_marker(this_round, partition)
         if not this_round.unwritten:
             self.write_completion(this_round)
 
     def completed(self, metadata: TransactionMetadata) -> Transit:
-        """The Complete state; where the epochs of an id are used up, it moves on to the next id at epoch 0 (txn.4)."""
+        """Return the Complete state, with the next id at epoch 0 if the epochs are used up (txn.4)."""
         now = metadata.now
         target = now.entering(COMPLETION[now.state], frozenset(), now.txn_start_timestamp, self.env.now_ms)
         if now.next_producer_id < 0:
@@ -188,15 +187,15 @@ class Markers:
         )
 
     def marker_epoch(self, metadata: TransactionMetadata) -> int:
-        """The epoch in the markers is the one of the Prepare record, bumped if that was: it fences partitions too."""
+        """Return the epoch of the Prepare record, with its bump, which fences partitions too."""
         return metadata.now.producer_epoch
 
     def marker_partitions(self, this_round: MarkerRound) -> list[int]:
-        """Every partition of the transaction (txn.10)."""
+        """Return every partition of the transaction (txn.10)."""
         return sorted(this_round.unwritten)
 
     def send_marker(self, this_round: MarkerRound, partition: int) -> None:
-        """Ask one partition for its marker, and ask again if nothing is heard."""
+        """Send a marker to one partition, and send it again if no answer arrives."""
         number = self.env.next_request()
         self.marker_requests[number] = (this_round, partition)
         request = WriteTxnMarkersRequest(
@@ -215,26 +214,25 @@ class Markers:
             self.resend(self.marker_requests[number])
 
     def resend(self, marker: tuple[MarkerRound, int]) -> None:
-        """Once more: without end, until every partition has its marker (txn.10)."""
+        """Send the marker again, without end, until the partition has it (txn.10)."""
         this_round, partition = marker
         if self.is_current(this_round) and partition in this_round.unwritten:
             self.send_marker(this_round, partition)
 
     def receive_marker_answer(self, message: Message) -> None:
-        """Take note of a marker written, ask again, or leave the transaction to the coordinator that overtook."""
+        """Note a marker, send it again, or leave the transaction to the next coordinator."""
         this_round, partition = self.marker_requests.pop(message.body.number, (None, -1))
         if this_round is None or not self.is_current(this_round) or partition not in this_round.unwritten:
             return
         error = message.body.data.error_code
         if error in OVERTAKEN:
             self.forget_round(this_round)
-        elif error:  # its leader does not lead, or loads still
+        elif error:  # its leader does not lead any more, or is still loading
             self.coordinator.after(RETRY_BACKOFF_US, self.resend, (this_round, partition))
         else:
             self.note_written(this_round, partition)
 
     def note_written(self, this_round: MarkerRound, partition: int) -> None:
-        """One partition fewer; after the last one the transaction is complete."""
         metadata = this_round.metadata
         this_round.unwritten.discard(partition)
         self.env.emit(
@@ -245,7 +243,7 @@ class Markers:
             self.write_completion(this_round)
 
     def write_completion(self, this_round: MarkerRound) -> None:
-        """Record that the transaction is over; nothing new can begin until that is durable."""
+        """Append the record that the transaction is complete. Nothing new can begin until that is durable."""
         done = this_round.target
         target = done.entering(done.state, done.topic_partitions, done.txn_start_timestamp, self.env.now_ms)
         self.coordinator.transitions.write(
@@ -253,17 +251,15 @@ class Markers:
         )
 
     def completion_written(self, this_round: MarkerRound, ok: bool) -> None:
-        """A failed append of the completion is appended again: the markers cannot be taken back."""
+        """End the round, or repeat a failed append of the completion, because the markers cannot be taken back."""
         if ok:
             self.forget_round(this_round)
         else:
             self.write_completion(this_round)
 
     def is_current(self, this_round: MarkerRound) -> bool:
-        """Return whether this very transaction is still being completed: another one of the same id is not meant."""
         return self.rounds.get(this_round.metadata.transactional_id) is this_round
 
     def forget_round(self, this_round: MarkerRound) -> None:
-        """No more markers for this transaction, and no answer to one counts any more."""
         del self.rounds[this_round.metadata.transactional_id]
         self.marker_requests = {n: sent for n, sent in self.marker_requests.items() if sent[0] is not this_round}

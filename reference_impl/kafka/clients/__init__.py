@@ -1,5 +1,5 @@
-"""Kafka's clients.
+"""This package has Kafka's clients.
 
-Read `producer` and `sends`, `consumer`, `admin`; `roles` says how a cluster has them. Of groups: `application` first,
-which is the loop that users write, then `group_consumer` and `modern_consumer`.
+Read `producer` and `sends`, `consumer` and `admin`. `roles` defines the clients of a cluster. For groups, `application`
+comes first, which is the loop that users write, then `group_consumer` and `modern_consumer`.
 """

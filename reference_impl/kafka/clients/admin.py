@@ -1,10 +1,11 @@
-"""The admin client's fenceProducers: it fences the producer of a transactional id, without becoming its producer.
+"""This module has the admin client's fenceProducers, which fences the producer of a transactional id without becoming
+its producer.
 
     result = admin.fence_producers([3, 5])       # one InitProducerId without a pair for each id (618.12)
     result.fenced_producers()[3]                 # Fenced(error=0, producer_id=…, epoch=…), None while unanswered
     result.all()                                 # 0, or the error of the first id that failed (618.13)
 
-Source: FenceProducersHandler.java.
+The source is FenceProducersHandler.java.
 """
 
 from collections.abc import Iterable
@@ -16,14 +17,15 @@ from fencepost.reference_impl.kafka.errors import ErrorCode
 from fencepost.reference_impl.kafka.messages import InitProducerIdRequest, InitProducerIdResponse
 from fencepost.reference_impl.simulation import Message, Node
 
-# "In place" at the same coordinator, and after asking anew which one it is: an address that moves makes them one here.
+# Kafka repeats some requests at the same coordinator and others after a new look-up, which is the same here, as the
+# address moves.
 RETRIED_IN_PLACE = frozenset({ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.CONCURRENT_TRANSACTIONS})
 RETRIED_AFTER_LOOKUP = frozenset({ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR})
 RETRIED = RETRIED_IN_PLACE | RETRIED_AFTER_LOOKUP
 
 
 class Fenced(NamedTuple):
-    """The result for one id: the pair that no producer will use, or an error and (-1, -1)."""
+    """A `Fenced` is the result for one id: the pair that no producer will use, or an error and (-1, -1)."""
 
     error: int
     producer_id: int
@@ -31,17 +33,17 @@ class Fenced(NamedTuple):
 
 
 class FenceProducersResult:
-    """Results per id, in the order asked; they come one by one."""
+    """A `FenceProducersResult` has the result of each id in the requested order. The results arrive one by one."""
 
     def __init__(self, transactional_ids: Iterable[int]) -> None:
         self._results: dict[int, Fenced | None] = dict.fromkeys(transactional_ids)
 
     def fenced_producers(self) -> dict[int, Fenced | None]:
-        """Return the pairs by transactional id; None while there is no answer."""
+        """Return the pairs by transactional id, None while there is no answer."""
         return dict(self._results)
 
     def all(self) -> int | None:
-        """The error of the first id that failed; else None while an answer is missing; else 0 (618.13)."""
+        """Return the error of the first id that failed, or None while an answer is missing, or 0 (618.13)."""
         results = self._results.values()
         failed = next((result.error for result in results if result is not None and result.error), None)
         if failed is not None:
@@ -53,7 +55,7 @@ class FenceProducersResult:
 
 
 class Admin(Node):
-    """One admin instance, with the address `admin-<number>`."""
+    """An `Admin` is one admin instance with the address `admin-<number>`."""
 
     retried = RETRIED
     result = FenceProducersResult
@@ -65,7 +67,7 @@ class Admin(Node):
         self.calls: list[CoordinatorCall] = []
 
     def fence_producers(self, transactional_ids: Iterable[int]) -> FenceProducersResult:
-        """Fence the holders of these ids; returns at once. Ids that no producer ever had are created (txn.22)."""
+        """Fence the producers of these ids and return at once. Ids that no producer ever had are created (txn.22)."""
         ids = list(dict.fromkeys(transactional_ids))
         result = self.result(ids)
         for transactional_id in ids:
@@ -75,12 +77,10 @@ class Admin(Node):
         return result
 
     def fence(self, transactional_id: int) -> bool:
-        """Fence one id; what comes of it appears in the events."""
         self.fence_producers([transactional_id])
         return True
 
     def question(self, transactional_id: int, call: CoordinatorCall, result: FenceProducersResult) -> Question:
-        """One InitProducerId, and what its answers do."""
         env, client = self.env, self.client
 
         def ask(request: int) -> InitProducerIdRequest:
@@ -102,7 +102,7 @@ class Admin(Node):
         return Question("init", ask, answered)
 
     def final_error(self, error: int) -> int:
-        """The error of an answer that is not asked for again: what it is, one id failing does not touch the others."""
+        """Return the reported error for a final answer. The failure of one id does not affect the others."""
         return error
 
     def receive(self, message: Message) -> None:

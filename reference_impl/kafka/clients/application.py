@@ -1,6 +1,4 @@
-"""The loop that users write: consume, copy, and commit the offsets in the transaction of a producer that knows the
-group.
-"""
+"""This module has the loop that users write: consume, copy, and commit the offsets in a producer's transaction."""
 
 from enum import Enum
 from typing import Any
@@ -19,16 +17,16 @@ from fencepost.reference_impl.kafka.messages import (
 )
 from fencepost.reference_impl.simulation import Node
 
-# The producer of an application that copies: the transactional one, with sendOffsetsToTransaction.
+# The producer of an application that copies is transactional and calls sendOffsetsToTransaction.
 #
 # (KafkaProducer.java; TransactionManager.sendOffsetsToTransaction, txnOffsetCommitHandler)
 
 BEFORE_METADATA = 2
-"""The last version of TxnOffsetCommit without a generation."""
+"""This is the last version of TxnOffsetCommit without a generation."""
 
 
 class GroupSends(Sends):
-    """Records and offsets on their way. Metadata are fixed when the application sends the offsets."""
+    """The `GroupSends` are records and offsets in flight, with the metadata of when the offsets were sent."""
 
     metadata: dict[int, GroupMetadata]
     version: int
@@ -47,7 +45,7 @@ class GroupSends(Sends):
 
 
 class GroupProducer(Producer):
-    """One producer; `number` is that of its address, which is its own until its slot has another instance."""
+    """A `GroupProducer` is one producer. ``number`` is that of its address, until its slot is taken over."""
 
     sends_class: type[Sends] = GroupSends
     sends: GroupSends
@@ -65,7 +63,7 @@ class GroupProducer(Producer):
         env.network.nodes[self.name] = self
 
     def init_with(self, metadata: GroupMetadata, partitions: tuple[int, ...]) -> bool:
-        """initTransactions(groupAssignment) of the draft, which may be called again (447.1)."""
+        """Call initTransactions(groupAssignment) of the draft, which may be called again (447.1)."""
         if self.state not in (State.UNINITIALIZED, State.READY):
             return False
         self.group_assignment = metadata.generation, partitions
@@ -85,7 +83,6 @@ class GroupProducer(Producer):
         return begun
 
     def copy(self, output: int, place: Place) -> bool:
-        """send() of the copy of one input record."""
         if self.state is not State.IN_TRANSACTION:
             return False
         self.report(Kind.OUTPUT_SENT, output=output, partition=place.partition, offset=place.offset)
@@ -93,7 +90,6 @@ class GroupProducer(Producer):
         return self.send(self.env.output_partition(output))
 
     def send_offsets(self, offsets: dict[int, int], metadata: GroupMetadata) -> bool:
-        """sendOffsetsToTransaction(offsets, groupMetadata)."""
         if self.state is not State.IN_TRANSACTION:
             return False
         first = self.env.upcoming_record
@@ -147,7 +143,7 @@ WHOLE = -1  # the key of the one producer that an application has for all its pa
 
 
 class Line(Enum):
-    """The line of the loop that comes next for what was polled."""
+    """A `Line` is the next line of the loop for the polled records."""
 
     BEGIN = "begin"
     COPY = "copy"
@@ -157,7 +153,7 @@ class Line(Enum):
 
 
 class Work:
-    """What was polled and goes through one producer's transaction."""
+    """A `Work` has the polled records that go through one producer's transaction."""
 
     __slots__ = ("aborted", "copied", "line", "metadata", "places", "producer")
 
@@ -175,7 +171,7 @@ class Work:
 
 
 class Application(Listener):
-    """One instance, from its start to its end, in a slot; `client` is its number among all there ever were."""
+    """An `Application` is one instance in a slot. ``client`` is its number among all instances ever."""
 
     def __init__(self, env: Environment, slot: int) -> None:
         self.env = env
@@ -192,16 +188,16 @@ class Application(Listener):
 
     @property
     def is_per_partition(self) -> bool:
-        """Return whether it has a producer for every partition of the input, as before KIP-447."""
+        """Return whether the instance has a producer for every partition of the input, as before KIP-447."""
         return self.old or not self.env.options.group_aware
 
     @property
     def inits_with_group(self) -> bool:
-        """Return whether it uses the draft's initTransactions(groupAssignment)."""
+        """Return whether the instance uses the draft's initTransactions(groupAssignment)."""
         return self.env.options.is_draft and not self.is_per_partition
 
     def wanted_listener(self) -> Listener | None:
-        """Who has a producer per partition needs to know which ones it has."""
+        """Return the rebalance listener, which an instance with a producer per partition always needs, or None."""
         return self if self.env.options.listener or self.is_per_partition or self.env.options.is_draft else None
 
     def new_producer(self, number: int, txn_id: int) -> GroupProducer:
@@ -210,7 +206,7 @@ class Application(Listener):
         return producer
 
     def whole_id(self) -> int:
-        """The transactional id of the one producer: its identity's, or one that no other client has ever had."""
+        """Return the transactional id of the one producer: its identity's, or one that no other client has ever had."""
         options = self.env.options
         return options.inputs + (
             options.identity_of(self.slot) if options.stable_ids else options.members + self.client
@@ -222,14 +218,14 @@ class Application(Listener):
 
     @property
     def failed(self) -> int:
-        """The error that ends it, 0 for none."""
         return self.consumer.error or next((p.fatal_error for p in self.producers.values() if p.fatal_error), 0)
 
     # The loop
 
     def doing(self) -> str:
-        """The line of the loop that comes next: init, poll, begin, copy, offsets, commit, abort, or ended (its
-        transaction is, as its producer knows); wait, where an answer is missing; fail; paused or over."""
+        """Return the next line of the loop: init, poll, begin, copy, offsets, commit, abort, or ended (its producer
+        knows that the transaction is over). The result is wait while an answer is missing, fail after an error, and
+        paused or over if the instance is."""
         if not self.running or self.consumer.paused:
             return "paused" if self.running else "over"
         if self.failed:
@@ -244,7 +240,7 @@ class Application(Listener):
         return "abort" if self.works[0].producer.state is State.ABORTABLE_ERROR else self.works[0].line.value
 
     def step(self) -> bool:
-        """The next line of the loop happens; False where it waits for an answer, or the instance is no more."""
+        """Run the next line of the loop. Return False if it waits for an answer or the instance has ended."""
         if not self.running or self.consumer.paused:
             return False
         if self.failed:
@@ -253,11 +249,9 @@ class Application(Listener):
         return self.initialise() or (self.work(self.works[0]) if self.works else self.next_batch())
 
     def initialise(self) -> bool:
-        """initTransactions() of every producer, once; the draft's is called when partitions are assigned."""
         return not self.inits_with_group and any(producer.init() for producer in self.producers.values())
 
     def next_batch(self) -> bool:
-        """poll(), once no call of a producer is under way."""
         if any(producer.state in (State.INITIALIZING, *COMPLETING) for producer in self.producers.values()):
             return False
         self.consumer.blocked = False
@@ -273,7 +267,6 @@ class Application(Listener):
         return True
 
     def work(self, work: Work) -> bool:
-        """The next line for what was polled."""
         producer = work.producer
         if producer.state is State.ABORTABLE_ERROR:
             return self.abort()
@@ -299,19 +292,18 @@ class Application(Listener):
         return True
 
     def send_offsets(self, work: Work) -> None:
-        """sendOffsetsToTransaction(), inside; or nothing, where they are committed afterwards (447.18)."""
+        """Call sendOffsetsToTransaction(), unless offsets are committed afterwards (447.18)."""
         if self.env.options.offsets_inside:
             work.producer.send_offsets(work.offsets, self.metadata_for(work))
 
     def metadata_for(self, work: Work) -> GroupMetadata:
-        """Return what the application says of its consumer: as of now, as of the poll, or nothing at all (B38)."""
+        """Return the consumer's group metadata: the current ones, those of the poll, or empty ones (B38)."""
         options = self.env.options
         if self.is_per_partition or not options.metadata:
             return GroupMetadata()
         return work.metadata if options.metadata_at == "poll" else self.consumer.group_metadata()
 
     def abort(self) -> bool:
-        """abortTransaction(); False if there is none to abort."""
         if self.works and self.works[0].producer.abort():
             self.works[0].aborted = True
             self.works[0].line = Line.ENDED
@@ -319,7 +311,6 @@ class Application(Listener):
         return False
 
     def ended(self, work: Work) -> None:
-        """The transaction is over: on with the next records, or back to those that are not committed."""
         self.works.pop(0)
         if work.aborted:
             self.seek_back(work)
@@ -327,15 +318,15 @@ class Application(Listener):
             self.consumer.commit(work.offsets)
 
     def seek_back(self, work: Work) -> None:
-        """The records of an aborted transaction are to be read again; of all partitions, as Kafka's own example does
-        it, unless each has a producer of its own. (ExactlyOnceMessageProcessor.resetToLastCommittedPositions)"""
+        """Read the records of an aborted transaction again. As in Kafka's own example the positions of all partitions
+        are reset, unless each has a producer of its own. (ExactlyOnceMessageProcessor.resetToLastCommittedPositions)"""
         self.consumer.seek_to_committed(work.offsets if self.is_per_partition else self.consumer.assignment)
 
     # The rebalance listener
 
     def on_assigned(self, partitions: tuple[int, ...]) -> None:
-        """Producers for the partitions that are new, or one for all of them: their predecessors are fenced before
-        anything is fetched (447.17)."""
+        """Initialise producers for the new partitions, or one for all of them, so that their predecessors are fenced
+        before anything is fetched (447.17)."""
         if self.inits_with_group:
             metadata = self.consumer.group_metadata()
             self.consumer.blocked = self.producers[WHOLE].init_with(metadata, self.consumer.assignment)
@@ -346,7 +337,7 @@ class Application(Listener):
             self.consumer.blocked = bool(partitions)
 
     def on_revoked(self, partitions: tuple[int, ...]) -> None:
-        """No transaction is open in poll(): there is nothing to give up but producers."""
+        """Drop the producers of these partitions. No transaction is open in poll()."""
         if self.is_per_partition:
             for partition in partitions:
                 self.producers.pop(partition).crash()
@@ -357,7 +348,6 @@ class Application(Listener):
     # Its life
 
     def stop(self, kind: int) -> None:
-        """The process ends; what it sent stays in flight."""
         if self.running:
             self.running = False
             self.env.report(kind, slot=self.slot, client=self.client, error=self.failed)
@@ -365,13 +355,13 @@ class Application(Listener):
                 node.crash()
 
     def close(self) -> None:
-        """producer.close(), consumer.close(): it leaves its group and ends."""
+        """Call producer.close() and consumer.close(), so that the instance leaves its group and ends."""
         if self.running and not self.consumer.paused:
             self.consumer.leave()
         self.stop(Kind.INSTANCE_STOPPED)
 
     def pause(self) -> bool:
-        """The whole process stands still; False if it does already."""
+        """Pause the whole process. Return False if it is paused already."""
         if not self.running or self.consumer.paused:
             return False
         self.env.report(Kind.PAUSED, slot=self.slot, client=self.client)
@@ -380,7 +370,7 @@ class Application(Listener):
         return True
 
     def resume(self) -> bool:
-        """It goes on where it was; False if it stands still no more."""
+        """Resume the process where it was. Return False if it is not paused."""
         if not self.consumer.paused:
             return False
         self.env.report(Kind.RESUMED, slot=self.slot, client=self.client)

@@ -1,7 +1,7 @@
-"""Readers: a consumer's position in each partition, and what read_committed leaves out (txn.17).
+"""This module has readers: a consumer's position in each partition, and the records that read_committed skips (txn.17).
 
-The partition answers a read_committed fetch with batches strictly below the last stable offset and a list of aborted
-transactions. Which of the records to skip is the consumer's work: `skipping` is how Kafka's client does it
+The partition answers a read_committed fetch with the batches strictly below the last stable offset and a list of
+aborted transactions. The consumer selects the records to skip. `skipping` does it as Kafka's client does
 (CompletedFetch.java).
 """
 
@@ -18,7 +18,7 @@ AbortedQueue = deque[AbortedTransaction]
 
 
 class Reader:
-    """One reader; it has one position per partition and isolation level, from the beginning of the log."""
+    """A `Reader` has one position per partition and isolation level, from the beginning of the log."""
 
     def __init__(self, env: Environment, reader: int) -> None:
         self.env = env
@@ -26,8 +26,8 @@ class Reader:
         self.positions: dict[tuple[int, bool], int] = {}
 
     def read(self, log: Fetchable, committed: bool, offset: int = 0) -> list[tuple[int, int]]:
-        """The (offset, record) pairs from the position on, at first `offset`; `committed` is the isolation level
-        read_committed."""
+        """Return the (offset, record) pairs from the position on, which is ``offset`` at first. ``committed`` is the
+        isolation level read_committed."""
         position = self.positions.get((log.partition, committed), offset)
         answer = log.fetch(position, committed)
         partition, client, emit = log.partition, self.client, self.env.emit
@@ -45,11 +45,9 @@ class Reader:
         return found
 
     def skipping(self, answer: FetchResponse) -> Iterator[Batch]:
-        """The batches that the application gets: no control batches, nothing of an aborted transaction.
-
-        The queue, ordered by first offset, says from where on a producer's records are aborted; its next abort
-        marker says where that ends.
-        """
+        """Yield the batches that the application gets, without control batches and aborted transactions. The queue,
+        ordered by first offset, has where a producer's records begin to be aborted. Its next abort marker is where that
+        ends."""
         queue = self.aborted_queue(answer)
         aborted_producers: set[int] = set()
         for batch in answer.batches:
@@ -65,11 +63,11 @@ class Reader:
         return deque(sorted(answer.aborted_transactions, key=lambda aborted: aborted.first_offset))
 
     def abort_ends(self, marker: Batch, queue: AbortedQueue, aborted_producers: set[int]) -> None:
-        """An abort marker: what its producer writes from here on belongs to another transaction."""
+        """End the aborted range of the marker's producer, whose later records belong to another transaction."""
         aborted_producers.discard(marker.producer_id)
 
     def fetch_offset(self, log: OffsetFetchable) -> tuple[int, int]:
-        """OffsetFetch with require_stable: (error, record); 88 while an offset is pending (txn.21)."""
+        """Fetch (error, record) with require_stable. Error 88 means that an offset is pending (txn.21)."""
         error, record = log.fetch_offset()
         self.env.emit(Kind.OFFSET_FETCHED, client=self.client, partition=log.partition, record=record, error=error)
         return error, record

@@ -1,4 +1,4 @@
-"""A consumer of a group: what both protocols have in common, and a member under the classic one."""
+"""This module has a consumer of a group, as far as both protocols share it, and a member under the classic protocol."""
 
 from collections.abc import Callable, Iterable
 from enum import Enum
@@ -31,20 +31,20 @@ from fencepost.reference_impl.simulation import Message, Node
 
 
 class Listener:
-    """ConsumerRebalanceListener; its methods are called in `poll` only."""
+    """A `Listener` is a ConsumerRebalanceListener. Its methods are called in `poll` only."""
 
     def on_assigned(self, partitions: tuple[int, ...]) -> None:
-        """These are added to what the consumer has."""
+        """These partitions are added to the consumer's assignment."""
 
     def on_revoked(self, partitions: tuple[int, ...]) -> None:
-        """These are about to be given away."""
+        """These partitions are about to be revoked."""
 
     def on_lost(self, partitions: tuple[int, ...]) -> None:
         """These partitions may be another member's already."""
 
 
 class Consumer(Node):
-    """One consumer; `error` is what its next `poll` throws, 0 for nothing."""
+    """A `Consumer` is one consumer. ``error`` is the error that its next `poll` throws, 0 for none."""
 
     def __init__(self, env: Environment, slot: int, client: int, old: bool, listener: Listener | None) -> None:
         super().__init__(consumer_name(slot), env.kernel)
@@ -68,7 +68,7 @@ class Consumer(Node):
     # What the application calls
 
     def poll(self) -> list[Place]:
-        """Records, of those partitions whose position is known; everything else goes on meanwhile."""
+        """Return records of the partitions whose position is known, and advance everything else."""
         if self.error or self.blocked:
             return []
         self.polled_ms = self.env.now_ms
@@ -79,28 +79,27 @@ class Consumer(Node):
         return self.hand_out()
 
     def take_part(self) -> None:
-        """The part of a membership that needs the application's thread."""
         raise NotImplementedError(f"{type(self).__name__} must say what poll() does for the membership")
 
     def is_unaware(self) -> bool:
-        """Return whether the answer that named its partitions never reached it; the coordinator does not repeat it."""
+        """Return whether the answer with the member's partitions was lost, which is not repeated."""
         return False
 
     def leave(self) -> None:
-        """Say that it is out of the group: its application does not poll, or closes it."""
+        """Leave the group, because the application does not poll or closes the consumer."""
         raise NotImplementedError(f"{type(self).__name__} must say how it leaves")
 
     def group_metadata(self) -> GroupMetadata:
         raise NotImplementedError(f"{type(self).__name__} must say when its metadata changes")
 
     def seek_to_committed(self, partitions: Iterable[int]) -> None:
-        """The positions of these go back to what is committed, as far as they are still assigned."""
+        """Reset the positions of these partitions to their committed offsets, if they are still assigned."""
         for partition in partitions:
             self.positions.pop(partition, None)
         self.fetching.finish()
 
     def commit(self, offsets: dict[int, int]) -> None:
-        """commitAsync(), which is not part of any transaction."""
+        """Call commitAsync(), which is not part of any transaction."""
         metadata = self.group_metadata()
 
         def ask(request: int) -> OffsetCommitRequest:
@@ -114,7 +113,6 @@ class Consumer(Node):
     # Positions
 
     def find_positions(self) -> None:
-        """Ask for the committed offsets of partitions without a position."""
         if not self.fetching.outstanding and self.without_position():
             self.fetching.start(Question("offset_fetch", self.ask_offsets, self.offsets_answered))
 
@@ -125,11 +123,11 @@ class Consumer(Node):
         return OffsetFetchRequest(self.fetch_metadata(), self.without_position(), self.waits_for_stable())
 
     def fetch_metadata(self) -> GroupMetadata:
-        """Classic members say nothing of themselves in OffsetFetch."""
+        """Return the metadata for OffsetFetch, which are empty for classic members."""
         return GroupMetadata()
 
     def waits_for_stable(self) -> bool:
-        """require_stable: since KIP-447, with isolation level read_committed."""
+        """Return require_stable, which since KIP-447 goes with isolation level read_committed."""
         return not self.old
 
     def offsets_answered(self, request: int, answer: OffsetFetchResponse) -> None:
@@ -148,7 +146,7 @@ class Consumer(Node):
             self.report(Kind.OFFSET_FETCHED, partition=partition, offset=offset)
 
     def hand_out(self) -> list[Place]:
-        """Up to max.poll.records of what lies behind the positions, a fetch of each partition in turn.
+        """Return up to max.poll.records records from the positions on, with one fetch of each partition in turn.
         (FetchCollector.collectFetch)"""
         options, found = self.env.options, list[Place]()
         partitions = list(self.assignment)
@@ -162,7 +160,6 @@ class Consumer(Node):
         return found
 
     def take(self, partition: int) -> Place | None:
-        """The next record of a partition; None where there is none, or its position is not known."""
         end = self.env.input_end(partition)
         offset = self.positions.get(partition, end)
         if offset >= end:
@@ -174,7 +171,7 @@ class Consumer(Node):
     # The assignment
 
     def assign(self, partitions: tuple[int, ...], generation: int) -> None:
-        """These, of which some may be new; positions of the others are stored."""
+        """Take these partitions as the assignment, with the known positions of those that were assigned before."""
         added = tuple(partition for partition in partitions if partition not in self.assignment)
         self.assignment = partitions
         self.fetching.finish()
@@ -184,7 +181,7 @@ class Consumer(Node):
             self.listener.on_assigned(added)
 
     def give_up(self, partitions: tuple[int, ...], lost: bool) -> None:
-        """Revoked by the group, or lost without being asked."""
+        """Give up partitions that the group has revoked or that are lost."""
         if self.listener is not None and partitions:
             (self.listener.on_lost if lost else self.listener.on_revoked)(partitions)
         self.assignment = tuple(partition for partition in self.assignment if partition not in partitions)
@@ -196,7 +193,6 @@ class Consumer(Node):
     # Plumbing
 
     def new_call(self) -> CoordinatorCall:
-        """One more kind of request that the consumer may have outstanding."""
         call = CoordinatorCall(self.env, self, self.env.group_address)
         self.calls.append(call)
         return call
@@ -206,8 +202,6 @@ class Consumer(Node):
             call.answer(message.body)
 
     def every(self, ms: int, act: Callable[[], object]) -> None:
-        """Act again and again, as long as this life lasts."""
-
         def again(_: object) -> None:
             act()
             self.after(ms * 1000, again)
@@ -226,7 +220,7 @@ class Consumer(Node):
 
 
 class MemberState(Enum):
-    """Kafka's names."""
+    """A `MemberState` is one of Kafka's states of a classic member."""
 
     UNJOINED = 0
     PREPARING_REBALANCE = 1
@@ -235,7 +229,7 @@ class MemberState(Enum):
 
 
 class ClassicConsumer(Consumer):
-    """One member, or one that wants to be."""
+    """A `ClassicConsumer` is a member of a classic group, or a consumer that is about to join."""
 
     def __init__(self, env: Environment, slot: int, client: int, old: bool, listener: Listener | None) -> None:
         super().__init__(env, slot, client, old, listener)
@@ -255,7 +249,6 @@ class ClassicConsumer(Consumer):
         return self.metadata
 
     def take_part(self) -> None:
-        """Complete a rebalance whose answers are there, or begin the one that is needed."""
         if self.synced is not None:
             partitions, self.synced = self.synced, None
             self.metadata = GroupMetadata(self.generation, self.member, self.instance)
@@ -295,7 +288,7 @@ class ClassicConsumer(Consumer):
         return SyncGroupRequest(self.generation, self.member, self.instance, self.assignments())
 
     def assignments(self) -> dict[int, tuple[int, ...]]:
-        """The leader's decision: ranges, by member id. (RangeAssignor.java)"""
+        """Return the leader's assignment in ranges, by member id. (RangeAssignor.java)"""
         found: dict[int, tuple[int, ...]] = {}
         first = 0
         for number, member in enumerate(self.members):
@@ -318,7 +311,7 @@ class ClassicConsumer(Consumer):
             self.synced = answer.assignment
 
     def rebalance_failed(self, error: int) -> None:
-        """The rebalance is to be begun again, by the next poll; or the instance id is another member's."""
+        """Begin the rebalance again at the next poll, or fail if another member has the instance id."""
         if error == GroupErrorCode.FENCED_INSTANCE_ID:
             self.error = error
         elif error in (GroupErrorCode.UNKNOWN_MEMBER_ID, GroupErrorCode.ILLEGAL_GENERATION):
@@ -329,7 +322,7 @@ class ClassicConsumer(Consumer):
     # The heartbeat thread
 
     def beat(self) -> None:
-        """Say that the member lives, or leave if its application seems not to."""
+        """Send a heartbeat, or leave if the application has not polled for too long."""
         in_group = self.state is not MemberState.UNJOINED
         if in_group and self.env.now_ms - self.polled_ms > self.env.options.max_poll_ms:
             self.leave()
@@ -353,7 +346,7 @@ class ClassicConsumer(Consumer):
             self.reset(forget_member=error == GroupErrorCode.UNKNOWN_MEMBER_ID)
 
     def leave(self) -> None:
-        """Out of the group: a static member only falls silent."""
+        """Leave the group. A static member sends no request for that."""
         if self.instance == NO_INSTANCE and self.member != NO_MEMBER and not self.leaving.outstanding:
             gone = LeaveGroupRequest(self.member, self.instance)
             self.leaving.start(Question("leave", lambda _: gone, lambda *_: self.leaving.finish()))
@@ -362,7 +355,7 @@ class ClassicConsumer(Consumer):
         self.reset(forget_member=True)
 
     def reset(self, forget_member: bool) -> None:
-        """The generation is over for this member; its metadata stays, until a poll says otherwise."""
+        """Forget the generation. The member's metadata stays until a poll changes it."""
         self.generation = NO_GENERATION
         if forget_member:
             self.member = NO_MEMBER

@@ -1,10 +1,10 @@
-"""A consumer under the new protocol (KIP-848): its membership lives in the background, in addition to the application.
+"""This module has a consumer under the new protocol (KIP-848), whose membership runs in the background of the
+application.
 
 The epoch, and with it the group metadata, changes as soon as a heartbeat is answered, whatever the application is
-doing. A member that is fenced gives up its partitions and joins again under the same id: at once, unless there is a
-rebalance listener and something lost to report to it, which happens in `poll` only. So are partitions revoked (since
-KAFKA-20332).
-(AsyncKafkaConsumer.java, AbstractMembershipManager.java, ConsumerHeartbeatRequestManager.java)
+doing. A fenced member gives up its partitions and joins again under the same id. It does so at once, unless it has to
+report lost partitions to a rebalance listener, which happens in `poll` only. Partitions are also revoked in `poll` only
+(since KAFKA-20332). (AsyncKafkaConsumer.java, AbstractMembershipManager.java, ConsumerHeartbeatRequestManager.java)
 """
 
 from enum import Enum
@@ -29,7 +29,7 @@ FATAL = frozenset(
 
 
 class MemberState(Enum):
-    """Kafka's names, but for those between which nothing can happen here."""
+    """A `MemberState` is one of Kafka's states of a member, except those between which nothing can happen here."""
 
     UNSUBSCRIBED = 0
     JOINING = 1
@@ -40,7 +40,7 @@ class MemberState(Enum):
 
 
 class ModernConsumer(Consumer):
-    """One member, or one that wants to be."""
+    """A `ModernConsumer` is a member of a group of the new protocol, or a consumer that is about to join."""
 
     def __init__(self, env: Environment, slot: int, client: int, old: bool, listener: Listener | None) -> None:
         super().__init__(env, slot, client, old, listener)
@@ -48,10 +48,10 @@ class ModernConsumer(Consumer):
         self.member = env.next_member()
         self.epoch = JOINING
         self.target: tuple[int, ...] = ()
-        self.reported_owned: tuple[int, ...] | None = None  # what the coordinator was last given, and may have heard
+        self.reported_owned: tuple[int, ...] | None = None  # the partitions last reported to the coordinator
         self.sending: tuple[int, ...] = ()  # what is owned, as of the heartbeat that is outstanding
         self.metadata = GroupMetadata(instance=self.instance)
-        self.adopted: object = None  # the last answer that it took which names partitions
+        self.adopted: object = None  # the last accepted answer that names partitions
         self.beating = self.new_call()
         self.every(env.options.heartbeat_ms, self.beat)
 
@@ -59,7 +59,7 @@ class ModernConsumer(Consumer):
         return self.metadata
 
     def take_part(self) -> None:
-        """What waits for the application's thread: listeners, revocations, and the return of a stale member."""
+        """Run what waits for the application's thread: listeners, revocations, and the return of a stale member."""
         if self.state in (MemberState.FENCED, MemberState.STALE):
             self.give_up(self.assignment, lost=True)
             self.join()
@@ -76,7 +76,6 @@ class ModernConsumer(Consumer):
     # The membership manager
 
     def join(self) -> None:
-        """From epoch 0, under the id it always had."""
         self.state = MemberState.JOINING
         self.epoch = JOINING
         self.reported_owned = None
@@ -84,7 +83,6 @@ class ModernConsumer(Consumer):
         self.heartbeat()
 
     def beat(self) -> None:
-        """The regular heartbeat; or the last one, where the application seems not to live."""
         out = (MemberState.UNSUBSCRIBED, MemberState.FENCED, MemberState.STALE)
         if self.state in out or self.error:
             return
@@ -98,7 +96,7 @@ class ModernConsumer(Consumer):
             self.beating.start(Question("group_heartbeat", self.ask_beat, self.heartbeat_answered))
 
     def ask_beat(self, request: int) -> GroupHeartbeatRequest:
-        """What is owned goes along when it has changed, and after anything that may have been lost."""
+        """Return the heartbeat, with the owned partitions if they or their report may have changed."""
         again = self.reported_owned is None
         owned = self.assignment if self.epoch != JOINING else ()
         changed = again or owned != self.reported_owned
@@ -120,7 +118,7 @@ class ModernConsumer(Consumer):
             self.adopt(answer)
 
     def adopt(self, answer: GroupHeartbeatResponse) -> None:
-        """The epoch counts at once, also for groupMetadata(); the partitions follow."""
+        """Take over the epoch at once, also for groupMetadata(). The partitions follow."""
         if answer.epoch != self.epoch:
             self.epoch = answer.epoch
             self.metadata = GroupMetadata(self.epoch, self.member, self.instance)
@@ -134,7 +132,7 @@ class ModernConsumer(Consumer):
             self.reconcile(in_poll=False)
 
     def reconcile(self, in_poll: bool) -> None:
-        """Give up what is not the member's any more, take what is new, and say so."""
+        """Give up revoked partitions, take new ones, and acknowledge both."""
         if self.state is not MemberState.RECONCILING:
             return
         revoked = tuple(partition for partition in self.assignment if partition not in self.target)
@@ -149,14 +147,14 @@ class ModernConsumer(Consumer):
             self.heartbeat()
 
     def fenced(self) -> None:
-        """The coordinator does not know the member, or not at this epoch."""
+        """Handle an answer by which the coordinator does not know the member, or not at this epoch."""
         self.state = MemberState.FENCED
         if self.listener is None or not self.assignment:
             self.give_up(self.assignment, lost=True)
             self.join()
 
     def go_stale(self) -> None:
-        """max.poll.interval.ms is over: out of the group, until the application polls again."""
+        """Leave the group because max.poll.interval.ms is over, until the application polls again."""
         self.leave()
         self.state = MemberState.STALE
         self.beating.finish()
@@ -164,7 +162,7 @@ class ModernConsumer(Consumer):
             self.give_up(self.assignment, lost=True)
 
     def leave(self) -> None:
-        """Inform the coordinator, and do not wait for its answer."""
+        """Send the coordinator a leave request without waiting for its answer."""
         epoch = LEFT if self.instance == NO_INSTANCE else STATIC_LEFT
         request = RequestBody(self.env.next_request(), GroupHeartbeatRequest(self.member, epoch, self.instance))
         self.env.network.send("group_heartbeat", self.name, self.env.group_address, request)

@@ -1,4 +1,4 @@
-"""A transactional producer: its calls, its answers; and one that is idempotent only."""
+"""This module has a transactional producer with its calls and answers, and a producer that is only idempotent."""
 
 from enum import Enum
 
@@ -39,7 +39,7 @@ from fencepost.reference_impl.simulation import Message, Node
 
 
 class State(Enum):
-    """Kafka's names. From FATAL_ERROR nothing leads out."""
+    """A `State` is one of Kafka's producer states. FATAL_ERROR is final."""
 
     UNINITIALIZED = 0
     INITIALIZING = 1
@@ -55,7 +55,7 @@ COMPLETING = (State.COMMITTING_TRANSACTION, State.ABORTING_TRANSACTION)
 
 
 class ProducerCalls(Node):
-    """One instance, as its coordinator knows it; `Producer` is what its application sees."""
+    """A `ProducerCalls` is a producer instance without the calls of its application, which `Producer` adds."""
 
     sends_class: type[Sends] = Sends
 
@@ -83,7 +83,7 @@ class ProducerCalls(Node):
     # -- what follows from the state
 
     def go_on(self) -> None:
-        """Ask the coordinator what comes next: partitions first, the end only when nothing is unanswered."""
+        """Send the next request to the coordinator: partitions first, and the end only when nothing is unanswered."""
         if self.call.outstanding:
             return
         if self.to_add:
@@ -97,11 +97,11 @@ class ProducerCalls(Node):
                 self.end_transaction()
 
     def may_send_to(self, partition: int) -> bool:
-        """In v2 the leader adds the partition; before, the coordinator must have it first."""
+        """Return whether records may be sent: in v2 at once, before v2 only to an added partition."""
         return self.env.config.is_v2 or partition in self.added
 
     def initialize(self) -> None:
-        """Ask for a producer id and epoch, or (KIP-360) for the next epoch of those held."""
+        """Request a producer id and epoch, or (KIP-360) the next epoch of the current ones."""
         self.state = State.INITIALIZING
         self.call.start(self.inits)
 
@@ -112,7 +112,7 @@ class ProducerCalls(Node):
             self.sends.reset_sequences()
 
     def end_transaction(self) -> None:
-        """The transaction is over for the client too; bump the epoch if sequence numbers are in doubt (KIP-360)."""
+        """End the client's transaction, and bump the epoch if sequence numbers are in doubt (KIP-360)."""
         self.started = False
         self.added.clear()
         if self.epoch_bump_required:
@@ -122,19 +122,19 @@ class ProducerCalls(Node):
             self.state = State.READY
 
     def require_epoch_bump(self) -> None:
-        """After the abort ask for the next epoch; in v2 the end of the transaction brings it."""
+        """Request the next epoch after the abort. In v2 the end of the transaction brings it."""
         self.epoch_bump_required = not self.env.config.is_v2
 
     # -- errors
 
     def record_failed(self, verdict: Verdict, error: int) -> None:
-        """A record was given up: the transaction can at best be aborted."""
+        """Handle a record that was given up, after which the transaction can at best be aborted."""
         if verdict is Verdict.ABORTABLE and self.state not in COMPLETING:
             self.require_epoch_bump()
         self.fail(verdict, error)
 
     def fail(self, verdict: Verdict, error: int) -> None:
-        """Move to one of the two error states; an abortable error changes nothing while aborting."""
+        """Enter one of the two error states. An abortable error changes nothing while aborting."""
         if verdict is Verdict.FATAL:
             self.state = State.FATAL_ERROR
             self.call.finish()
@@ -227,11 +227,10 @@ class ProducerCalls(Node):
 
     @property
     def outcome(self) -> int:
-        """The outcome that the application has decided; only asked while completing."""
         return COMMIT if self.state is State.COMMITTING_TRANSACTION else ABORT
 
     def report_end(self, request: int, error: int, producer_id: int, epoch: int) -> None:
-        """The client learns the end, and in which pair its next transaction will run (v1: the same)."""
+        """Report the end of the transaction and the pair of the next one (v1: the same)."""
         if not error and epoch == NO_PRODUCER_EPOCH:
             producer_id, epoch = self.producer_id, self.epoch
         self.env.emit(
@@ -242,25 +241,23 @@ class ProducerCalls(Node):
 
 # The transactional producer: one instance of a client, from initTransactions to its end (KafkaProducer.java).
 #
-# The application calls `init`, `begin`, `send`, `commit` and `abort`; each says False, and does nothing, where the
-# state does not allow it. All are asynchronous: requests leave, answers arrive later. Below it lie `ProducerCalls`
-# (states, requests to the coordinator) and `sends.py` (records on their way to the partitions).
+# The application calls `init`, `begin`, `send`, `commit` and `abort`. Each returns False and does nothing if the state
+# does not allow it. All are asynchronous: requests leave, and answers arrive later. The parts below are `ProducerCalls`
+# (states, requests to the coordinator) and `sends.py` (records in flight to the partitions).
 
 __all__ = ["COMPLETING", "Producer", "State"]
 
 
 class Producer(ProducerCalls):
-    """One instance, in a slot whose address it has until the next instance takes it."""
+    """A `Producer` is one instance in a slot, whose address it has until the next instance takes it."""
 
     def init(self) -> bool:
-        """initTransactions(): once per instance."""
         if self.state is not State.UNINITIALIZED:
             return False
         self.initialize()
         return True
 
     def begin(self) -> bool:
-        """beginTransaction(): nothing is sent."""
         if self.state is not State.READY:
             return False
         self.state = State.IN_TRANSACTION
@@ -272,7 +269,7 @@ class Producer(ProducerCalls):
         return True
 
     def send(self, partition: int, count: int = 1) -> bool:
-        """send() of records that leave as one batch, or sendOffsetsToTransaction() to a group's offsets partition."""
+        """Call send() for records of one batch, or sendOffsetsToTransaction() for an offsets partition."""
         if self.state is not State.IN_TRANSACTION:
             return False
         if self.env.config.is_v2:
@@ -284,7 +281,7 @@ class Producer(ProducerCalls):
         return True
 
     def commit(self) -> bool:
-        """commitTransaction(): EndTxn leaves when every record has its answer."""
+        """Call commitTransaction(). EndTxn leaves when every record has its answer."""
         if self.state is not State.IN_TRANSACTION:
             return False
         self.state = State.COMMITTING_TRANSACTION
@@ -292,7 +289,7 @@ class Producer(ProducerCalls):
         return True
 
     def abort(self) -> bool:
-        """abortTransaction(): gives up what is not answered yet (txn.15 is about what that leaves in flight)."""
+        """Call abortTransaction(), which gives up unanswered records (txn.15 is about what that leaves in flight)."""
         if self.state not in (State.IN_TRANSACTION, State.ABORTABLE_ERROR):
             return False
         self.state = State.ABORTING_TRANSACTION
@@ -314,14 +311,14 @@ class Producer(ProducerCalls):
 
 # The idempotent producer: no transactions, every record once per partition, as long as the leader remembers it.
 #
-# An application gets it by `enable.idempotence` alone. It has a producer id that no transactional id belongs to, and
-# raises its epoch by itself (KIP-360): a partition takes what comes under the new epoch for something new. So nothing
-# that may have been written is sent again under another number: it is given up, and the application is informed.
+# An application gets it by `enable.idempotence` alone. Its producer id belongs to no transactional id, and it raises
+# its epoch by itself (KIP-360). A partition takes every batch under the new epoch for a new one. So the producer never
+# sends a batch that may have been written again under another number, but gives it up and informs the application.
 # (TransactionManager.java: bumpIdempotentProducerEpoch; KAFKA-14034)
 
 
 class IdempotentSends(Sends):
-    """Lanes of records outside of any transaction."""
+    """The `IdempotentSends` are lanes of records outside of any transaction."""
 
     def __init__(self, env: Environment, node: Node, sender: Sender) -> None:
         super().__init__(env, node, sender)
@@ -335,7 +332,7 @@ class IdempotentSends(Sends):
         )  # fmt: skip
 
     def failed(self, batch: SentBatch, verdict: Verdict, error: int) -> None:
-        """Records sent to this partition are in doubt, and those not yet sent wait for another epoch."""
+        """Give up the partition's sent records, which are in doubt, and hold the unsent ones back."""
         lane = self.lanes[batch.partition]
         given_up, lane.in_flight = lane.in_flight, []
         for sent in given_up:
@@ -352,13 +349,12 @@ class IdempotentSends(Sends):
         self.bump_when_quiet()
 
     def bump_when_quiet(self) -> None:
-        """The next epoch, not before every record sent under this one has its answer."""
+        """Bump the epoch once every record sent under this one has its answer."""
         if self.bump_wanted and not any(lane.in_flight for lane in self.lanes.values()):
             self.bump_wanted = False
             self.bump()
 
     def bump(self) -> None:
-        """One epoch on; on every partition sequence numbers start again."""
         self.sender.epoch += 1
         self.reset_sequences()
         for partition in self.lanes:
@@ -366,7 +362,7 @@ class IdempotentSends(Sends):
 
 
 class IdempotentProducer(Producer):
-    """One instance. `init` comes first here too: Kafka's client does it when it is made."""
+    """An `IdempotentProducer` has no transactions. Kafka's client calls `init` itself when it is created."""
 
     sends_class: type[Sends] = IdempotentSends
 
@@ -377,7 +373,6 @@ class IdempotentProducer(Producer):
         return False
 
     def send(self, partition: int, count: int = 1) -> bool:
-        """send() of records that leave as one batch."""
         if self.state is not State.READY:
             return False
         self.sends.add(partition, *(self.env.next_record() for _ in range(count)))
@@ -387,4 +382,4 @@ class IdempotentProducer(Producer):
         return True
 
     def go_on(self) -> None:
-        """The coordinator is asked for nothing."""
+        """An idempotent producer has no requests to the coordinator here."""

@@ -1,4 +1,4 @@
-"""What a driver needs of clients, whatever implements them; and the clients' half of a cluster."""
+"""This module has what a driver needs of clients, whatever implements them, and the client side of a cluster."""
 
 from typing import Protocol
 
@@ -7,14 +7,14 @@ from fencepost.reference_impl.kafka.messages import FetchResponse
 from fencepost.reference_impl.simulation import Message
 from fencepost.reference_impl.simulation.environment import US_PER_MS, DrivenSystem
 
-# The clients' side of the plug: what a cluster expects of its producers, readers and admins.
+# These protocols are what a cluster expects of its producers, readers and admins.
 #
-# A role's constructor takes the environment and says who it is; producers and admins are nodes with an address
+# A role's constructor takes the environment and the role's number. Producers and admins are nodes with an address
 # (`client-<slot>`, `admin-<n>`) that send requests and receive answers. All calls return at once.
 
 
 class ProducerRole(Protocol):
-    """One producer instance in a slot, with its transactional id; False means: not in this state, nothing happened."""
+    """A `ProducerRole` is one producer instance. A call returns False if it is not possible in this state."""
 
     name: str
 
@@ -28,7 +28,7 @@ class ProducerRole(Protocol):
 
 
 class AdminRole(Protocol):
-    """One admin instance."""
+    """An `AdminRole` is one admin instance."""
 
     name: str
 
@@ -37,7 +37,7 @@ class AdminRole(Protocol):
 
 
 class Fetchable(Protocol):
-    """A partition, as far as readers use it."""
+    """A `Fetchable` is a partition as far as readers use it."""
 
     partition: int
 
@@ -45,43 +45,43 @@ class Fetchable(Protocol):
 
 
 class OffsetFetchable(Fetchable, Protocol):
-    """A group's offsets partition, of which readers also ask the committed offset, as (error, record)."""
+    """An `OffsetFetchable` is a group's offsets partition with its committed offset as (error, record)."""
 
     def fetch_offset(self) -> tuple[int, int]: ...
 
 
 class ReaderRole(Protocol):
-    """One reader: remembers how far it has read each partition, and emits what it gets (client = 1000 + reader)."""
+    """A `ReaderRole` has a position in each partition and emits what it reads (client = 1000 + reader)."""
 
     def read(self, log: Fetchable, committed: bool, offset: int = 0, /) -> list[tuple[int, int]]: ...
     def fetch_offset(self, log: OffsetFetchable, /) -> tuple[int, int]: ...
 
 
 class ProducerFactory(Protocol):
-    """Makes the next instance of a slot; it emits client_started and client_stopped itself."""
+    """A `ProducerFactory` makes the next instance of a slot, which emits client_started and client_stopped itself."""
 
     def __call__(self, env: Environment, slot: int, /) -> ProducerRole: ...
 
 
 class AdminFactory(Protocol):
-    """Makes admin `number` (0, 1, 2, …), whose address is `admin-<number>`."""
+    """An `AdminFactory` makes admin `number` (0, 1, 2, …), whose address is `admin-<number>`."""
 
     def __call__(self, env: Environment, number: int, /) -> AdminRole: ...
 
 
 class ReaderFactory(Protocol):
-    """Makes reader `reader` (the driver's number)."""
+    """A `ReaderFactory` makes the reader with the driver's number."""
 
     def __call__(self, env: Environment, reader: int, /) -> ReaderRole: ...
 
 
 # The clients' half of a driven cluster: producers, admins and readers on one network.
 #
-# `System` adds the reference implementation's own coordinator and partitions; `reference_impl.live` real brokers.
+# `System` adds the reference implementation's own coordinator and partitions, and `reference_impl.live` real brokers.
 
 
 class ClientSide(DrivenSystem[Environment]):
-    """Operations of a driver on clients and on messages in flight. Slots are numbered from 0."""
+    """A `ClientSide` has a driver's operations on clients and on messages in flight. Slots are numbered from 0."""
 
     def __init__(self, env: Environment, producer: ProducerFactory, admin: AdminFactory, reader: ReaderFactory) -> None:
         self.env = env
@@ -93,52 +93,47 @@ class ClientSide(DrivenSystem[Environment]):
         self.admins = 0
 
     def messages(self) -> list[tuple[int, str, str, str, int]]:
-        """The messages in flight: (number, kind, source, target, request), oldest first."""
+        """Return the messages in flight as (number, kind, source, target, request), oldest first."""
         flying = self.env.network.in_flight.values()
         return [(m.number, m.kind, m.source, m.target, m.body.number) for m in flying]
 
     def init(self, slot: int) -> bool:
-        """initTransactions()."""
         return self.producers[slot].init()
 
     def begin(self, slot: int) -> bool:
-        """beginTransaction()."""
         return self.producers[slot].begin()
 
     def send(self, slot: int, partition: int) -> bool:
-        """send() of one record; for an offsets partition sendOffsetsToTransaction()."""
+        """Call send() for one record, or sendOffsetsToTransaction() for an offsets partition."""
         return self.producers[slot].send(partition)
 
     def commit(self, slot: int) -> bool:
-        """commitTransaction()."""
         return self.producers[slot].commit()
 
     def abort(self, slot: int) -> bool:
-        """abortTransaction()."""
         return self.producers[slot].abort()
 
     def restart_client(self, slot: int) -> None:
-        """Crash; a new instance, not initialised, takes the slot. What the old one sent stays in flight."""
+        """Crash the client and put a new instance into the slot. Sent messages stay in flight."""
         self.producers[slot].crash()
         self.producers[slot] = self._new_producer(slot)
 
     def fence(self) -> bool:
-        """Admin.fenceProducers([id 0]) by a fresh admin instance (txn.22)."""
+        """Call Admin.fenceProducers([id 0]) by a fresh admin instance (txn.22)."""
         return self.fence_id(0)
 
     def fence_id(self, txn_id: int) -> bool:
-        """Admin.fenceProducers of one transactional id."""
+        """Call Admin.fenceProducers for one transactional id."""
         admin = self._admin_factory(self.env, self.admins)
         self.env.network.nodes[admin.name] = admin
         self.admins += 1
         return admin.fence(txn_id)
 
     def advance(self, ms: int) -> None:
-        """Let virtual milliseconds pass: requests and transactions time out, markers are sent again, ids expire."""
+        """Advance the virtual time: requests and transactions time out, markers are resent, ids expire."""
         self.env.kernel.advance(ms * US_PER_MS)
 
     def _new_producers(self) -> None:
-        """One producer for every slot; each emits client_started."""
         self.producers = [self._new_producer(slot) for slot in range(self.env.config.clients)]
 
     def _new_producer(self, slot: int) -> ProducerRole:

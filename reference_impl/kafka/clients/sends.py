@@ -1,4 +1,4 @@
-"""What a producer has on the way: one request to the coordinator, and batches to each partition, with retries."""
+"""This module has a producer's outstanding requests to the coordinator and to the partitions, with their retries."""
 
 from collections import deque
 from collections.abc import Callable
@@ -23,13 +23,13 @@ from fencepost.reference_impl.simulation import Node
 
 NONE = -1
 RETRY_BACKOFF_US = 100_000  # retry.backoff.ms
-# The first AddPartitionsToTxn usually meets only the end of the transaction before: it is over soon.
+# The first AddPartitionsToTxn usually waits only for the end of the transaction before, which comes soon.
 FIRST_ADD_BACKOFF_US = 20_000
 
 
 class Question(NamedTuple):
-    """A question to the coordinator: `ask` announces a request under its number and makes its data, `answered` takes
-    the answer to it."""
+    """A `Question` is a request to the coordinator. ``ask`` reports the request under its number and returns its data,
+    and ``answered`` handles the answer."""
 
     kind: str
     ask: Callable[[int], Any]
@@ -37,10 +37,8 @@ class Question(NamedTuple):
 
 
 class CoordinatorCall:
-    """The outstanding `question`, None if there is none.
-
-    `number` is that of the request whose answer counts, -1 during a back-off.
-    """
+    """A `CoordinatorCall` has the outstanding ``question``, or None. ``number`` is that of the request whose answer
+    counts, -1 during a back-off."""
 
     __slots__ = ("_attempt", "_env", "_node", "_target", "number", "question")
 
@@ -58,12 +56,11 @@ class CoordinatorCall:
         return self.question is not None
 
     def start(self, question: Question) -> None:
-        """Ask; the caller has checked that nothing is outstanding."""
+        """Send a question. The caller has checked that none is outstanding."""
         self.question = question
         self._send()
 
     def finish(self) -> None:
-        """The question is answered, or given up: no answer counts any more."""
         self.question = None
         self._attempt += 1
         self.number = NONE
@@ -74,12 +71,11 @@ class CoordinatorCall:
         self._node.after(backoff_us, self._send_if, self._attempt)
 
     def answer(self, body: ResponseBody) -> None:
-        """Hand the answer to the question it belongs to, unless it belongs to an older request or is a second copy."""
+        """Pass the answer to its question, unless it belongs to an older request or is a second copy."""
         if self.question is not None and self.counts(body.number):
             self.question.answered(body.number, body.data)
 
     def counts(self, number: int) -> bool:
-        """Return whether the answer to this request is the one that is waited for."""
         return number == self.number
 
     def _send(self) -> None:
@@ -100,8 +96,8 @@ class CoordinatorCall:
 #
 # Per partition there is a lane. Records wait in it until the partition is in the transaction, get their sequence
 # number when they first leave, and none leaves that is five behind an unanswered one (txn.13, txn.14). After a failure
-# the first unanswered batch is sent again first, and nothing new leaves as long as any waits for that: so the order is
-# kept. (Sender.java, RecordAccumulator.java, TransactionManager.java)
+# the first unanswered batch is sent again first, and nothing new leaves as long as any waits for that, which preserves
+# the order. (Sender.java, RecordAccumulator.java, TransactionManager.java)
 
 # max.in.flight.requests.per.connection of an idempotent producer: the leader remembers as many batches. On Kafka's
 # connections answers come in order, so that this many unanswered means this many sent since the oldest of them.
@@ -110,7 +106,7 @@ MAX_SEQUENCE = 2**31 - 1
 
 
 class Sender(Protocol):
-    """A producer, as far as its lanes use it."""
+    """A `Sender` is a producer as far as its lanes use it."""
 
     client: int
     txn_id: int
@@ -124,9 +120,9 @@ class Sender(Protocol):
 
 
 class SentBatch:
-    """A batch that has left at least once, of `record` and those behind it. `request` is its latest request, -1 once
-    that has come to nothing, and `was_first`: whether none before it was unanswered when that left; `number`: how many
-    batches left before it in its lane."""
+    """A `SentBatch` is a batch that was sent at least once, with ``record`` and those in ``more``. ``request`` is its
+    latest request, -1 once that has failed or timed out. ``was_first`` is whether none before it was unanswered when
+    that request left. ``number`` is how many batches left before it in its lane."""
 
     __slots__ = ("more", "number", "partition", "ready", "record", "request", "sequence", "was_first")
 
@@ -142,8 +138,7 @@ class SentBatch:
 
 
 class Lane:
-    """One partition: batches that have not left yet, by their records, and those without a final answer, in order of
-    sequence."""
+    """A `Lane` has one partition's unsent batches, and its unanswered batches in order of sequence."""
 
     __slots__ = ("in_flight", "next_sequence", "partition", "sent", "unsent")
 
@@ -156,12 +151,12 @@ class Lane:
 
 
 def following(sequence: int, count: int) -> int:
-    """The sequence number so many records on; none stays none, and after the largest comes 0."""
+    """Return the sequence number ``count`` records later. 0 follows the largest, and NO_SEQUENCE stays."""
     return sequence if sequence == NO_SEQUENCE else (sequence + count) % (MAX_SEQUENCE + 1)
 
 
 class Sends:
-    """All lanes of one producer."""
+    """The `Sends` are all lanes of one producer."""
 
     max_in_flight = MAX_IN_FLIGHT
 
@@ -174,11 +169,10 @@ class Sends:
 
     @property
     def outstanding(self) -> bool:
-        """Return whether some record has no final answer, or has not even left."""
+        """Return whether some record has no final answer or is unsent."""
         return any(lane.in_flight or lane.unsent for lane in self.lanes.values())
 
     def add(self, partition: int, *records: int) -> None:
-        """Send records as one batch, as soon as that is possible."""
         lane = self.lanes.get(partition)
         if lane is None:
             lane = self.lanes[partition] = Lane(partition)
@@ -186,7 +180,6 @@ class Sends:
         self.move(partition)
 
     def move(self, partition: int) -> None:
-        """Send what the lane may send now."""
         lane = self.lanes[partition]
         in_flight = lane.in_flight
         if in_flight and in_flight[0].ready:
@@ -202,16 +195,14 @@ class Sends:
             self.transmit(batch)
 
     def has_room(self, lane: Lane) -> bool:
-        """Return whether one more batch may leave: the leader must still remember the oldest one when it is sent
-        again."""
+        """Return whether one more batch may leave, with the oldest still in the leader's window."""
         if not lane.in_flight:
             return True
         behind_oldest = lane.sent - lane.in_flight[0].number
-        # Offsets have no order of their own: one after the other.
+        # Offsets have no sequence numbers, so they are sent one after the other.
         return lane.partition < self.env.config.partitions and behind_oldest < self.max_in_flight
 
     def next_sequence(self, lane: Lane) -> int:
-        """The sequence number of a batch that leaves for the first time."""
         if lane.partition >= self.env.config.partitions:
             return NO_SEQUENCE
         sequence = lane.next_sequence
@@ -219,12 +210,12 @@ class Sends:
         return sequence
 
     def number_records(self, lane: Lane, batch: SentBatch) -> None:
-        """The records behind the first of a batch use up sequence numbers as well."""
+        """Use up the sequence numbers of the records after the first of a batch."""
         if batch.sequence != NO_SEQUENCE:
             lane.next_sequence = following(lane.next_sequence, len(batch.more))
 
     def transmit(self, batch: SentBatch) -> None:
-        """A new request for the batch; the answers to its older ones no longer count."""
+        """Send a new request for the batch. The answers to its older requests no longer count."""
         env, sender = self.env, self.sender
         batch.ready = False
         batch.was_first = self.lanes[batch.partition].in_flight[0] is batch
@@ -241,7 +232,7 @@ class Sends:
         self.node.after(env.config.request_timeout_ms * 1000, self.time_out, number)
 
     def request(self, batch: SentBatch) -> ProduceRequest | TxnOffsetCommitRequest:
-        """Produce to a data partition; TxnOffsetCommit, without a sequence number, to a group's (txn.21)."""
+        """Return Produce for a data partition, or TxnOffsetCommit for a group's offsets (txn.21)."""
         sender, group = self.sender, batch.partition - self.env.config.partitions
         if group >= 0:
             offsets = batch.record, batch.more
@@ -252,7 +243,7 @@ class Sends:
         )  # fmt: skip
 
     def answer(self, body: ResponseBody) -> None:
-        """Take the answer to the latest request of a batch; any other is ignored."""
+        """Handle the answer to the latest request of a batch. Any other answer is ignored."""
         batch = self.waiting.pop(body.number, None)
         if batch is None:
             return
@@ -298,7 +289,7 @@ class Sends:
             )  # fmt: skip
 
     def time_out(self, number: int) -> None:
-        """No answer: whether the batch was appended is not known, so it must be sent again as it was."""
+        """Send a batch without an answer again unchanged, since it may have been appended."""
         batch = self.waiting.pop(number, None)
         if batch is not None:
             batch.request = NONE
@@ -314,10 +305,11 @@ class Sends:
             lane.unsent.clear()
 
     def give_up(self) -> bool:
-        """The transaction is aborted: wait for no answer. Whether a sequence number's fate is left open by that.
+        """Stop waiting for answers because the transaction is aborted. Return whether some sequence number's fate is
+        left open by that.
 
-        What was sent is still in flight, and may be appended later. Kafka's client first waits for the answers, up
-        to delivery.timeout.ms; an application that aborts here has waited that long.
+        What was sent is still in flight and may be appended later. Kafka's client first waits for the answers, up to
+        delivery.timeout.ms. An application that aborts here has waited that long.
         """
         self.drop_unsent()
         unresolved = False
@@ -334,6 +326,6 @@ class Sends:
             lane.in_flight = []
 
     def reset_sequences(self) -> None:
-        """A new epoch starts at 0 on every partition (txn.13)."""
+        """Restart at 0 on every partition for a new epoch (txn.13)."""
         for lane in self.lanes.values():
             lane.next_sequence = 0

@@ -1,4 +1,4 @@
-"""A broker: it hands out ids from its block, and asks the controller for the next one in time."""
+"""This module has a broker, which hands out ids from its block and requests the next block in time."""
 
 from collections.abc import Callable
 from typing import Protocol
@@ -14,24 +14,24 @@ from fencepost.reference_impl.kafka.messages import (
 from fencepost.reference_impl.kafka.producer_ids.environment import ACTIVE_CONTROLLER, Environment, Kind
 from fencepost.reference_impl.simulation import Message, Node
 
-# Where a broker gets its ids from: over the RPC (`broker.ProducerIds`) or straight from ZooKeeper
-# (`zookeeper.DirectProducerIds`). An upgrade replaces the one by the other; a broken implementation is a third.
+# A broker gets its ids over the RPC (`broker.ProducerIds`) or straight from ZooKeeper (`zookeeper.DirectProducerIds`).
+# An upgrade replaces the one by the other, and a broken implementation is a third source.
 
 
 class IdSource(Protocol):
-    """One life's supply of producer ids."""
+    """An `IdSource` is the supply of producer ids in one life of a broker."""
 
     def claim(self) -> int:
-        """The next id, or -1 when there is none at hand; then a block is asked for. Never blocks."""
+        """Return the next id, or -1 if none is available, and then request a block. This never blocks."""
 
     def after_claim(self, producer_id: int) -> None:
-        """The id has been handed out: prefetch if it is time."""
+        """Prefetch a block, if it is time, after an id has been handed out."""
 
     def answer(self, body: IdResponseBody) -> None:
-        """An answer of the controller arrives."""
+        """Handle an answer of the controller."""
 
     def step(self) -> bool:
-        """Do the next ZooKeeper operation; False if there is none to do."""
+        """Run the next ZooKeeper operation. Return False if there is none."""
 
 
 SourceFactory = Callable[[Environment, "Broker"], IdSource]
@@ -39,16 +39,16 @@ SourceFactory = Callable[[Environment, "Broker"], IdSource]
 
 # The broker: hands ids to clients out of its block, and fetches the next block before this one is used up.
 #
-# Read `ProducerIds` from top to bottom and you have read the broker's half of KIP-730 (RPCProducerIdManager.java):
-# claim, prefetch, ask once at a time, wait after failures, believe only a sane answer to the outstanding request.
-# There is no timer for retries: a broker asks when a client does.
+# `ProducerIds`, read from top to bottom, is the broker's half of KIP-730 (RPCProducerIdManager.java): claim, prefetch,
+# ask once at a time, wait after failures, and take only a sane answer to the outstanding request. There is no timer for
+# retries: a broker asks when a client does.
 
 NONE = -1
 INSTALLS_PER_DEMAND = 4  # blocks of length 0 may come; do not loop over them for ever
 
 
 class ProducerIds:
-    """A broker's ids by the RPC: the current block, the prefetched one, and at most one outstanding request."""
+    """The `ProducerIds` are a broker's current block, its prefetched one, and at most one outstanding request."""
 
     def __init__(self, env: Environment, broker: "Broker") -> None:
         self.env = env
@@ -77,7 +77,7 @@ class ProducerIds:
             self.request_block()
 
     def install(self, block: Block) -> None:
-        """The prefetched block becomes the current one (730.12); only now may another be requested."""
+        """Make the block the current one (730.12). Only then may another be requested."""
         self.prefetched = None
         self.current = block
         self.request_in_flight = False
@@ -86,7 +86,7 @@ class ProducerIds:
         self.env.emit(Kind.BLOCK_INSTALLED, broker=self.broker.broker_id, first=block.first, length=block.length)
 
     def request_block(self) -> None:
-        """Ask for a block, unless one is at hand or asked for, or it is too early to ask again (730.5, 730.6)."""
+        """Request a block, unless one is available or requested, or it is too early to ask again (730.5, 730.6)."""
         if self.prefetched is not None or self.request_in_flight or not self.may_ask_again():
             return
         self.request_in_flight = True
@@ -131,11 +131,11 @@ class ProducerIds:
             self.back_off()
 
     def is_outstanding(self, number: int) -> bool:
-        """Only the one answer that is waited for counts, and only once (730.19)."""
+        """Return whether the answer is the awaited one, which counts only once (730.19)."""
         return number == self.outstanding
 
     def is_sane(self, start: int, length: int) -> bool:
-        """Refuse a block that is malformed or does not lie above every id held (730.20)."""
+        """Return False for a block that is malformed or does not lie above every id of the broker (730.20)."""
         return start > self.current.last and start >= 0 and length >= 0 and start <= self.env.config.max_id - length
 
     def take(self, block: Block) -> None:
@@ -146,7 +146,7 @@ class ProducerIds:
         self.request_in_flight = False
 
     def time_out(self, number: int) -> None:
-        """No answer: give the request up. Its block, if one was recorded, is lost (730.7)."""
+        """Give up a request without an answer. Its block, if one was recorded, is lost (730.7)."""
         if number == self.outstanding:
             self.outstanding = NONE
             self.request_in_flight = False
@@ -158,7 +158,7 @@ class ProducerIds:
 
 
 class Broker(Node):
-    """A broker process: registers, answers clients, and loses all its ids when it stops (730.3)."""
+    """A `Broker` is a broker process, which registers, answers clients, and loses all its ids when it stops (730.3)."""
 
     __slots__ = ("broker_id", "controller_address", "env", "ids", "new_source")
 
@@ -171,18 +171,17 @@ class Broker(Node):
 
     @property
     def epoch(self) -> int:
-        """The broker epoch of this life: every registration gets a higher one."""
+        """Return the broker epoch of this life. Every registration gets a higher one."""
         return self.incarnation
 
     def start(self) -> None:
-        """Register, with an empty memory."""
         self.env.registered[self.broker_id] = self.epoch
         self.find_controller()
         self.env.emit(Kind.BROKER_STARTED, broker=self.broker_id, broker_epoch=self.epoch)
         self.ids: IdSource = self.new_source(self.env, self)
 
     def init_producer_id(self) -> tuple[int, int]:
-        """A client's InitProducerId: (0, producer id), or (error, -1). Never blocks."""
+        """Answer a client's InitProducerId with (0, producer id) or (error, -1). This never blocks."""
         if not self.running:
             return IdErrorCode.NETWORK_EXCEPTION, NONE
         producer_id = self.ids.claim()
@@ -198,14 +197,14 @@ class Broker(Node):
         self.ids.answer(message.body)
 
     def learn_from(self, error: int) -> None:
-        """Some errors say more than "try again": look for the controller anew, or (KIP, not shipped) terminate."""
+        """Look for the controller again, or terminate (KIP, not shipped), if the error demands it."""
         if error == IdErrorCode.NOT_CONTROLLER:
             self.find_controller()
         elif error == IdErrorCode.CLUSTER_AUTHORIZATION_FAILED and self.env.config.authorization_error == "fatal":
             self.crash()
 
     def find_controller(self) -> None:
-        """Learn the active controller's address; how brokers find it out is not part of this protocol."""
+        """Learn the active controller's address. How brokers find it out is not part of this protocol."""
         at_delivery = self.env.config.controller_discovery == "at_delivery"
         self.controller_address = ACTIVE_CONTROLLER if at_delivery else self.env.active_controller_name()
 

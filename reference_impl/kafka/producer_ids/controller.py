@@ -1,4 +1,4 @@
-"""A controller: it gives out blocks of ids, by records of the metadata log, within a quota."""
+"""This module has a controller, which allocates blocks of ids by records of the metadata log, within a quota."""
 
 from fencepost.reference_impl.kafka.errors import IdErrorCode
 from fencepost.reference_impl.kafka.messages import (
@@ -14,14 +14,14 @@ from fencepost.reference_impl.simulation import Message, Node
 
 # The metadata log: a snapshot, the records behind it, and how many of them a majority has.
 #
-# The quorum is drawn at the grain that matters to the protocol: what a majority has survives every fail-over, what only
-# the leader (or a minority) has is lost with it. The log is also the audit log of blocks (730.9).
+# The quorum is modelled only as far as it matters to the protocol: records of a majority survive every failover, and
+# records that only the leader (or a minority) has are lost with it. The log is also the audit log of blocks (730.9).
 
 Entry = tuple[int, ProducerIdsRecord, Block]  # the grant's ordinal, the record, the block it persists
 
 
 class MetadataLog:
-    """The replicated log of one cluster. Grants are numbered as they are appended, lost ones included."""
+    """A `MetadataLog` is a cluster's replicated log. Grants are numbered as appended, lost ones included."""
 
     __slots__ = ("_appended", "_committed", "_entries", "_snapshot")
 
@@ -32,62 +32,59 @@ class MetadataLog:
         self._appended = 0
 
     def append(self, record: ProducerIdsRecord, block: Block) -> int:
-        """Append to the leader's log; returns the grant's ordinal."""
         grant = self._appended
         self._appended += 1
         self._entries.append((grant, record, block))
         return grant
 
     def commit(self, grant: int) -> list[Entry]:
-        """A majority has everything up to `grant`: the entries that became committed by that."""
+        """Commit everything up to ``grant``, which a majority has now, and return the newly committed entries."""
         before = self._committed
         while self._committed < len(self._entries) and self._entries[self._committed][0] <= grant:
             self._committed += 1
         return self._entries[before : self._committed]
 
     def last_grant(self) -> int:
-        """The ordinal of the newest entry in the log; -1 if there is none."""
         return self._entries[-1][0] if self._entries else -1
 
     def lose_uncommitted(self) -> int:
-        """The leader died: what no majority had is gone; returns how many records that were."""
+        """Drop the uncommitted records, because the leader died, and return their number."""
         lost = len(self._entries) - self._committed
         del self._entries[self._committed :]
         return lost
 
     def committed_records(self) -> list[ProducerIdsRecord]:
-        """The records that a new leader replays: the snapshot, then every committed record behind it."""
+        """Return the records that a new leader replays: the snapshot, then every committed record behind it."""
         return self._snapshot + [record for _, record, _ in self._entries[: self._committed]]
 
     def committed_next_id(self) -> int:
-        """The next free id of the committed state; 0 if no block was ever committed."""
+        """Return the next free id of the committed state, or 0 if no block was ever committed."""
         records = self.committed_records()
         return records[-1].next_producer_id if records else 0
 
     def snapshot_next_id(self) -> int:
-        """The next free id that the snapshot alone says; 0 if it says none."""
+        """Return the next free id of the snapshot alone, or 0 if it has none."""
         return self._snapshot[-1].next_producer_id if self._snapshot else 0
 
     def install_snapshot(self, records: list[ProducerIdsRecord]) -> None:
-        """Replace everything committed by `records`; what is not committed stays in the log."""
+        """Replace everything committed by ``records``. Uncommitted records stay in the log."""
         self._snapshot = records
         del self._entries[: self._committed]
         self._committed = 0
 
     def audit(self) -> list[ProducerIdsRecord]:
-        """Return which broker, in which epoch, got the block before which id: the committed records not yet in a
-        snapshot."""
+        """Return the committed records not yet in a snapshot, with the broker that got each block."""
         return [record for _, record, _ in self._entries[: self._committed]]
 
 
 # The throttle on AllocateProducerIds (730.6): a token bucket per broker, in virtual time.
 #
-# As everywhere in Kafka the controller never holds a request back itself: it answers, and says for how many
-# milliseconds the caller must stay silent. One second's worth of requests may come in a burst.
+# As everywhere in Kafka the controller never delays a request itself. It answers with the milliseconds for which the
+# caller must send nothing. One second's worth of requests may come in a burst.
 
 
 class Quota:
-    """`per_second` requests per broker; 0 means no limit, which is Kafka's default."""
+    """A `Quota` allows ``per_second`` requests per broker. 0 means no limit, which is Kafka's default."""
 
     __slots__ = ("_full_at", "_per_second")
 
@@ -96,7 +93,7 @@ class Quota:
         self._full_at: dict[int, float] = {}  # broker -> virtual us at which its bucket will be full again
 
     def throttle_ms(self, broker_id: int, now_us: int) -> int:
-        """Account one request of `broker_id`; the milliseconds it must now wait, 0 while within the quota."""
+        """Count one request of the broker and return the milliseconds to wait, 0 within the quota."""
         if self._per_second <= 0:
             return 0
         full_at = max(self._full_at.get(broker_id, 0.0), float(now_us)) + 1_000_000 / self._per_second
@@ -107,15 +104,15 @@ class Quota:
 
 # The KRaft controller: computes the next block from memory, commits its record, and only then answers.
 #
-# Read `Controller` from top to bottom and you have read the controller's half of KIP-730 (ControllerApis.scala,
+# `Controller`, read from top to bottom, is the controller's half of KIP-730 (ControllerApis.scala,
 # ProducerIdControlManager.java): check the caller, check exhaustion, append, replay into memory, wait for the commit,
-# answer. `BaseController` holds what the ZooKeeper-mode controller does alike: who may ask, how it is given no.
+# answer. `BaseController` has what the ZooKeeper-mode controller does alike: the checks and the refusals.
 
 NONE = -1
 
 
 class BaseController(Node):
-    """The part that both controllers share: the checks before a block is made, and the answers."""
+    """A `BaseController` is what both controllers share: the checks before a block is made, and the answers."""
 
     __slots__ = ("env", "node_id", "quota")
 
@@ -138,7 +135,7 @@ class BaseController(Node):
             self.allocate(body)
 
     def check(self, request: AllocateProducerIdsRequest) -> int:
-        """The error that this request deserves, in Kafka's order of checks; 0 for none (730.5, 730.18)."""
+        """Return the error for this request in Kafka's order of checks, or 0 for none (730.5, 730.18)."""
         if request.broker_id in self.env.without_cluster_action:
             return IdErrorCode.CLUSTER_AUTHORIZATION_FAILED
         if not self.is_active:
@@ -146,12 +143,11 @@ class BaseController(Node):
         return self.check_broker_epoch(request)
 
     def check_broker_epoch(self, request: AllocateProducerIdsRequest) -> int:
-        """KRaft says 77 for an unknown broker and for a wrong epoch alike."""
+        """Return error 77 for an unknown broker and for a wrong epoch, as KRaft does, or 0."""
         known = self.env.registered.get(request.broker_id, NONE) == request.broker_epoch
         return 0 if known else IdErrorCode.STALE_BROKER_EPOCH
 
     def allocate(self, body: IdRequestBody) -> None:
-        """Make a block for a request that passed the checks."""
         raise NotImplementedError(f"{type(self).__name__} must say where blocks come from: override allocate()")
 
     def refuse(self, body: IdRequestBody, error: int) -> None:
@@ -171,7 +167,7 @@ class BaseController(Node):
         self.respond(body, response, grant)
 
     def throttle(self, body: IdRequestBody) -> int:
-        """Milliseconds for which the broker must hold its next request back (730.6)."""
+        """Return the milliseconds for which the broker must delay its next request (730.6)."""
         return self.quota.throttle_ms(body.data.broker_id, self.kernel.now)
 
     def respond(self, body: IdRequestBody, response: AllocateProducerIdsResponse, grant: int) -> None:
@@ -180,10 +176,9 @@ class BaseController(Node):
 
 
 class Controller(BaseController):
-    """One KRaft controller node. Single-threaded: every method runs to its end before the next event (730.8).
-
-    `next_producer_id` includes records not yet committed; losing leadership throws it away together with them.
-    """
+    """A `Controller` is one KRaft controller node. It is single-threaded: every method runs to its end before the next
+    event (730.8). ``next_producer_id`` includes records not yet committed, and is lost together with them when the
+    leadership is."""
 
     __slots__ = ("block_size", "metadata_log", "next_producer_id", "waiting")
 
@@ -195,7 +190,7 @@ class Controller(BaseController):
         self.waiting: list[tuple[int, IdRequestBody, Block]] = []  # answers that wait for their record's commit
 
     def allocate(self, body: IdRequestBody) -> None:
-        """The next block, from what is in memory: a record now, the answer after its commit (730.7)."""
+        """Allocate the next block from memory: append a record now, and answer after its commit (730.7)."""
         first = self.next_producer_id
         if (
             first > self.env.config.max_id - self.block_size
@@ -208,7 +203,7 @@ class Controller(BaseController):
         self.env.pace.commit_later(self, self.commit, grant)
 
     def append(self, body: IdRequestBody, block: Block) -> int:
-        """Append the record and replay it at once: the next request must see it, committed or not."""
+        """Append the record and replay it at once, because the next request must see it, committed or not."""
         request = body.data
         record = self.record_for(request, block)
         grant = self.metadata_log.append(record, block)
@@ -220,11 +215,11 @@ class Controller(BaseController):
         return grant
 
     def record_for(self, request: AllocateProducerIdsRequest, block: Block) -> ProducerIdsRecord:
-        """The record names the first id *after* the block."""
+        """Return the block's record, which has the first id *after* the block."""
         return ProducerIdsRecord(request.broker_id, request.broker_epoch, block.next_first)
 
     def replay(self, record: ProducerIdsRecord) -> None:
-        """Apply a record, from the log or a snapshot. Raises RuntimeError if ids would go backwards."""
+        """Apply a record from the log or a snapshot. Raise RuntimeError if ids would go backwards."""
         if record.next_producer_id <= self.next_producer_id:
             raise RuntimeError(
                 f"controller {self.node_id}: replaying {record} with next producer id {self.next_producer_id}: "
@@ -233,7 +228,7 @@ class Controller(BaseController):
         self.next_producer_id = record.next_producer_id
 
     def commit(self, grant: int) -> None:
-        """A majority has everything up to the record `grant`: answer every broker that waited for it."""
+        """Commit everything up to the record ``grant`` and answer every broker that waited for it."""
         for committed, record, block in self.metadata_log.commit(grant):
             self.env.emit(
                 Kind.BLOCK_COMMITTED, grant=committed, first=block.first, length=block.length,
@@ -244,7 +239,7 @@ class Controller(BaseController):
             self.answer(body, block, done)
 
     def forget(self) -> None:
-        """Leadership lost: requests that wait here are never answered."""
+        """Drop the waiting requests, which are never answered, because the leadership is lost."""
         self.waiting.clear()
 
     def become_active(self) -> None:
@@ -254,12 +249,12 @@ class Controller(BaseController):
             self.replay(record)
 
     def take_snapshot(self) -> int:
-        """Write the committed state as one record, drop the log before it; returns the next free id (730.10)."""
+        """Write the committed state as one record, drop the log before it, and return the next free id (730.10)."""
         next_free = self.metadata_log.committed_next_id()
         self.metadata_log.install_snapshot(self.snapshot_records(next_free))
         self.env.emit(Kind.SNAPSHOT_TAKEN, node=self.node_id, first=next_free)
         return next_free
 
     def snapshot_records(self, next_free: int) -> list[ProducerIdsRecord]:
-        """The records of producer ids in a snapshot: none if no id was ever given out."""
+        """Return the records of producer ids in a snapshot, none if no id was ever allocated."""
         return [ProducerIdsRecord(NONE, NONE, next_free)] if next_free else []

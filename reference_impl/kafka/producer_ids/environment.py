@@ -1,4 +1,4 @@
-"""What brokers and controllers share: configuration, events, clock, network and numbers."""
+"""This module has what brokers and controllers share: configuration, events, clock, network and numbers."""
 
 from collections import namedtuple
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ RPC_SINCE = "3.0-IV0"
 
 @dataclass(frozen=True, slots=True)
 class Config(Configuration):
-    """One cluster. Times are virtual milliseconds."""
+    """A `Config` is the configuration of one cluster. Times are virtual milliseconds."""
 
     seed: int = 0
     brokers: Positive = 3
@@ -42,7 +42,7 @@ class Config(Configuration):
     quota_per_second: float = 0.0  # AllocateProducerIds requests per broker before throttling (730.6); 0: unlimited
 
     def relate(self) -> None:
-        """Raises ValueError for a prefetch that is no share, or an inter-broker protocol that Kafka never had."""
+        """Raise ValueError for a prefetch that is no share, or an inter-broker protocol that Kafka never had."""
         if not 0 <= self.prefetch < 1:
             raise ValueError(f"config prefetch={self.prefetch}: a share of the block, 0 <= prefetch < 1; 0 disables it")
         if protocol_version(self.inter_broker_protocol) < (0, 8):
@@ -54,12 +54,12 @@ class Config(Configuration):
 
     @property
     def starts_with_rpc(self) -> bool:
-        """Return whether the brokers start with the RPC: in KRaft always, in ZooKeeper mode by version (730.21)."""
+        """Return whether the brokers start with the RPC, in KRaft always and in ZooKeeper mode by version (730.21)."""
         return self.mode == "kraft" or protocol_version(self.inter_broker_protocol) >= protocol_version(RPC_SINCE)
 
 
 def protocol_version(text: str) -> tuple[int, ...]:
-    """`3.0-IV1` as (3, 0, 1), so that versions compare; a version without -IV stands for its last one."""
+    """Return `3.0-IV1` as (3, 0, 1), to compare versions. One without -IV stands for its last revision."""
     release, _, revision = text.partition("-IV")
     try:
         return (*(int(part) for part in release.split(".")), int(revision) if revision else 99)
@@ -73,7 +73,7 @@ def protocol_version(text: str) -> tuple[int, ...]:
 
 
 class Kind:
-    """Kinds of event; the number is the code in column `kind`. Plain integers, because rows hold nothing else."""
+    """A `Kind` is a kind of event, whose plain number is its code in column `kind`."""
 
     (
         BROKER_STARTED, BROKER_STOPPED, REQUEST_SENT, BLOCK_RECORDED, BLOCK_COMMITTED, ANSWER_SENT, ANSWER_TAKEN,
@@ -88,8 +88,6 @@ Event = namedtuple("Event", "step time_us kind node broker broker_epoch request 
 
 
 class IdBlockLog(EventLog, kinds=Kind, event=Event):
-    """The log of one id-blocks history."""
-
     __slots__ = ()
 
 
@@ -113,19 +111,19 @@ def controller_name(node_id: int) -> str:
 
 
 class DrivenPace:
-    """Commits and ZooKeeper operations wait for the driver."""
+    """With a `DrivenPace`, commits and ZooKeeper operations wait for the driver."""
 
     __slots__ = ()
 
     def commit_later(self, leader: Node, commit: Handler, grant: int) -> None:
-        """The record `grant` was appended by `leader` and will be committed, unless the leader dies first."""
+        """Leave the commit of the record ``grant`` to the driver. It happens unless the leader dies first."""
 
     def zookeeper_later(self, client: Node, step: Handler) -> None:
-        """A client of ZooKeeper has its next operation ready."""
+        """Leave the client's next ZooKeeper operation to the driver."""
 
 
 class SeededPace:
-    """Commits and ZooKeeper operations happen by themselves after a random while."""
+    """With a `SeededPace`, commits and ZooKeeper operations happen after a random time."""
 
     __slots__ = ("_follower_us", "_followers", "_kernel", "_zookeeper_us")
 
@@ -136,7 +134,7 @@ class SeededPace:
         self._zookeeper_us = zookeeper_us
 
     def commit_later(self, leader: Node, commit: Handler, grant: int) -> None:
-        """Committed when the last follower of the fastest majority has fetched the record."""
+        """Commit when the last follower of the fastest majority has fetched the record."""
         fetches = sorted([self._kernel.spread(self._follower_us) for _ in range(self._followers)])
         needed = (self._followers + 1) // 2  # besides the leader itself
         leader.after(fetches[needed - 1] if needed else 0, commit, grant)
@@ -146,7 +144,8 @@ class SeededPace:
 
 
 class Environment(environment.Environment[Config]):
-    """One per cluster. `registered` maps broker id to epoch; `without_cluster_action` are brokers the ACL denies."""
+    """An `Environment` is shared by one cluster. ``registered`` maps broker id to epoch, and ``without_cluster_action``
+    has the brokers that the ACL denies."""
 
     __slots__ = ("active_controller", "network", "pace", "registered", "without_cluster_action")
 

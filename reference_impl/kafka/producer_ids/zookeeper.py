@@ -1,4 +1,4 @@
-"""What came before controllers that give out blocks: a node in ZooKeeper that brokers write, and the bridge from it."""
+"""This module has producer ids before KIP-730, in a ZooKeeper node that brokers write, and the bridge from it."""
 
 import json
 
@@ -16,12 +16,12 @@ from fencepost.reference_impl.kafka.producer_ids.environment import Environment,
 
 # ZooKeeper's /latest_producer_id_block: one node with a version, and the JSON in it.
 #
-# Here the fence posts stand differently from everywhere else: the block's end is *inclusive*, and what is stored is the
-# block in use, not the next free id. A migration away from ZooKeeper must add one (730.15).
+# The convention differs here from everywhere else: the block's end is *inclusive*, and the node stores the block in
+# use, not the next free id. A migration away from ZooKeeper must add one (730.15).
 
 
 class BlockNode:
-    """ZooKeeper's /latest_producer_id_block: data with a version; a write succeeds only on the version it names."""
+    """A `BlockNode` is ZooKeeper's /latest_producer_id_block, whose writes name the version that they replace."""
 
     def __init__(self) -> None:
         self.data = ""
@@ -31,7 +31,7 @@ class BlockNode:
         return self.data, self.version
 
     def write(self, data: str, version: int) -> bool:
-        """The conditional setData (730.2); False if another client has written since `version` was read."""
+        """Run the conditional setData (730.2). Return False if ``version`` is not the current one."""
         if version != self.version:
             return False
         self.data = data
@@ -40,14 +40,14 @@ class BlockNode:
 
 
 def encode(broker_id: int, block: Block) -> str:
-    """The node's JSON: start and end as strings, the end *inclusive* (ProducerIdBlockZNode, ZkData.scala until 3.9)."""
+    """Return the node's JSON with an *inclusive* end (ProducerIdBlockZNode, ZkData.scala until 3.9)."""
     return json.dumps(
         {"version": 1, "broker": broker_id, "block_start": str(block.first), "block_end": str(block.last)}
     )
 
 
 def decode(data: str) -> tuple[int, Block]:
-    """(broker that took it, block); (-1, the empty block) while the node is empty."""
+    """Return (broker that took it, block), or (-1, the empty block) while the node is empty."""
     if not data:
         return -1, empty_block()
     fields = json.loads(data)
@@ -66,7 +66,7 @@ NONE = -1
 
 
 class BlockLoop:
-    """One round of the loop in KIP-730's motivation: read, then write on that version, until a write wins."""
+    """A `BlockLoop` is KIP-730's loop: read, then write on that version, until a write wins."""
 
     def __init__(self, env: Environment, node: BlockNode, broker_id: int) -> None:
         self.env = env
@@ -75,7 +75,7 @@ class BlockLoop:
         self.seen: tuple[Block, int] | None = None  # the latest block and the node's version, as read
 
     def read(self) -> Block | None:
-        """Read and compute the block to take; None when the ids are exhausted."""
+        """Read the node and return the block to take, or None if the ids are exhausted."""
         data, version = self.node.read()
         _, latest = decode(data)
         self.seen = latest, version
@@ -88,11 +88,11 @@ class BlockLoop:
         return block
 
     def block_after(self, latest: Block) -> Block:
-        """The block to take after `latest`; the first block starts at 0."""
+        """Return the block to take after ``latest``. The first block starts at 0."""
         return Block(latest.last + 1, self.env.config.block_size)
 
     def write(self, taker: int, request: int) -> Block | None:
-        """Write the block that follows what was read, for broker `taker`; None when the write lost."""
+        """Write the next block for broker ``taker`` and return it, or None if another write was first."""
         assert self.seen is not None, "write() without read(): the version to write on is not known"
         latest, version = self.seen
         block = self.block_after(latest)
@@ -107,12 +107,12 @@ class BlockLoop:
         return None
 
     def reread_before_retry(self) -> None:
-        """Forgets what was read, since another write came first: the node is read again."""
+        """Forget what was read, because another write came first and the node must be read again."""
         self.seen = None
 
 
 class DirectProducerIds:
-    """A broker's ids straight from ZooKeeper: one block, taken at the start and whenever it is used up."""
+    """The `DirectProducerIds` are one block straight from ZooKeeper, taken at the start and after use."""
 
     def __init__(self, env: Environment, broker: Broker, loop: BlockLoop) -> None:
         self.env = env
@@ -123,7 +123,7 @@ class DirectProducerIds:
         self.allocate()
 
     def allocate(self) -> None:
-        """Shipped code blocks its clients here until a write wins; the simulation refuses them meanwhile."""
+        """Begin to take a block. Released Kafka blocks clients here, which this refuses instead."""
         if not self.allocating:
             self.allocating = True
             self.env.pace.zookeeper_later(self.broker, self.step_later)
@@ -135,16 +135,16 @@ class DirectProducerIds:
         return producer_id
 
     def after_claim(self, producer_id: int) -> None:
-        """No prefetching in this mode."""
+        """There is no prefetching in this mode."""
 
     def answer(self, body: IdResponseBody) -> None:
-        """An answer to the RPC of an earlier life: no request waits for it, and it is dropped."""
+        """Drop an answer to the RPC of an earlier life."""
         self.env.emit(
             Kind.ANSWER_DROPPED, request=body.number, broker=self.broker.broker_id, error=body.data.error_code
         )
 
     def step(self) -> bool:
-        """Read, or write on what was read; False when no block is wanted or the broker is gone."""
+        """Read, or write on what was read. Return False if no block is needed or the broker is gone."""
         if not self.allocating or self.broker.ids is not self or not self.broker.running:
             return False
         if self.loop.seen is None:
@@ -163,7 +163,7 @@ class DirectProducerIds:
 
 
 class ZkController(BaseController):
-    """The ZooKeeper-mode controller behind the RPC: one request at a time, its loop on the block node."""
+    """A `ZkController` is the ZooKeeper-mode controller behind the RPC, with one request at a time."""
 
     __slots__ = ("loop", "requests")
 
@@ -173,7 +173,7 @@ class ZkController(BaseController):
         self.requests: list[IdRequestBody] = []
 
     def check_broker_epoch(self, request: AllocateProducerIdsRequest) -> int:
-        """ZooKeeper mode distinguishes an unknown broker (102) from a wrong epoch (77)."""
+        """Return error 102 for an unknown broker, 77 for a wrong epoch, or 0."""
         if request.broker_id not in self.env.registered:
             return IdErrorCode.BROKER_ID_NOT_REGISTERED
         return super().check_broker_epoch(request)
@@ -184,7 +184,7 @@ class ZkController(BaseController):
             self.env.pace.zookeeper_later(self, self.step_later)
 
     def step(self) -> bool:
-        """The next read or write for the oldest request; False when no request waits."""
+        """Run the next read or write for the oldest request. Return False if no request waits."""
         if not self.requests or not self.is_active:
             return False
         body = self.requests[0]
