@@ -1,4 +1,4 @@
-"""The configuration of a cluster of workers, and its events."""
+"""This module has the configuration of a cluster of workers, and the kinds of its events."""
 
 from collections import namedtuple
 from dataclasses import dataclass
@@ -16,7 +16,8 @@ SUPPORT_CODES = {"none": 0, "disabled": 1, "preparing": 2, "enabled": 3}
 
 
 class Kind:
-    """Kinds of event; the number is the code in column `kind`. Plain integers, because rows hold nothing else."""
+    """`Kind` has the kinds of event; the number is the code in column `kind`. They are plain integers, because rows
+    hold nothing else."""
 
     # Workers and their users
     WORKER_STARTED, WORKER_STOPPED, WORKER_STALLED, WORKER_RESUMED, ASKED = range(1, 6)
@@ -47,7 +48,7 @@ Event = namedtuple(
 
 
 class ConnectEventLog(EventLog, kinds=Kind, event=Event):
-    """The log of one history of Connect workers."""
+    """A `ConnectEventLog` is the event log of one history of Connect workers."""
 
     __slots__ = ()
 
@@ -65,7 +66,8 @@ SUPPORT = OneOf(*SUPPORT_CODES)
 
 @dataclass(frozen=True, slots=True)
 class Config(Configuration):
-    """One cluster. Times are virtual milliseconds; the defaults are Kafka's."""
+    """A `Config` is the configuration of one cluster of workers. Times are virtual milliseconds; the defaults are
+    Kafka's."""
 
     seed: int = 0
     mode: Annotated[str, OneOf(*MODES)] = "shipped"
@@ -93,7 +95,7 @@ class Config(Configuration):
     transactions: Annotated[str, OneOf(*TRANSACTION_MODES)] = "v1"
 
     def relate(self) -> None:
-        """Raises ValueError for an empty name, or values that do not fit the numbers of workers and connectors."""
+        """Raise ValueError for an empty name, or for values that do not fit the numbers of workers and connectors."""
         if not self.group_id:
             raise ValueError(f"config group_id={self.group_id!r}: must be a name")
         if isinstance(self.support, tuple) and len(self.support) != self.workers:
@@ -113,7 +115,7 @@ class Config(Configuration):
 
 
 def check_support(mode: str, value: str) -> None:
-    """Raises ValueError for a value of exactly.once.source.support that this revision does not have (618.46)."""
+    """Raise ValueError for a value of exactly.once.source.support that this revision does not have (618.46)."""
     if refusal := SUPPORT.refusal(value):
         raise ValueError(f"config support={value!r}: {refusal}")
     if value == "preparing" and mode != "shipped":

@@ -1,4 +1,4 @@
-"""The configuration of one source task, and its events."""
+"""This module has the configuration of one source task, and the kinds of its events."""
 
 from collections import namedtuple
 from collections.abc import Mapping
@@ -19,9 +19,10 @@ TRANSACTIONS = "exactly-once"
 TOLD, LOOKED_UP, LAST_POLLED, NEWEST, PREFIX, LAST_PREFIX, EMPTY_IS_ALL = (
     "told", "looked-up", "last-polled", "newest-acknowledged", "acknowledged-prefix", "previous-prefix", "empty-is-all",
 )  # fmt: skip
-"""What a connector tells upstream when commit is called: the map that it is given; what it reads of the offsets topic;
-the last it has polled; the newest that was acknowledged; all before the first that was not; the same as of the call
-before; the map, or the last polled where the map is empty."""
+"""These policies name what a connector confirms upstream when commit is called, in this order: the map that it is
+given; what it reads from the offsets topic; the last offset that it has polled; the newest that was acknowledged; all
+before the first that was not acknowledged; the same as of the previous call; the map, or the last polled offset where
+the map is empty."""
 
 FLUSHED, SNAPSHOT = "flushed", "snapshot"
 
@@ -41,12 +42,13 @@ MODES: Mapping[str, Mapping[str, Any]] = MappingProxyType({
     "snapshot-only": {"map_of": SNAPSHOT},
     "zombie": {"zombies": True},
 })  # fmt: skip
-"""What the name of a mode stands for: the keys that differ from `PROPOSED`."""
+"""This table maps the name of a mode to the keys that differ from `PROPOSED`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Config(Configuration):
-    """One source task. What is not a size of it is stated by the `mode`, and may be stated besides."""
+    """A `Config` is the configuration of one source task. The `mode` sets everything that is not a size of the task,
+    and single keys may override it."""
 
     seed: int = 0
     mode: Annotated[str, OneOf(*MODES)] = PROPOSED
@@ -80,7 +82,8 @@ class Config(Configuration):
 
     @classmethod
     def parse(cls, config: Mapping[str, Any]) -> Self:
-        """Read the config as any; what the mode stands for is there as well, unless a key says otherwise."""
+        """Return the checked configuration with the keys that the mode stands for; a key of `config` overrides that of
+        the mode."""
         mode = config.get("mode", PROPOSED)
         return cls(**split({**MODES.get(mode, {}), **config}, cls)[0])
 
@@ -107,7 +110,8 @@ class Config(Configuration):
 
 
 class Kind:
-    """Kinds of event; the number is the code in column `kind`. Plain integers, because rows hold nothing else."""
+    """`Kind` has the kinds of event; the number is the code in column `kind`. They are plain integers, because rows
+    hold nothing else."""
 
     # Instances of the task
     INSTANCE_STARTED, RESUMED, STOPPING, INSTANCE_STOPPED, INSTANCE_FAILED, INSTANCE_KILLED = range(1, 7)
@@ -134,7 +138,7 @@ Event = namedtuple(
 
 
 class SourceEventLog(EventLog, kinds=Kind, event=Event):
-    """The log of one history of a source task."""
+    """A `SourceEventLog` is the event log of one history of a source task."""
 
     __slots__ = ()
 

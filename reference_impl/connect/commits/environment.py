@@ -1,4 +1,4 @@
-"""What is around one source task: its topics, the upstream system, clock and numbers."""
+"""This module has the surroundings of one source task: its topics, the upstream system, the clock and the numbers."""
 
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -19,11 +19,12 @@ if TYPE_CHECKING:
 # do; between these there is none (src.1).
 
 Done = Callable[["Request", bool, int], None]
-"""The producer's callback: the request, whether it was acknowledged, and its position (-1 where it was not)."""
+"""This is the producer's callback; it takes the request, whether it was acknowledged, and its position (-1 where it was
+not)."""
 
 
 class Request:
-    """A record, or a source offset, on its way. `flush` is -1 for a record."""
+    """A `Request` is a record, or a source offset, on its way to a broker. ``flush`` is -1 for a record."""
 
     __slots__ = ("done", "flush", "instance", "lane", "number", "offset", "partition", "record")
 
@@ -41,7 +42,8 @@ class Request:
 
 
 class Sender:
-    """What one producer has in flight, by lane: an output partition, or a source partition of the offsets topic."""
+    """A `Sender` has what one producer has in flight, by lane: an output partition, or a source partition of the
+    offsets topic."""
 
     __slots__ = ("lanes",)
 
@@ -59,13 +61,13 @@ class Sender:
         return any(self.lanes)
 
     def lose(self) -> None:
-        """Everything in flight is lost, and no client hears of it."""
+        """Lose everything in flight; no client is notified."""
         for lane in self.lanes:
             lane.clear()
 
 
 class Topics:
-    """Output partitions and the offsets topic, as far as they are committed."""
+    """`Topics` has the committed content of the output partitions and of the offsets topic."""
 
     __slots__ = ("next_offset", "outputs", "read", "stored")
 
@@ -90,7 +92,8 @@ class Topics:
 
 
 class Upstream:
-    """`records` in each source partition, or without end; `discarded`: up to where they are gone."""
+    """An `Upstream` is the source system. It has `records` records in each source partition, or infinitely many for 0;
+    ``discarded`` is the record up to which they are gone."""
 
     __slots__ = ("discarded", "records")
 
@@ -99,7 +102,7 @@ class Upstream:
         self.discarded = [0] * partitions
 
     def following(self, partition: int, record: int) -> int:
-        """The first record that is there after this one; 0 if there is none."""
+        """Return the first record that exists after this one, or 0 if there is none."""
         found = max(record, self.discarded[partition]) + 1
         return found if not self.records or found <= self.records else 0
 
@@ -111,8 +114,8 @@ class Upstream:
 
 
 class Environment(Shared[Config]):
-    """One per task. `parts` are what a broken implementation replaces; `unfinished` is the instance whose transaction
-    is neither committed nor aborted, if there is one."""
+    """There is one `Environment` per source task. ``parts`` are what a broken implementation replaces; ``unfinished``
+    is the instance whose transaction is neither committed nor aborted, if there is one."""
 
     __slots__ = ("__weakref__", "next_waiting", "parts", "topics", "unfinished", "upstream")
 
