@@ -104,7 +104,8 @@ class Flush:
         self.on_completion = on_completion
 
     def written(self, ok: bool) -> None:
-        """Note that one of the offsets is written, or will not be; the first that will not be written ends the flush."""
+        """Note that one of the offsets is written, or will not be; the first that will not be written ends the
+        flush."""
         self.left -= 1
         if self.failed is None and (not ok or not self.left):
             self.failed = not ok
@@ -161,7 +162,8 @@ class OffsetStorageWriter:
         return {**older, **newer}
 
     def handle_finish_write(self, flush: Flush, ok: bool) -> None:
-        """Handle that all of a flush is written, or that some of it will not be; a flush that was cancelled is ignored."""
+        """Handle that all of a flush is written, or that some of it will not be; a flush that was cancelled is
+        ignored."""
         if flush is not self.current:
             return
         if ok:

@@ -40,7 +40,8 @@ class OffsetCommit:
         self.number = self.task.env.waiting_number()
 
     def step(self, outcome: str = OK) -> bool:
-        """Do the next operation with this outcome, and return True; return False, with nothing done, if it has to wait."""
+        """Do the next operation with this outcome, and return True; return False, with nothing done, if it has to
+        wait."""
         operation: Callable[[str], bool] = getattr(self, self.doing)
         return operation(outcome)
 
@@ -225,7 +226,8 @@ class TaskThread(OffsetCommit):
 
 
 class Task:
-    """A `Task` is what both runtimes have in common. ``to_send`` has the records that were polled and are not sent yet."""
+    """A `Task` is what both runtimes have in common. ``to_send`` has the records that were polled and are not sent
+    yet."""
 
     __slots__ = (
         "committer", "connector", "env", "failing", "leaving", "number", "offsets", "producer", "running",
