@@ -20,7 +20,7 @@ YIELDING = ("FAILED", "UNASSIGNED")
 
 
 class Environment(environment.Environment[Config]):
-    """There is one `Environment` per cluster of workers. ``beside`` is the environment of another cluster on whose
+    """There is one `Environment` per cluster of workers. ``sibling`` is the environment of another cluster on whose
     Kafka this cluster runs too; alternatively, ``brokers`` is the Kafka cluster."""
 
     log_type = ConnectEventLog

@@ -225,8 +225,8 @@ class Herder:
             self.env.threads.start(self.node, started.run())
 
     def may_start(self, name: str, task: int) -> bool:
-        """Return whether the newest set has such a task (618.52); the configuration of an older set's task stays in the
-        topic."""
+        """Return whether the newest set has such a task (618.52); a task of an older set may still have a
+        configuration."""
         return self.view.state.task_properties(name, task) is not None
 
     def stop_tasks(self, ids: Iterable[TaskId]) -> Script:

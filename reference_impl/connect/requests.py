@@ -1,4 +1,5 @@
-"""What a herder is asked for by others, and the endpoint at which a leader is asked for a round of fencing."""
+"""This module has the requests that other threads and workers make to a herder, and the endpoint that takes requests
+for a round of fencing."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from fencepost.reference_impl.connect.threads import Script
 
 @dataclass(eq=False, slots=True)
 class Request:
-    """One thing to do on the herder's thread. `error`: why it was not done, "" if it was."""
+    """A `Request` is one thing to do on the herder's thread. ``error`` is why it was not done, and empty if it was."""
 
     script: Callable[["Request"], Script]
     done: bool = False
@@ -26,8 +27,8 @@ class Request:
 
 @dataclass(eq=False, slots=True)
 class Reply:
-    """The reply that the asker of a round waits for: an HTTP status, 0 as long as there is none, and the trace of a
-    failure."""
+    """A `Reply` is the answer for which a requester of a round waits: an HTTP status, which is 0 as long as there is
+    none, and the trace of a failure."""
 
     status: int = 0
     trace: str = ""
@@ -63,7 +64,8 @@ REASONS = {
 
 
 class FenceRequest(NamedTuple):
-    """One request. `forward` as in its query: None from the asker, True over the first hop, False over the second."""
+    """A `FenceRequest` is one request for a round. ``forward`` is as in its query: None from the requester, True over
+    the first hop, False over the second."""
 
     connector: str
     signature: Signature | None
@@ -76,7 +78,7 @@ class FenceRequest(NamedTuple):
 
 
 class Receiver(NamedTuple):
-    """Knowledge of the worker that gets a request, at that moment."""
+    """A `Receiver` is what the worker that gets a request knows at that moment."""
 
     serves: bool  # its version has the endpoint
     key: SessionKey | None
@@ -87,7 +89,7 @@ class Receiver(NamedTuple):
 
 
 class Verdict(Enum):
-    """The kinds of decision on a request."""
+    """A `Verdict` is the kind of decision on a request."""
 
     ANSWER = "answer"  # at once, with a status
     FORWARD = "forward"  # to the leader
@@ -95,7 +97,8 @@ class Verdict(Enum):
 
 
 class Decision(NamedTuple):
-    """The verdict; `status` with ANSWER, `target` and the request to send there with FORWARD."""
+    """A `Decision` is the verdict on a request; ``status`` applies to ANSWER, and ``target`` and the request to send
+    there to FORWARD."""
 
     verdict: Verdict
     status: int = OK
@@ -108,7 +111,7 @@ def answered(status: int) -> Decision:
 
 
 class FenceEndpoint:
-    """The decision, one method for each thing looked at."""
+    """A `FenceEndpoint` decides on requests, with one method for each condition."""
 
     __slots__ = ()
 
@@ -124,24 +127,26 @@ class FenceEndpoint:
         return Decision(Verdict.ROUND) if status == OK else answered(status)
 
     def signature_status(self, request: FenceRequest, receiver: Receiver) -> int:
-        """200, or 400, 403, 503: only workers of this cluster may ask."""
+        """Return the HTTP status (200, or 400, 403, 503) for the signature, because only workers of this cluster may
+        ask."""
         return signature_status(request.signature, BODY, receiver.key)
 
     def pass_on(self, request: FenceRequest, receiver: Receiver) -> Decision:
-        """To the leader; not further than two hops, and nowhere as long as no leader is known: 409."""
+        """Forward the request to the leader, over at most two hops. If this is exceeded or no leader is known, answer
+        409."""
         if request.forward is False or receiver.leader < 0:
             return answered(CONFLICT)
         forwarded = request._replace(forward=request.forward is None)
         return Decision(Verdict.FORWARD, target=receiver.leader, request=forwarded)
 
     def connector_status(self, connector: str, receiver: Receiver) -> int:
-        """200, 404 for a connector that there is none of, 400 for a sink."""
+        """Return 200, or 404 for a connector that does not exist, or 400 for a sink."""
         if connector not in receiver.connectors:
             return NOT_FOUND
         return OK if connector in receiver.sources else BAD_REQUEST
 
 
 def trace(status: int, connector: str, cause: str = "") -> str:
-    """The trace in the FAILED status of a task or connector after such an answer (618.11)."""
+    """Return the trace in the FAILED status of a task or connector after such an answer (618.11)."""
     reason = REASONS.get(status, "")
     return f"ConnectRestException: {status}: {reason}: connector {connector}{': ' + cause if cause else ''}"

@@ -1,4 +1,5 @@
-"""The configuration of one connector's source tasks, its variants, and its events."""
+"""This module has the configuration of one connector's source tasks, the variants of the protocol, and the kinds of
+events."""
 
 from collections import namedtuple
 from collections.abc import Mapping
@@ -39,7 +40,7 @@ CONFIGS: Mapping[str, Mapping[str, Any]] = MappingProxyType({
 })  # fmt: skip
 
 SEPARATE_BY_MODE: Mapping[str, bool] = MappingProxyType({"shipped": False, "shipped-own-topic-from-the-start": True})
-"""Of modes that are about a connector without a topic of its own, or with one from when it is created."""
+"""These modes fix whether the connector has an offsets topic of its own when it is created."""
 
 DEFECT_OF: Mapping[str, str] = MappingProxyType({
     "migration-race": "owners_not_fenced",
@@ -48,25 +49,26 @@ DEFECT_OF: Mapping[str, str] = MappingProxyType({
     "up-to-the-last-stable": "reads_to_the_last_stable",
     "separate-transactions": "offsets_in_another_transaction",
 })  # fmt: skip
-"""Of a mode that is a mistake, the defect that it has; `stale-topic` has none, it is what an operator
-does; nor has `late-copies`: tombstones, and copies in the worker's topic that come late, are enough."""
+"""This table maps a mode that is a mistake to the defect that it has. `stale-topic` has no defect, because it is about
+what an operator does; nor has `late-copies`, for which tombstones, and copies that reach the worker's topic late, are
+enough."""
 
 MODES = ("text-merged-view", *CONFIGS)
 MIGRATING = ("migration-sentinel", "migration-race")
-"""Those of the earlier text, in which the separate topic alone is read."""
+"""These are the modes of the earlier text, in which only the separate topic is read."""
 
 
 # The configuration of one source connector, its source and its Kafka: keys, defaults, ranges and reasons.
 
 EXACTLY_ONCE, FEATURE_OFF, OLDER_SOFTWARE = 0, 1, 2
-"""What tasks run on: this feature; the same software without it; software from before it, which knows no topic but the
-worker's."""
+"""Tasks run on this feature, on the same software with the feature off, or on older software, which knows no offsets
+topic but the worker's."""
 POLL, INTERVAL, CONNECTOR = "poll", "interval", "connector"
 
 
 @dataclass(frozen=True, slots=True)
 class Config(Configuration):
-    """One connector. Times are virtual milliseconds; the defaults are Kafka's."""
+    """A `Config` is the configuration of one connector. Times are virtual milliseconds; the defaults are Kafka's."""
 
     seed: int = 0
     mode: Annotated[str, OneOf(*MODES)] = "text-merged-view"  # the variant
@@ -95,18 +97,19 @@ class Config(Configuration):
 
     @classmethod
     def parse(cls, config: Mapping[str, Any]) -> Self:
-        """Read the config as any; a variant brings along what it emits in, which a key that is given outweighs."""
+        """Return the checked configuration. A variant sets the keys under which it has an effect; a key that is given
+        overrides these, except ``separate`` where the variant fixes it."""
         mode = config.get("mode", "")
         whether = {"separate": SEPARATE_BY_MODE[mode]} if mode in SEPARATE_BY_MODE else {}
         return cls(**split({**CONFIGS.get(mode, {}), **config, **whether}, cls)[0])
 
     def stored_offset(self, round_: int, offset: int) -> int:
-        """The source offset that this record comes with, 0 for a null one."""
+        """Return the source offset that this record comes with, or 0 for a null offset."""
         return 0 if offset == self.records and round_ < self.rounds - 1 else offset
 
     def is_filtered(self, offset: int) -> bool:
-        """Return whether a transformation drops the record, which it does whenever it is polled. The last one of a
-        partition is stored."""
+        """Return whether a transformation drops the record, which it does whenever the record is polled. The last
+        record of a partition is not dropped."""
         return self.filtered > 0 and offset % self.filtered == 0 and offset != self.records
 
 
@@ -119,7 +122,8 @@ class Config(Configuration):
 
 
 class Kind:
-    """Kinds of event; the number is the code in column `kind`. Plain integers, because rows hold nothing else."""
+    """`Kind` has the kinds of event; the number is the code in column `kind`. They are plain integers, because rows
+    hold nothing else."""
 
     # Operators, and the fencing of a task's transactional id
     CONFIGURED, TOPIC_DELETED, FENCED = range(1, 4)
@@ -152,7 +156,7 @@ Event = namedtuple(
 
 
 class SourceEventLog(EventLog, kinds=Kind, event=Event):
-    """The log of one history of source tasks."""
+    """A `SourceEventLog` is the event log of one history of source tasks."""
 
     __slots__ = ()
 

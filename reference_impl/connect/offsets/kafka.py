@@ -1,6 +1,5 @@
-"""The Kafka cluster under the tasks: that of the workers, with a separate offsets topic, and what permissions it asks
-for.
-"""
+"""This module is the Kafka cluster under the tasks: that of the workers, with a separate offsets topic, and the
+permissions it asks for."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -41,7 +40,8 @@ from fencepost.reference_impl.kafka.transaction_coordinator import Coordinator
 # need is in `reference_impl.connect.brokers`.
 
 EARLIER, LATER = "earlier", "later"
-"""The texts: the later one has the admin fence, by Write and Describe on the ids of the tasks."""
+"""These are the two texts of KIP-618; in the later one, the admin fences with Write and Describe on the tasks'
+transactional ids."""
 
 
 def of_writing(topic: str) -> tuple[Permission, ...]:
@@ -49,7 +49,8 @@ def of_writing(topic: str) -> tuple[Permission, ...]:
 
 
 def of_asking_the_end(topic: str) -> tuple[Permission, ...]:
-    """For the end of an offsets topic, with read_uncommitted: "no matter what", says the text."""
+    """Return the permission for asking for the end of an offsets topic with read_uncommitted, which the text does "no
+    matter what" the isolation level is."""
     return (Permission(CONNECTOR_ADMIN, DESCRIBE, TOPIC, topic),)
 
 
@@ -71,8 +72,8 @@ def of_producing(group_id: str, connector: str, task: int) -> tuple[Permission, 
 def table(
     text: str, group_id: str, connector: str, tasks: int, *, output: str, offsets: str, config: str, exists: bool = True
 ) -> frozenset[Permission]:
-    """Return all that a source connector needs, and the leader for it, as a text lists it. ``offsets``: its offsets
-    topic; ``exists``: it is there, and need not be created."""
+    """Return all permissions that a source connector needs, and the leader for it, as a text lists them. ``offsets`` is
+    its offsets topic; ``exists`` means that the topic exists and need not be created."""
     needed = {
         *of_leader(group_id, config),
         *(permission for task in range(tasks) for permission in of_producing(group_id, connector, task)),
@@ -89,7 +90,7 @@ def table(
 
 
 def require(acls: Acls, needed: tuple[Permission, ...], call: str) -> None:
-    """Raises KafkaError where one of them is missing."""
+    """Raise KafkaError if one of these permissions is denied."""
     if error := acls.error(needed):
         raise KafkaError(error, call)
 
@@ -108,7 +109,8 @@ TOPIC_OF = {partition: topic for topic, partition in PARTITION_OF.items()}
 
 
 class Record(NamedTuple):
-    """A record of the source, in the order of its partition: `offset` is the number of those up to and including it."""
+    """A `Record` is a record of the source, in the order of its partition: ``offset`` is the number of records up to
+    and including it."""
 
     partition: int
     round: int
@@ -116,7 +118,8 @@ class Record(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """An entry of an offsets topic: 0 is a null offset, a tombstone. Partition -1 is the migration's sentinel."""
+    """An `Entry` is an entry of an offsets topic: offset 0 is a null offset, a tombstone. Partition -1 is the sentinel
+    of the migration."""
 
     partition: int
     offset: int
@@ -126,7 +129,7 @@ SENTINEL = Entry(NONE, 0)
 
 
 class Brokers(brokers.Brokers):
-    """One cluster; `report` takes the events."""
+    """A `Brokers` is one Kafka cluster; ``report`` takes its events."""
 
     partitions = SEPARATE_TOPIC + 1
 
@@ -144,7 +147,7 @@ class Brokers(brokers.Brokers):
         )  # fmt: skip
 
     def hear(self, kind: int, **columns: Any) -> None:
-        """The brokers' own events: what is appended to the output and the offsets topics."""
+        """Report the brokers' own events: what is appended to the output and the offsets topics."""
         if kind == Below.BATCH_APPENDED:
             self.appended(
                 columns["partition"], columns["offset"], columns["record"], columns["producer_id"], columns["epoch"]
@@ -180,12 +183,13 @@ class Brokers(brokers.Brokers):
             )  # fmt: skip
 
     def permit(self, needed: Callable[[str], tuple[Permission, ...]], partition: int, call: str) -> None:
-        """Raises KafkaError where what a call needs on a topic is not allowed."""
+        """Raise KafkaError if a permission that a call needs on a topic is denied."""
         if self.acls.denied:
             require(self.acls, needed(NAMES[partition]), call)
 
     def append_directly(self, partition: int, content: Any) -> None:
-        """One record outside any transaction, by a producer that is neither idempotent nor known."""
+        """Append one record outside any transaction, with a producer that is not idempotent and leaves no producer
+        state."""
         position = self.append_plainly(partition, content)
         batch = self.log(partition).batches[position]
         del self.log(partition).producers[batch.producer_id]
@@ -199,13 +203,13 @@ class Brokers(brokers.Brokers):
         return Reader(self.env, self.readers)
 
     def delete(self, topic: int) -> None:
-        """An offsets topic is deleted; it is there again, and empty, when a client asks for it."""
+        """Delete an offsets topic; it exists again, empty, when a client asks for it."""
         leader = self.leaders[PARTITION_OF[topic]]
         leader.log = PartitionLog(self.env, leader.log.partition, leader.log.leader_epoch + 1)
         leader.stable_offset = 0
 
     def fail_over(self) -> None:
-        """Another broker has the transactional coordinator, and loads its log."""
+        """Move the transaction coordinator to another broker, which loads its log."""
         old = self.coordinator
         old.resign(True)
         self.coordinator = Coordinator(self.env, old.transaction_log, old.coordinator_epoch + 1)
@@ -219,7 +223,8 @@ class Brokers(brokers.Brokers):
 
 
 class Rounds:
-    """Which round each source partition is in, as far as its records are committed: the source knows."""
+    """`Rounds` is the round that each source partition is in, as far as its records are committed; the source knows
+    it."""
 
     def __init__(self, config: Config) -> None:
         self.config = config
@@ -228,7 +233,7 @@ class Rounds:
         self.pending: dict[int, list[Record]] = {}
 
     def written(self, producer_id: int, record: Record) -> None:
-        """A record is in the output; those of a transaction wait for its end."""
+        """Count a record that is in the output; the records of a transaction wait for its end."""
         if producer_id < 0:
             self.count(record)
         else:

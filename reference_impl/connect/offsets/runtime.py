@@ -1,6 +1,5 @@
-"""A task at work: what it polls, where its transactions end, records and offsets in one transaction, and the runtime
-without transactions.
-"""
+"""This module is a task at work: what it polls, where its transactions end, records and offsets in one transaction, and
+the runtime without transactions."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -19,35 +18,36 @@ NONE, ABORT, COMMIT = -1, 0, 1
 
 
 class Poll:
-    """Every batch is a transaction."""
+    """With the boundary `Poll`, every batch is a transaction."""
 
     def __init__(self, config: Config) -> None:
         self.config = config
         self.asked = NONE
 
     def begin(self, now_ms: int) -> None:
-        """The task begins to poll."""
+        """Note that the task begins to poll."""
 
     def ask(self, outcome: int) -> None:
-        """The connector has asked for this, or (-1) for nothing, with its batch."""
+        """Note what the connector has asked for with its batch: a commit, an abort, or nothing (-1)."""
         self.asked = outcome
 
     def at_batch(self, now_ms: int) -> int:
-        """Return what ends here: the transaction is committed (1), or aborted (0) and its offsets committed; -1:
-        nothing."""
+        """Return what ends after a batch: the transaction is committed (1), or aborted (0) and its offsets committed,
+        or nothing ends (-1)."""
         return COMMIT
 
     def is_due(self, now_ms: int) -> bool:
-        """Return whether something would end now, though nothing was polled."""
+        """Return whether the transaction would end now although nothing was polled."""
         return False
 
     def at_end(self) -> int:
-        """The same, as the task ends in order."""
+        """Return what ends when the task ends in order, with the values of `at_batch`."""
         return COMMIT
 
 
 class Interval(Poll):
-    """A batch ends the transaction if the last one has ended so long ago, or, for the first, the task has begun."""
+    """With the boundary `Interval`, a batch ends the transaction if at least the interval has passed since the last one
+    ended or, for the first, since the task has begun."""
 
     last_ms = 0
 
@@ -65,8 +65,8 @@ class Interval(Poll):
 
 
 class Connector(Poll):
-    """Only the connector ends a transaction, by its TransactionContext; what it has not asked to commit stays open, and
-    is aborted when the task's successor opens its producer."""
+    """With the boundary `Connector`, only the connector ends a transaction, by its TransactionContext. What it has not
+    asked to commit stays open, and is aborted when the task's successor opens its producer."""
 
     def at_batch(self, now_ms: int) -> int:
         asked, self.asked = self.asked, NONE
@@ -89,7 +89,8 @@ def boundary_of(config: Config) -> Poll:
 
 
 class SourceTask:
-    """One `SourceTask`, with the source partitions that it has; `rounds` is what the external system says."""
+    """A `SourceTask` has the source partitions of one task; ``rounds`` is the round that each partition of the external
+    system is in."""
 
     def __init__(self, config: Config, found: Mapping[int, int], rounds: Mapping[int, int]) -> None:
         self.config = config
@@ -107,7 +108,7 @@ class SourceTask:
         return any(record.offset <= self.config.records for record in self.next.values())
 
     def poll(self) -> list[Record]:
-        """The next batch, from all partitions in turn; empty if there is none (null, for Connect)."""
+        """Return the next batch, from all partitions in turn; it is empty if there is none (null, for Connect)."""
         batch: list[Record] = []
         partitions = list(self.next)
         idle = 0
@@ -130,8 +131,8 @@ class SourceTask:
         return Record(record.partition, record.round, record.offset + 1)
 
     def boundary(self) -> int:
-        """Which end of the transaction the connector asks for with the batch that it has returned: 1 commit, 0 abort,
-        -1 none. By itself it commits every few batches, and at the end of the source."""
+        """Return which end of the transaction the connector asks for with the batch that it has returned: commit (1),
+        abort (0) or none (-1). By itself it commits every few batches, and at the end of the source."""
         self.batches += 1
         asked = self.asked
         if asked < 0 and (self.batches >= self.config.own_batches or not self.has_more()):
@@ -153,7 +154,8 @@ class SourceTask:
 
 
 class Runtime:
-    """The loop that every source task has, with or without exactly-once support (AbstractWorkerSourceTask)."""
+    """A `Runtime` is the loop that every source task has, with or without exactly-once support
+    (AbstractWorkerSourceTask)."""
 
     def __init__(self, config: Config, host: Host, source: SourceTask, store: OffsetStore) -> None:
         self.config = config
@@ -164,7 +166,7 @@ class Runtime:
         self.to_send: list[Record] = []
 
     def run(self) -> Script:
-        """Until the task is asked to stop, and its orderly end."""
+        """Run the loop until the task is asked to stop, and then its orderly end."""
         host = self.host
         self.begin()
         while not host.must_stop():
@@ -187,7 +189,8 @@ class Runtime:
             self.report_record(Kind.POLLED, record)
 
     def send_batch(self) -> Script:
-        """All of a batch; False where the producer did not take a record now: that one and the rest are tried again."""
+        """Send all of a batch. Return False if the producer did not take a record now: that record and the rest are
+        tried again."""
         while self.to_send:
             record = self.to_send[0]
             if self.config.is_filtered(record.offset):
@@ -201,7 +204,7 @@ class Runtime:
         return True
 
     def send(self, record: Record) -> Script:
-        """One record; False where the producer did not take it (a RetriableException of send())."""
+        """Send one record. Return False if the producer did not take it (a RetriableException of send())."""
         accepted: list[Record] = []
 
         def act() -> None:
@@ -223,7 +226,7 @@ class Runtime:
         self.host.report(kind, partition=partition, round=round_, offset=offset, **columns)
 
     def begin(self) -> None:
-        """Polling begins."""
+        """Begin polling."""
 
     def is_idle(self) -> bool:
         """Return whether the source has nothing, and there is nothing else to do."""
@@ -236,7 +239,7 @@ class Runtime:
         self.writer.offset(record.partition, self.config.stored_offset(record.round, record.offset))
 
     def dropped(self, record: Record) -> None:
-        """A transformation has dropped it: it leaves no offset."""
+        """Handle a record that a transformation has dropped: it leaves no offset."""
 
     def at_batch(self) -> Script:
         raise NotImplementedError(f"{type(self).__name__} must say what follows a batch: override at_batch()")
@@ -246,7 +249,7 @@ class Runtime:
 
 
 class ExactlyOnce(Runtime):
-    """A runtime with exactly-once support."""
+    """An `ExactlyOnce` is the runtime with exactly-once support."""
 
     def __init__(
         self, config: Config, host: Host, source: SourceTask, store: OffsetStore, producer: TransactionalProducer
@@ -261,7 +264,8 @@ class ExactlyOnce(Runtime):
         self.boundary.begin(self.host.now_ms())
 
     def is_idle(self) -> bool:
-        """An open transaction is looked after, though the source has nothing."""
+        """Return whether there is nothing to do; an open transaction that is due has to be ended even if the source has
+        nothing."""
         return not (self.source.has_more() or (self.open and self.boundary.is_due(self.host.now_ms())))
 
     def polled(self, batch: list[Record]) -> None:
@@ -274,7 +278,7 @@ class ExactlyOnce(Runtime):
     # Transactions
 
     def begin_if_needed(self) -> None:
-        """Nothing is sent for that."""
+        """Begin a transaction if none is open; this sends nothing to the brokers."""
         if not self.open:
             self.producer.begin()
             self.open = True
@@ -287,14 +291,14 @@ class ExactlyOnce(Runtime):
         self.write(OUTPUT_TOPIC, record)
 
     def send_offset(self, topic: int, entry: Entry) -> None:
-        """One entry of an offsets topic, in the open transaction."""
+        """Send one entry of an offsets topic in the open transaction."""
         self.host.report(
             Kind.OFFSET_SENT, topic=topic, partition=entry.partition, offset=entry.offset, **self.pair()
         )  # fmt: skip
         self.write(PARTITION_OF[topic], entry)
 
     def write(self, partition: int, content: Record | Entry) -> None:
-        """Send it, as the connector's producer. Raises KafkaError."""
+        """Send a record or an entry with the connector's producer. Raise KafkaError if this fails."""
         self.store.env.brokers.permit(of_writing, partition, "send")
         self.producer.send(partition, content)
 
@@ -311,13 +315,13 @@ class ExactlyOnce(Runtime):
             yield from self.commit()
 
     def abort(self) -> Script:
-        """The connector does not want what is in this transaction; a request with nothing open is ignored."""
+        """Abort the transaction that the connector does not want; the request is ignored if none is open."""
         if self.open:
             yield from self.end_transaction("abort", ABORT)
             self.records = []
 
     def commit(self) -> Script:
-        """Records and offsets, or neither."""
+        """Commit records and offsets together, or neither."""
         flushing = self.writer.begin_flush()
         if flushing or self.open:
             try:
@@ -329,7 +333,7 @@ class ExactlyOnce(Runtime):
         self.commit_source_task()
 
     def flush_and_commit(self, flushing: bool) -> Script:
-        """In one transaction."""
+        """Send the offsets in the records' transaction, and commit it."""
         try:
             self.begin_if_needed()
         except KafkaError as error:
@@ -346,7 +350,7 @@ class ExactlyOnce(Runtime):
         self.host.report(Kind.COMMIT_CALLED)
 
     def end_transaction(self, name: str, outcome: int) -> Script:
-        """commitTransaction() or abortTransaction()."""
+        """Call commitTransaction() or abortTransaction()."""
         pair = self.pair()
 
         def act() -> None:
@@ -383,7 +387,7 @@ class ExactlyOnce(Runtime):
 
 
 class AtLeastOnce(Runtime):
-    """A runtime without exactly-once support."""
+    """An `AtLeastOnce` is the runtime without exactly-once support."""
 
     def produce(self, record: Record) -> None:
         self.report_record(Kind.RECORD_SENT, record)

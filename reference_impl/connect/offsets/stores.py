@@ -1,4 +1,4 @@
-"""Where source offsets are read and written: one topic or two, as one store."""
+"""This module reads and writes source offsets, in one topic or in two that act as one store."""
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
@@ -22,29 +22,29 @@ from fencepost.reference_impl.connect.threads import Operation, OperationError, 
 
 
 class Host(Protocol):
-    """What they need of it."""
+    """A `Host` is what a runtime and its stores need of the thread that they run in."""
 
     @property
     def process(self) -> int:
-        """The process that it runs in, by the number that its threads have."""
+        """Return the process that the thread runs in, by the number that its threads have."""
 
     def operation(self, name: str, act: Callable[[], Any], interrupted: Callable[[], bool] | None = None) -> Operation:
-        """Something that happens outside of the thread, when the driver says so."""
+        """Return an operation that happens outside the thread, when the driver lets it."""
 
     def call(self, name: str, act: Callable[[], Any], interrupted: Callable[[], bool] | None = None) -> Script:
-        """An operation whose failure is the task's."""
+        """Do an operation whose failure is the task's."""
 
     def failure(self, error: Exception) -> Exception:
-        """The task's failure, for what has gone wrong in an operation."""
+        """Return the task's failure for an error of an operation."""
 
     def report(self, kind: int, **columns: int) -> None:
-        """An event of the task."""
+        """Report an event of the task."""
 
     def must_stop(self) -> bool:
         """Return whether the task was asked to stop."""
 
     def now_ms(self) -> int:
-        """The time."""
+        """Return the time in milliseconds."""
 
 
 # A table of source offsets that follows an offsets topic, and how it is read to the end (618.32).
@@ -55,7 +55,8 @@ class Host(Protocol):
 
 
 class TopicReader:
-    """One consumer of one offsets topic; `offsets` has by source partition what the last committed entry says."""
+    """A `TopicReader` is one consumer of one offsets topic; ``offsets`` maps a source partition to the offset in its
+    last committed entry."""
 
     def __init__(self, brokers: Brokers, topic: int, committed: bool = True) -> None:
         self.brokers = brokers
@@ -68,7 +69,7 @@ class TopicReader:
         self.end = 0
 
     def ask_end(self) -> int:
-        """The end from where on nothing was written yet."""
+        """Ask for the end of the topic with read_uncommitted: nothing is written from there on yet."""
         self.end = self.brokers.log(self.partition).read_limit(committed=False)
         return self.end
 
@@ -84,7 +85,7 @@ class TopicReader:
         return self.is_at_end() or self.brokers.log(self.partition).read_limit(self.committed) > self.position
 
     def consume(self) -> int:
-        """Polls, once: everything up to the last stable offset. Returns the position."""
+        """Poll once, up to the last stable offset, and return the position."""
         for _, record in self.consumer.read(self.brokers.log(self.partition), self.committed):
             content = self.brokers.env.contents[record]
             if isinstance(content, Entry):  # others' offsets are of no interest
@@ -92,7 +93,7 @@ class TopicReader:
         return self.position
 
     def apply(self, partition: int, offset: int) -> None:
-        """An entry: the newest one of its source partition counts, and a null offset is none."""
+        """Apply an entry: the newest entry of its source partition counts, and a null offset removes the offset."""
         self.entries += 1
         if partition < 0:
             return
@@ -108,20 +109,20 @@ class TopicReader:
 # has no other. (Worker.offsetStoreForExactlyOnceSourceTask, offsetStoreForRegularSourceTask)
 
 WORKERS = "connect-offsets"
-"""The worker's offset.storage.topic."""
+"""This is the worker's offset.storage.topic."""
 
 
 class Choice(NamedTuple):
-    """The topic that is written to and read first, and whether the worker's is read, and has copies, in addition to
-    it."""
+    """A `Choice` is the topic that is written to and read first, and whether the worker's topic is read, and gets
+    copies, in addition to it."""
 
     primary: int
     with_worker: bool
 
 
 def chosen(named: str, same_cluster: bool, runtime: int) -> Choice:
-    """``named``: offsets.storage.topic of the connector, empty for none; ``same_cluster``: its producer targets the
-    cluster of the worker."""
+    """Return the choice of offsets topics. ``named`` is the connector's offsets.storage.topic, empty for none;
+    ``same_cluster`` means that its producer targets the worker's cluster."""
     if runtime == OLDER_SOFTWARE or (runtime != EXACTLY_ONCE and not named):
         return Choice(GLOBAL, False)
     if (named or WORKERS) == WORKERS and same_cluster:
@@ -136,23 +137,23 @@ def chosen(named: str, same_cluster: bool, runtime: int) -> Choice:
 
 
 class OffsetWriter:
-    """By source partition, the offset of the newest record; 0 is a null one."""
+    """An `OffsetWriter` has the offset of the newest record of each source partition; 0 is a null offset."""
 
     def __init__(self) -> None:
         self.data: dict[int, int] = {}
         self.flushing: dict[int, int] = {}
 
     def offset(self, partition: int, offset: int) -> None:
-        """A record with this source offset was accepted by the producer."""
+        """Note the source offset of a record that the producer has accepted."""
         self.data[partition] = offset
 
     def begin_flush(self) -> bool:
-        """Put aside what there is; False if there is nothing."""
+        """Set the offsets aside for a flush; return False if there are none."""
         self.flushing, self.data = self.data, {}
         return bool(self.flushing)
 
     def flushed(self) -> dict[int, int]:
-        """It is stored; what it was."""
+        """End the flush, and return the offsets that it has stored."""
         done, self.flushing = self.flushing, {}
         return done
 
@@ -177,7 +178,8 @@ NONE = -1
 
 
 class Found(NamedTuple):
-    """What a store has for a source partition, and in which topic; -1 and 0: nothing."""
+    """A `Found` is the offset that a store has for a source partition, and the topic that it is in; the topic is -1 and
+    the offset 0 if there is none."""
 
     topic: int
     offset: int
@@ -187,7 +189,7 @@ NOTHING = Found(NONE, 0)
 
 
 class OffsetStore:
-    """The offsets of one instance; `primary` is the topic of its transactions."""
+    """An `OffsetStore` has the offsets of one instance; ``primary`` is the topic that its transactions write to."""
 
     def __init__(
         self, env: Environment, host: Host, primary: int, runtime: int = EXACTLY_ONCE, topics: tuple[int, ...] = ()
@@ -199,11 +201,13 @@ class OffsetStore:
         self.readers = {topic: self.reader(topic) for topic in topics or self.topics()}
 
     def topics(self) -> tuple[int, ...]:
-        """Those that are read: in the earlier text the own topic alone, once it is filled."""
+        """Return the topics that are read; in the earlier text this is only the connector's own topic, once it is
+        filled."""
         return (GLOBAL, self.primary) if self.primary and self.env.merges else (self.primary,)
 
     def reader(self, topic: int) -> TopicReader:
-        """Without the feature the worker reads its topic with read_uncommitted, which is its consumer's default."""
+        """Return a reader of a topic. Without the feature the worker reads its topic with read_uncommitted, which is
+        its consumer's default."""
         committed = self.runtime == EXACTLY_ONCE or topic == SEPARATE
         reader: TopicReader = self.env.new("reader", self.env.brokers, topic, committed)
         return reader
@@ -211,7 +215,7 @@ class OffsetStore:
     # Reading
 
     def get(self, partitions: Iterable[int]) -> Script:
-        """What there is of these source partitions, read to the end now."""
+        """Read to the end now, and return the offsets of these source partitions."""
         yield from self.read_to_end()
         return {partition: self.view(partition) for partition in partitions}
 
@@ -220,7 +224,7 @@ class OffsetStore:
             yield from self.read_topic(topic)
 
     def read_topic(self, topic: int) -> Script:
-        """One topic: its end, and then until there. False if the host gave up before."""
+        """Read one topic up to the end that it has now. Return False if the host has to stop before that."""
         reader = self.readers[topic]
         yield from self.host.call("ask_end", partial(self.ask_end, reader))
         self.host.report(Kind.END_ASKED, topic=topic, position=reader.end)
@@ -241,7 +245,8 @@ class OffsetStore:
         reader.consume()
 
     def view(self, partition: int) -> Found:
-        """The combined view: the connector's own topic has precedence."""
+        """Return the offset of a source partition in the combined view, in which the connector's own topic has
+        precedence."""
         for topic in sorted(self.readers, reverse=True):
             if partition in self.readers[topic].offsets:
                 return Found(topic, self.readers[topic].offsets[partition])
@@ -250,7 +255,7 @@ class OffsetStore:
     # Writing
 
     def has_copy(self) -> bool:
-        """Return whether the worker's topic has copies of what is in the own one."""
+        """Return whether the worker's topic has copies of what is in the connector's own topic."""
         return self.primary == SEPARATE and self.env.merges
 
     def set(self, offsets: Mapping[int, int], send: Callable[[int, Entry], None]) -> Script:
@@ -266,17 +271,17 @@ class OffsetStore:
             send(self.primary, Entry(partition, offset))
 
     def write_second_tombstone(self, partition: int) -> Script:
-        """A null offset goes to the worker's topic first; if it does not get there, the flush has failed."""
+        """Write a null offset to the worker's topic first; if this fails, the flush has failed."""
         self.host.report(Kind.COPY_SENT, topic=GLOBAL, partition=partition, offset=0)
         yield from self.host.call("copy", partial(self.append_copy, partition, 0))
         self.host.report(Kind.COPY_TOLD, topic=GLOBAL, partition=partition, offset=0)
 
     def committed(self, offsets: Mapping[int, int]) -> None:
-        """They count from now on: the copies may be made."""
+        """Copy these offsets, which are committed now."""
         self.copy(offsets)
 
     def copy(self, offsets: Mapping[int, int]) -> None:
-        """The worker's producer gets what is not null, and sends it when it comes to that."""
+        """Hand the offsets that are not null to the worker's producer, which sends them later."""
         if self.has_copy():
             for partition, offset in offsets.items():
                 if offset:
@@ -284,7 +289,7 @@ class OffsetStore:
                     self.env.threads.start(self.host.process, self.copying(partition, offset))
 
     def copying(self, partition: int, offset: int) -> Script:
-        """One entry of the worker's producer; an error is logged."""
+        """Write one entry with the worker's producer; an error is only logged."""
         error = 0
         try:
             yield self.host.operation("copy", partial(self.append_copy, partition, offset))
@@ -306,7 +311,7 @@ class OffsetStore:
 
 
 class NullsHide(OffsetStore):
-    """The topic that transactions write to has the last word of every source partition."""
+    """In the view of `NullsHide`, only the topic that transactions write to counts for every source partition."""
 
     def view(self, partition: int) -> Found:
         found = self.readers[self.primary].offsets.get(partition, 0)
@@ -314,18 +319,18 @@ class NullsHide(OffsetStore):
 
 
 class CopiedWhenSent(OffsetStore):
-    """Copies are made when the broker has the entries, whatever becomes of their transaction."""
+    """`CopiedWhenSent` makes the copies when the broker has the entries, whatever becomes of their transaction."""
 
     def set(self, offsets: Mapping[int, int], send: Callable[[int, Entry], None]) -> Script:
         yield from super().set(offsets, send)
         self.copy(offsets)
 
     def committed(self, offsets: Mapping[int, int]) -> None:
-        """They were made before."""
+        """Do nothing, because the copies were made before."""
 
 
 class Released(NullsHide, CopiedWhenSent):
-    """Both."""
+    """`Released` has both of Kafka's mistakes, as it is released."""
 
 
 STORES: Mapping[str, type[OffsetStore]] = MappingProxyType({
@@ -336,4 +341,4 @@ STORES: Mapping[str, type[OffsetStore]] = MappingProxyType({
     "falls-back-alone": CopiedWhenSent,
     "copies-when-committed-alone": NullsHide,
 })  # fmt: skip
-"""By mode."""
+"""This table maps a mode to the store that it uses; other modes use `OffsetStore`."""
