@@ -1,9 +1,10 @@
-"""Which version of each request is spoken with a cluster: the newest that both sides know and that the mode allows.
+"""This module chooses the version of each request with a cluster: the newest that both sides know and that the mode
+allows.
 
-A mode is what clients of that time speak: `v1` and `v1-verified` end transactions with EndTxn up to version 4 and add
-partitions themselves, `v2` (KIP-890, part 2) needs Produce 12, EndTxn 5 and TxnOffsetCommit 5, and the feature
-transaction.version at 2. Whether a broker verifies (v1-verified) or not (v1) cannot be chosen by the client: it is the
-broker's setting transaction.partition.verification.enable, and is asked for.
+A mode corresponds to the clients of a time. In `v1` and `v1-verified`, clients end transactions with EndTxn up to
+version 4 and add partitions themselves. `v2` (KIP-890, part 2) needs Produce 12, EndTxn 5 and TxnOffsetCommit 5, and
+the feature transaction.version at 2. The client cannot choose whether a broker verifies (v1-verified) or not (v1): this
+is the broker's setting transaction.partition.verification.enable, which is asked for.
 """
 
 from collections.abc import Mapping
@@ -24,7 +25,7 @@ TRANSACTION_VERSION = "transaction.version"
 
 
 class Bounds(NamedTuple):
-    """Versions from `least` to `most`, both included."""
+    """A `Bounds` is the range of versions from ``least`` to ``most``, both included."""
 
     least: int
     most: int
@@ -52,7 +53,8 @@ MODES: Mapping[str, Mapping[str, Bounds]] = {
 
 @dataclass(frozen=True, slots=True)
 class Offered:
-    """The offer of a cluster: bounds by api key, finalized features, and the setting of verification."""
+    """An `Offered` is what a cluster offers: version bounds by api key, finalized features, and the setting of
+    verification."""
 
     address: str
     bounds: Mapping[int, Bounds]
@@ -60,7 +62,7 @@ class Offered:
     verifies: bool | None = None  # None: the broker does not say
 
     def version(self, api: str, mode: str = "") -> int | None:
-        """The newest version of a request that both know; None if there is none."""
+        """Return the newest version of a request that both sides know, or None if there is none."""
         ours, theirs = MODES.get(mode, {}).get(api, OURS[api]), self.bounds.get(API_KEYS[api])
         if theirs is None:
             return None
@@ -68,7 +70,8 @@ class Offered:
         return most if most >= max(ours.least, theirs.least) else None
 
     def negotiate(self, mode: str) -> dict[str, int]:
-        """The version of every request in a mode. Raises WireError, one line, when the mode cannot be spoken."""
+        """Return the version of every request in a mode. Raise WireError, with a message of one line, if the mode
+        cannot be used."""
         spoken = {}
         for api in OURS:
             version = self.version(api, mode)
@@ -100,7 +103,7 @@ class Offered:
 
 
 def offered_by(connection: Connection, broker: int) -> Offered:
-    """Ask a broker. Raises WireError when it does not answer."""
+    """Return what a broker offers. Raise WireError if it does not answer."""
     address = f"{connection.host}:{connection.port}"
     fields = {"client_software_name": "fencepost", "client_software_version": "1"}
     for version in (3, 2, 0):
