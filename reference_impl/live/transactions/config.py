@@ -1,4 +1,5 @@
-"""The configuration of a system on real brokers, the names of what it makes there, and its event log."""
+"""This module has the configuration of a system on real brokers, the names of what it creates there, and its event
+log."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -16,7 +17,7 @@ from fencepost.reference_impl.simulation.config import split as split_config
 
 
 class Place(NamedTuple):
-    """A partition of the brokers that one system has to itself, from the offset `start` on."""
+    """A `Place` is a partition of the brokers that only one system uses, from the offset ``start`` on."""
 
     topic: str
     partition: int
@@ -24,7 +25,8 @@ class Place(NamedTuple):
 
 
 class Names:
-    """`name` is the system's own, in all its ids and as the key of its records; `places` are its data partitions."""
+    """A `Names` has the names of one system. ``name`` is the system's own, and is part of all its ids and the key of
+    its records; ``places`` are its data partitions."""
 
     def __init__(self, name: str, places: Sequence[Place]) -> None:
         self.name = name
@@ -34,19 +36,19 @@ class Names:
 
     @property
     def record_key(self) -> bytes:
-        """The key of every record of this system."""
         return self.name.encode()
 
     def transactional_id(self, number: int) -> str:
-        """Transactional ids are numbered from 0."""
+        """Return the transactional id of a number; transactional ids are numbered from 0."""
         return f"{self.name}-{number}"
 
     def group_id(self, group: int) -> str:
-        """Groups are numbered from 0, behind the data partitions."""
+        """Return the group id of a number; groups are numbered from 0, after the data partitions."""
         return f"{self.name}-group-{group}"
 
     def numbered_producer_id(self, real: int) -> int:
-        """Producer ids are numbered in order of appearance; one that a broker gives twice keeps its number."""
+        """Return the number of a producer id. Producer ids are numbered in order of appearance; one that a broker gives
+        twice has one number."""
         if real < 0:
             return NO_PRODUCER_ID
         number = self._by_real.get(real)
@@ -56,7 +58,7 @@ class Names:
         return number
 
     def real_producer_id(self, number: int) -> int:
-        """The brokers' name for a producer id that some answer has revealed."""
+        """Return the brokers' producer id for a number that an answer has introduced."""
         return number if number < 0 else self._real[number]
 
 
@@ -64,7 +66,8 @@ class Names:
 
 
 class TimedLog(TransactionEventLog):
-    """`times_us[i]` is when row i was written, in microseconds since 1970; column `time_us` stays the virtual time."""
+    """In a `TimedLog`, ``times_us[i]`` is when row i was written, in microseconds since 1970; column ``time_us`` stays
+    the virtual time."""
 
     __slots__ = ("_timed", "times_us")
 
@@ -79,7 +82,8 @@ class TimedLog(TransactionEventLog):
         self.times_us.append(time.time_ns() // 1000)
 
     def drain_timed(self) -> list[tuple[int, Event]]:
-        """(wall-clock time in us, event) of the rows since the last call of this method; `drain_rows` is apart."""
+        """Return pairs of wall-clock time in us and event for the rows since the last call of this method; `drain_rows`
+        has a count of its own."""
         fresh = range(self._timed, len(self.rows))
         self._timed = len(self.rows)
         return [(self.times_us[row], readable(self.rows[row])) for row in fresh]
@@ -93,7 +97,7 @@ LONG_MS = 900_000  # transaction.max.timeout.ms: no program takes as long
 
 @dataclass(frozen=True, slots=True)
 class WireConfig(Configuration):
-    """The keys that are not the reference implementation's."""
+    """A `WireConfig` has the keys that are not the reference implementation's."""
 
     bootstrap: str = ""  # host:port,…
     collapse: bool = False  # answers that only say "try again" are tried again before they are seen
@@ -101,14 +105,14 @@ class WireConfig(Configuration):
     answer_timeout_ms: Positive = 6_000  # real: how long a broker may be silent
 
     def relate(self) -> None:
-        """Raises ValueError where no brokers are named."""
+        """Raise ValueError where no brokers are named."""
         if not self.bootstrap:
             raise ValueError("config bootstrap is missing: pass the brokers as host:port,…")
 
 
 def split(config: Mapping[str, Any]) -> tuple[Config, WireConfig]:
-    """The configuration of a system over TCP, checked. Raises ValueError on an unknown key, a value out of range, or a
-    max_epoch below Kafka's."""
+    """Return the checked configuration of a system over TCP. Raise ValueError on an unknown key, a value out of range,
+    or a max_epoch that is not Kafka's."""
     of_wire, of_cluster = split_config(config, WireConfig, Config)
     wire, checked = WireConfig(**of_wire), Config(**of_cluster)
     if checked.max_epoch != EPOCH_MAX:
@@ -119,8 +123,8 @@ def split(config: Mapping[str, Any]) -> tuple[Config, WireConfig]:
 
 
 def transaction_timeout(config: Config, wire: WireConfig, asked_ms: int) -> int:
-    """The time-out that a broker gets instead of a client's transaction time-out; one that is too long stays so (error
-    50)."""
+    """Return the time-out that a broker gets instead of a client's transaction time-out; one that is too long stays
+    unchanged (error 50)."""
     if asked_ms > config.max_transaction_timeout_ms:
         return asked_ms
     return max(1, asked_ms // SCALE) if wire.timeouts else LONG_MS
