@@ -1,8 +1,8 @@
-"""Free-running histories of Connect workers: their users, and their faults; the cluster is in `task_counts_cluster`.
-The protocol is in `connect`: read `rounds.py` and `source_task.py` first.
+"""This module has free-running histories of Connect workers, with their users and faults; the cluster is in
+`task_counts_cluster`. The protocol is in `connect`: read `rounds.py` and `source_task.py` first.
 
-Users create, reconfigure, stop and delete connectors, and restart what failed.  A user asks any worker
-that is up; one that is refused asks another worker a little later.
+Users create, reconfigure, stop and delete connectors, and restart what failed. A user asks any worker that is up; a
+user that is refused asks another worker a little later.
 """
 
 from collections.abc import Callable, Sequence
@@ -26,7 +26,8 @@ from fencepost.reference_impl.systems.task_counts_cluster import Parts, System
 
 @dataclass(frozen=True, slots=True)
 class Habits(AnyRun):
-    """How users behave. Durations are means, in virtual microseconds; shares are of a connector's requests."""
+    """`Habits` are how users behave. Durations are means, in virtual microseconds; shares are of a connector's
+    requests."""
 
     change_us: Natural = 300_000  # between two requests for one connector
     burst_us: Natural = 30_000  # until the next one, where a user has a change of mind
@@ -40,7 +41,7 @@ class Habits(AnyRun):
 
 
 class Users:
-    """The users of one history."""
+    """`Users` are the users of one history."""
 
     __slots__ = ("created", "habits", "kernel", "quiet", "random", "seen", "sizes", "system", "tried")
 
@@ -71,7 +72,7 @@ class Users:
         self.kernel.after(self.kernel.spread(wait_us), self.change, connector)
 
     def change_once(self, _: object) -> None:
-        """Some connector that there is gets another size, often a smaller one, if a worker accepts."""
+        """Give some existing connector another size, often a smaller one, if a worker accepts this."""
         connector = int(self.random() * len(self.sizes))
         if not self.quiet and self.sizes[connector] >= 0:
             size = self.another_size(self.sizes[connector])
@@ -93,7 +94,7 @@ class Users:
         return self.accepted(connector, size, system.configure(worker, connector, size))
 
     def another_size(self, size: int) -> int:
-        """From 1 to the most, mostly not the same as before."""
+        """Return a size from 1 to the greatest one, mostly not the same as before."""
         most = self.system.env.config.max_tasks
         drawn = 1 + int(self.random() * most)
         return 1 + drawn % most if drawn == size and self.random() < 0.7 else drawn
@@ -104,23 +105,24 @@ class Users:
         return accepted
 
     def end(self) -> None:
-        """Nothing new is asked for, but that there be each connector. An operator looks whether rounds are missing."""
+        """Stop asking for anything new except that each connector exists, and let an operator check whether rounds are
+        missing."""
         self.quiet = True
         for connector in range(len(self.sizes)):
             self.create(connector)
         self.kernel.after(self.habits.restart_us, self.bring_rounds)
 
     def create(self, connector: int) -> None:
-        """A connector that was asked for, and of which nothing was written, is asked for until it is there."""
+        """Ask for a connector until it is written, if it was asked for and nothing was written."""
         if connector not in self.created:
             size = self.another_size(-1)
             self.accepted(connector, size, self.system.configure(self.some_worker(), connector, size))
             self.kernel.after(self.kernel.spread(10 * self.habits.ask_again_us), self.create, connector)
 
     def bring_rounds(self, _: object) -> None:
-        """In A, starts after a round that failed wait for the next rebalance (618.14): some worker is restarted, until
-        every connector has had its round. In M a Connector whose round failed is restarted where a task waits for it,
-        though another worker has written over its FAILED."""
+        """Help with rounds that failed. In revision A, starts after such a round wait for the next rebalance (618.14),
+        so some worker is restarted until every connector has had its round. In revision M, a Connector whose round
+        failed is restarted where a task waits for it, even if another worker has overwritten its FAILED status."""
         rounds_by = self.system.env.revision.rounds_by
         if rounds_by == ASSIGNMENT and self.lacks_a_round():
             self.system.restart_worker(self.some_worker())
@@ -133,15 +135,15 @@ class Users:
         self.kernel.after(10 * self.habits.restart_us, self.bring_rounds)
 
     def lacks_a_round(self) -> bool:
-        """Whether the topic's end has no count record after the newest set of some connector."""
+        """Return whether the config topic has no task count record after the newest set of some connector."""
         state = ClusterConfigState()
         for offset, record in self.system.config_topic():
             state.apply(record, offset)
         return any(state.needs_fencing(name) for name in state.names())
 
     def look(self, rows: list[Row]) -> None:
-        """A user will restart the tasks that have failed since the last look, and Connectors whose round has; and
-        sees which connectors there are."""
+        """Queue restarts of the tasks that have failed since the last call, and of Connectors whose round has failed,
+        and note which connectors exist."""
         for row in rows[self.seen :]:
             kind, connector, task = row[2], row[4], row[5]
             if kind == Kind.CONNECTOR_WRITTEN:
@@ -153,8 +155,8 @@ class Users:
         self.seen = len(rows)
 
     def restart(self, what: tuple[int, int]) -> None:
-        """Restart what is still failed, a task or (-1) the Connector, and look again whether that helped, each time
-        a little later: a start that takes longer than users wait would be interrupted for ever."""
+        """Restart what is still failed, a task or (-1) the Connector, and check again whether that helped, each time a
+        little later: otherwise a start that takes longer than users wait would be interrupted for ever."""
         connector, task = what
         state, worker = self.system.status(connector, task)[0], self.some_worker()
         # Another worker that lets go of the task may have written over what its owner stated.
@@ -181,7 +183,8 @@ FIRST_STEPS = 6  # for so many steps the tasks of a worker that goes on come fir
 
 @dataclass(frozen=True, slots=True)
 class Rates(Habits):
-    """How often, per step of the scheduler, and for how long (means, in virtual microseconds)."""
+    """`Rates` has how often faults occur, per step of the scheduler, and how long they last (means, in virtual
+    microseconds)."""
 
     stall: Rate = 0.012  # a worker stands still
     aimed_share: Rate = 0.8  # of the stalls: of a worker with running tasks that does not lead
@@ -201,7 +204,8 @@ class Rates(Habits):
 
 
 class Faults(NodeFaults[Rates, System]):
-    """The faults of one history. `away` are the workers that are stalled or down, and since which absence."""
+    """`Faults` has the faults of one history. ``away`` are the workers that are stalled or down, with the number of
+    that absence."""
 
     names = ("stall", "crash", "expire", "compact", "foreign_set", "foreign_count", "new_support", "refuse")
 
@@ -225,7 +229,7 @@ class Faults(NodeFaults[Rates, System]):
                 self.strike((fault, number))
 
     def end(self) -> None:
-        """Workers that are away come back, and nothing goes wrong any more."""
+        """Let the workers that are away come back, and stop all faults."""
         self.quiet = True
         for connector in range(self.system.env.config.connectors):
             self.system.set_fencing(connector, True)
@@ -247,7 +251,7 @@ class Faults(NodeFaults[Rates, System]):
         return True
 
     def some_follower_at_work(self, number: int) -> int:
-        """A worker that runs a task and does not lead: such a zombie matters; -1 if there is none."""
+        """Return a worker that runs a task and does not lead, because such a zombie matters; -1 if there is none."""
         leader = self.system.env.group.leader
         busy = sorted({thread[2] for thread in self.system.threads() if thread[1] in AT_WORK} - {leader})
         return busy[number % len(busy)] if busy else -1
@@ -261,7 +265,7 @@ class Faults(NodeFaults[Rates, System]):
         return True
 
     def leave(self, worker: int, how: str, mean_us: int) -> None:
-        """A worker is away for a while: long enough for its session to end, or not."""
+        """Let a worker be away for a while, which may be long enough for its session to end."""
         self.absences += 1
         absence = self.away[worker] = (how, self.absences)
         self.kernel.after(self.kernel.spread(mean_us), self.come_back, (worker, absence))
@@ -273,7 +277,7 @@ class Faults(NodeFaults[Rates, System]):
             self.system.expire(worker)
 
     def come_back(self, what: tuple[int, tuple[str, int]]) -> None:
-        """A stalled worker goes on, one that is down starts again."""
+        """Resume a stalled worker, or restart one that is down."""
         worker, absence = what
         if self.away.get(worker) == absence:
             del self.away[worker]
@@ -330,8 +334,9 @@ class Faults(NodeFaults[Rates, System]):
 
 
 class Settled:
-    """Asked after every step, of a history that grows: each row is looked at once, and a topic that is as it was is not
-    read again.  ``bustle``: how many rows there were when a thread last had something to do but a task's work."""
+    """A `Settled` is called after every step of a growing history: each row is read once, and an unchanged topic is not
+    read again. ``bustle`` is how many rows there were when a thread last had something to do other than a task's work.
+    """
 
     def __init__(self, system: System, users: Users, rows: Sequence[Sequence[int]]) -> None:
         self.system, self.users, self.rows = system, users, rows
@@ -341,8 +346,8 @@ class Settled:
         self._newest: tuple[object, list[tuple[int, int, int]] | None] = None, None  # of the topic as it was last
 
     def __call__(self) -> bool:
-        """Whether each connector has been created, and every task of every newest set has committed a transaction since
-        the last time that any thread had something else to do."""
+        """Return whether each connector has been created, and every task of every newest set has committed a
+        transaction since the last time that any thread had something else to do."""
         if self.bustle >= len(self.rows) or len(self.users.created) < self.system.env.config.connectors:
             return False
         if self._counted < self.bustle:
@@ -361,8 +366,8 @@ class Settled:
         )
 
     def newest_sets(self) -> list[tuple[int, int, int]] | None:
-        """(connector, place, tasks) of the newest set of every connector that exists, as the topic's end says; None
-        while one of them is still to be written."""
+        """Return (connector, place, tasks) of the newest set of every connector that exists at the end of the config
+        topic, or None while one of the sets is still to be written."""
         state = ClusterConfigState()
         for offset, record in self.system.config_topic():
             state.apply(record, offset)
@@ -390,7 +395,7 @@ IDLE_STEPS_MAX = 2_000  # steps without an event, after which a history ends: no
 
 @dataclass(frozen=True, slots=True)
 class Run(Rates):
-    """The pace of threads, and how their operations go. Durations are means, in virtual microseconds."""
+    """A `Run` has the pace of threads, and how their operations end. Durations are means, in virtual microseconds."""
 
     quiet_end: bool = False
     settle_events: Natural = 20_000  # with `quiet_end`: at most so many more; a backlog of requests outlasts 6,000
@@ -403,13 +408,13 @@ class Run(Rates):
     slow_us: Natural = 120_000
 
     def relate(self) -> None:
-        """Raises ValueError where an operation would more than always go wrong."""
+        """Raise ValueError if the probabilities of failing add up to more than 1."""
         if self.failed + self.lost > 1:
             raise ValueError(f"config failed={self.failed}, lost={self.lost}: together at most 1; lower them")
 
 
 class FreeRun(free_run.FreeRun[Run, Config]):
-    """A cluster, with users and faults queued in its kernel, and the scheduler of its threads."""
+    """A `FreeRun` is a cluster, with users and faults queued in its kernel, and the scheduler of its threads."""
 
     run_type, config_type, parts_type, faults_type = Run, Config, Parts, Faults
     # Exactly-once support, enough workers for zombies, and time-outs that short histories see.
@@ -422,7 +427,7 @@ class FreeRun(free_run.FreeRun[Run, Config]):
     system: System
 
     def begin(self, parts: Any) -> None:
-        """Users ask from the start; threads wait for the scheduler."""
+        """Start the cluster: users ask from the start, and threads wait for the scheduler."""
         self.system = System(Environment(self.config, self.kernel, parts))
         self.rows = self.system.env.log.rows
         self.users = Users(self.system, self.run)
@@ -440,7 +445,7 @@ class FreeRun(free_run.FreeRun[Run, Config]):
         self.go_on(self.run.events)
 
     def go_on(self, enough: int, until_settled: bool = False) -> None:
-        """Until there are enough rows, or nothing happens any more."""
+        """Run until there are enough rows, or nothing happens any more."""
         rows, idle = self.rows, 0
         while len(rows) < enough and idle < IDLE_STEPS_MAX and not (until_settled and self.settled()):
             before = len(rows)
@@ -448,7 +453,7 @@ class FreeRun(free_run.FreeRun[Run, Config]):
             idle = 0 if len(rows) > before else idle + 1
 
     def step(self) -> None:
-        """Some time passes, perhaps with a fault, and one thread goes on."""
+        """Let some time pass, perhaps with a fault, and let one thread go on."""
         self.pass_time(self.kernel.spread(self.run.step_us * min(1 + self.idle, 20)))
         self.nodes.draw()
         number = self.pick()
@@ -459,7 +464,8 @@ class FreeRun(free_run.FreeRun[Run, Config]):
             self.users.look(self.rows)
 
     def pass_time(self, us: int) -> None:
-        """For users and faults at once; brokers, and threads that wait for a time, notice in larger steps."""
+        """Let time pass: for users and faults at once, and in larger steps for brokers and for threads that wait for a
+        time."""
         self.kernel.advance(us)
         ms = self.kernel.now // US_PER_MS
         if ms - self.noticed_ms >= NOTICE_MS or self.idle:
@@ -468,7 +474,7 @@ class FreeRun(free_run.FreeRun[Run, Config]):
             self.noticed_ms = ms
 
     def pick(self) -> int:
-        """The number of the thread whose turn it is, -1 for none."""
+        """Return the number of the thread whose turn it is, or -1 if there is none."""
         now, slow = self.kernel.now, self.slow
         waiting: list[int] = []
         working: list[int] = []
@@ -491,7 +497,7 @@ class FreeRun(free_run.FreeRun[Run, Config]):
         return chosen[int(self.random() * len(chosen))] if chosen else -1
 
     def slowness(self, now: int) -> int:
-        """When a thread that has just come to an operation may do it."""
+        """Return when a thread that has just reached an operation may do it."""
         if not self.quiet and self.random() < self.run.slow_share:
             return now + self.kernel.spread(self.run.slow_us)
         return 0
@@ -508,7 +514,7 @@ class FreeRun(free_run.FreeRun[Run, Config]):
         return outcome
 
     def settle(self) -> None:
-        """Faults are over: workers come back, and everything is given the time to run."""
+        """Stop the faults: workers come back, and there is time for everything to run."""
         self.quiet = True
         self.users.end()
         self.slow.clear()
