@@ -259,7 +259,6 @@ class Brokers:
         return fenced
 
     def create_topic(self, name: str, partitions: int, replication: int) -> int:
-        """Call Admin.createTopics([name]) and return Kafka's error code."""
         if self.policy_error:
             return self.policy_error
         if name in self.topics:
@@ -285,7 +284,6 @@ class Brokers:
             self.settle()
 
     def advance(self, ms: int) -> None:
-        """Let time pass, so that transactions may time out."""
         self.env.kernel.advance(ms * 1000)
         self.settle()
 

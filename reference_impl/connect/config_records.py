@@ -61,7 +61,6 @@ def connector_tombstone(connector: str) -> ConfigRecord:
 
 
 def task_record(connector: str, task: int, properties: Properties) -> ConfigRecord:
-    """Return the record with the configuration of one task, numbered from 0."""
     return ConfigRecord(f"task-{connector}-{task}", _encoded({"properties": dict(properties)}))
 
 
@@ -102,7 +101,6 @@ def target_state_tombstone(connector: str) -> ConfigRecord:
 
 
 def session_key_record(key_base64: str, algorithm: str, created_ms: int) -> ConfigRecord:
-    """Return the record with the leader's new session key (KIP-507)."""
     value = {"key": key_base64, "algorithm": algorithm, "creation-timestamp": created_ms}
     return ConfigRecord("session-key", _encoded(value))
 
@@ -224,7 +222,6 @@ class ClusterConfigState:
         self.offset = offset + 1
 
     def apply_connector(self, connector: str, value: Mapping[str, Any] | None) -> None:
-        """Apply a connector's new configuration, or its deletion."""
         if value is None:
             self.forget(connector)
         else:
@@ -319,7 +316,6 @@ class ClusterConfigState:
         return self.counts.get(connector)
 
     def count_place(self, connector: str) -> int:
-        """Return the place of the latest task count record, or NOTHING if there is none."""
         return self.counted.get(connector, NOTHING)
 
     def generation(self, connector: str) -> int:
@@ -400,7 +396,6 @@ def new_key(random: Random, now_ms: int) -> SessionKey:
 
 
 def key_in(value: Mapping[str, Any] | None) -> SessionKey | None:
-    """Return the key that a `session-key` record holds, or None if there is no record."""
     if value is None:
         return None
     return SessionKey(_decoded(value["key"]), value["algorithm"], value["creation-timestamp"])

@@ -97,7 +97,6 @@ class ConfigTopic:
     # Writing is a producer's; here is what others hear of it
 
     def announce(self, start: int, node: int, producer_id: int, epoch: int) -> None:
-        """Emit events for the records committed from offset `start` on."""
         for offset, record in self.records(start):
             self.announce_record(record, offset, node, producer_id, epoch)
 
@@ -158,7 +157,6 @@ class View:
         self.position = 0
 
     def is_behind(self) -> bool:
-        """Return whether there is a record to read."""
         topic = self.env.topic
         # Asked over and over, mostly by who is at the very end of the log, readable or not.
         if self.position >= len(topic.leader.log.batches) or self.position >= topic.end(self.committed):
@@ -200,7 +198,6 @@ class View:
                 continue  # a poll without success is polled again
 
     def is_at_end(self) -> bool:
-        """Return whether another thread has read to the end meanwhile."""
         return not self.is_behind()
 
 
@@ -249,7 +246,6 @@ class WritePrivilege:
         self.env.emit(Kind.TOPIC_CLAIMED, node=self.node, producer_id=producer.producer_id, epoch=producer.epoch)
 
     def drop(self) -> None:
-        """Close the producer, so that the next write needs a new one."""
         if self.producer is not None:
             self.producer.close()
         self.producer = None

@@ -271,7 +271,6 @@ class Group:
         return Handed(generation, self.leader, self.offset, self.assignments[worker])
 
     def error(self, worker: int, generation: int) -> int:
-        """Return the error with which a member's request of this generation is refused, or 0 if it is not refused."""
         if worker not in self.members:
             return UNKNOWN_MEMBER_ID
         if self.preparing:

@@ -72,7 +72,6 @@ class Herder:
 
     @property
     def enabled(self) -> bool:
-        """Return whether source tasks run with exactly-once support."""
         return self.support == "enabled"
 
     @property
@@ -130,7 +129,6 @@ class Herder:
         return self.leader == self.node and self.privilege.fenced
 
     def must_make_key(self) -> bool:
-        """Return whether the leader has to write a new session key."""
         if self.leader != self.node or not self.env.revision.signs:
             return False
         now_ms = self.env.now_ms
@@ -153,7 +151,6 @@ class Herder:
         return Operation(name, self.node, act, self.env.numbers.get(connector, NONE), task, interrupted)
 
     def submit(self, script: Callable[[Request], Script]) -> Request:
-        """Queue a script for the herder's thread, and return its request."""
         request = Request(script)
         self.requests.append(request)
         return request
@@ -265,7 +262,6 @@ class Herder:
             self.env.threads.start(self.node, started.run())
 
     def stop_connector(self, name: str) -> None:
-        """Stop the Connector; in this implementation it stops at once."""
         stopped = self.connectors.pop(name, None)
         if stopped is not None:
             stopped.stopping = True
@@ -366,7 +362,6 @@ class Herder:
         yield from ()
 
     def furthest(self) -> int:
-        """Return how far the most advanced member has read the config topic."""
         return max((member.offset for member in self.group.members.values()), default=0)
 
     def assign(self, generation: int) -> None:

@@ -84,7 +84,6 @@ def send(herder: "Herder", connector: str, task: int, number: int, reply: Reply)
 
 
 def deliver(herder: "Herder", target: int, request: FenceRequest, number: int, reply: Reply) -> None:
-    """Deliver the request to a worker. Raise OperationError if that worker is down."""
     receiver = herder.env.workers[target].herder if target != NONE else None
     if receiver is None:
         raise OperationError("ask", reason="connection refused")
@@ -222,7 +221,6 @@ class Rounds:
         return count is not None and self.must_fence(count, state.task_counts.get(connector, 0))
 
     def prepare(self, connector: str, number: int) -> Round:
-        """Return a round as it would be now."""
         state = self.herder.view.state
         count = state.count(connector) or 0
         size = self.count_to_record(state, connector)
@@ -333,7 +331,6 @@ class Rounds:
             self.finish(round, SERVER_ERROR, cause)
 
     def finish(self, round: Round, status: int, cause: str = "") -> None:
-        """End the round, and answer all requests that wait for it."""
         round.over = True
         round.status = status
         round.trace = trace(status, round.connector, cause) if cause else ""

@@ -262,7 +262,6 @@ class SourceTask:
         return None if may_run else ABANDON
 
     def look_again(self) -> bool:
-        """Read to the end, and return whether a count record stands after the latest set."""
         self.herder.view.read_to_end()
         may_run = self.may_start()
         self.emit(Kind.TASK_CHECKED, status=OK if may_run else CONFLICT)
@@ -297,7 +296,6 @@ class SourceTask:
         return None
 
     def create(self) -> None:
-        """Create the offsets topic as the connector's admin."""
         brokers, topic = self.env.brokers, self.env.config.offsets_topic
         error = brokers.acls.error(of_offsets_topic(topic)) or brokers.create_topic(topic, *self.topic_sizes())
         if not tolerates_creation_error(error):
@@ -364,7 +362,6 @@ class SourceTask:
                 looks = never
 
     def send_records(self) -> None:
-        """Send the records of a poll, in an open transaction."""
         producer = self.producer
         assert producer is not None, "polls begin after the start"
         self.polls += 1
@@ -387,7 +384,6 @@ class SourceTask:
         self.emit(Kind.TRANSACTION_COMMITTED, pair=pair)
 
     def refused(self, error: KafkaError) -> None:
-        """Raise TaskFailed, because the producer is fenced or has another fatal error."""
         if error.code in FENCED:
             self.emit(Kind.TRANSACTION_REFUSED, error=error.code)
         raise TaskFailed(str(error), error.code) from error
@@ -402,7 +398,6 @@ class SourceTask:
             looks = never if sent is INTERRUPTED else self.must_stop
 
     def send_plainly(self) -> None:
-        """Send records that are visible at once, and then their offsets."""
         self.polls += 1
         self.env.brokers.append_plainly(OUTPUT_TOPIC, (*self.id, self.instance, self.polls))
         self.emit(Kind.RECORDS_SENT)
@@ -450,7 +445,6 @@ class SourceTask:
             self.herder.put_status(*self.id, state, trace)
 
     def attempt(self, name: str, act: Callable[[], Any], interrupted: Callable[[], bool] | None = None) -> Script:
-        """Do one operation, whose failure is the task's."""
         try:
             return (yield self.herder.operation(name, act, *self.id, interrupted))
         except OperationError as error:

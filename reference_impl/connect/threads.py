@@ -144,7 +144,6 @@ class Threads:
             self.run(thread, INTERRUPTED if isinstance(thread.at, Operation) else None)
 
     def run(self, thread: Thread, result: Any = None, error: Exception | None = None) -> None:
-        """Run the thread from where it waits to where it waits next."""
         thread.at, thread.may_go_on = None, at_once
         try:
             if error is not None:

@@ -158,7 +158,6 @@ def _replaced(parts: type[Parts], declared: _Declared) -> Parts:
 
 
 def _part_of(parts: type[Any], piece: type) -> str:
-    """Return the name of the part whose correct class is the nearest base of this class."""
     for base in piece.__mro__[:-1]:
         if found := [one.name for one in fields(parts) if one.default is base]:
             if len(found) > 1:

@@ -44,7 +44,6 @@ class LossyRun(Run):
     delay_us: Natural = 1_000_000
 
     def network(self, kernel: Kernel, faults: FaultMix) -> LossyNetwork:
-        """Return the network that loses, duplicates and delays messages at these rates."""
         odds = {fault: getattr(self, fault) for fault in MESSAGE_FAULTS}
         return LossyNetwork(kernel, faults, odds, self.latency_us, self.delay_us)
 
@@ -82,7 +81,6 @@ class NodeFaults(Generic[R, S]):
             self.mix.count(fault)
 
     def pause_for(self, mean_us: int, node: Any) -> bool:
-        """Pause the node for a while, and return False if it is paused already or down."""
         paused: bool = node.pause()
         if paused:
             self.kernel.after(self.kernel.spread(mean_us), lambda _: node.resume())

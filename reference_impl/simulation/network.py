@@ -160,7 +160,6 @@ class LossyNetwork(Network):
         kernel.after(delay_us, self._arrive, message)
 
     def calm(self) -> None:
-        """Stop all message faults: from now on every message arrives once and soon."""
         self._odds = (0.0, 0.0, 0.0)
 
     def _arrive(self, message: Message) -> None:

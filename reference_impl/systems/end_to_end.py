@@ -125,7 +125,6 @@ class Run(task_counts.Run):
 
     @property
     def of_ids(self) -> id_blocks.Run:
-        """Return the pace of controllers, and of brokers that ask them."""
         return id_blocks.Run(
             drop=self.drop, duplicate=self.duplicate, delay=self.delay, latency_us=self.latency_us,
             delay_us=self.delay_us, restart=self.id_broker_restart, pause=self.id_broker_pause,
@@ -208,7 +207,6 @@ class FreeRun(task_counts.FreeRun):
         return {name: getattr(run, name) for name in names}
 
     def begin_ids(self, run: Run) -> None:
-        """Start the controllers, and the brokers that give out ids, with some other clients that ask for ids."""
         config = self.whole.of_ids(self.whole_parts.needs)
         kernel, rates = self.clock, run.of_ids
         names = id_blocks.Faults.names if config.mode == "bridge" else ("restart", "pause", "fail_over", "snapshot")
@@ -224,7 +222,6 @@ class FreeRun(task_counts.FreeRun):
             kernel.after(kernel.spread(run.id_client_us), self.demand, broker)
 
     def demand(self, broker: int) -> None:
-        """Let another client ask a broker for an id now, and queue its next request."""
         if not self.quiet:
             self.id_faults.draw()
         there = self.ids.brokers[broker]
@@ -233,7 +230,6 @@ class FreeRun(task_counts.FreeRun):
         self.clock.after(self.clock.spread(self.whole_run.id_client_us), self.demand, broker)
 
     def begin_group(self, run: Run) -> None:
-        """Start an instance in every slot of the group after a while."""
         self.group_faults = GroupFaults(self.kafka, run.of_group, self.clock, self.kafka_faults)
         self.copying = Workload(self.kafka, run.of_group)
         for slot in range(self.env.options.members):
@@ -241,13 +237,11 @@ class FreeRun(task_counts.FreeRun):
         self.clock.after(run.audit_us, self.audit)
 
     def copy(self, slot: int) -> None:
-        """Let an instance do its next step, and queue the one after it."""
         if not self.quiet:
             self.group_faults.draw()
         self.clock.after(self.copying.act(slot), self.copy, slot)
 
     def audit(self, _: object) -> None:
-        """Let an auditor read the sink now, and queue the next audit."""
         self.kafka.audit()
         self.clock.after(self.whole_run.audit_us, self.audit)
 
@@ -264,7 +258,6 @@ class FreeRun(task_counts.FreeRun):
     # How it goes on
 
     def total(self) -> int:
-        """Return the number of events of all vocabularies."""
         return sum(map(len, self.logs.values()))
 
     def play(self) -> None:
@@ -390,7 +383,6 @@ class FreeRun(task_counts.FreeRun):
             self.env.inputs.end(partition)
 
     def reached(self, owed: Mapping[int, int], kind: int) -> bool:
-        """Return whether events of a kind have reached these offsets in every partition."""
         last: dict[int, int] = {}
         for row in self.env.ends.rows:
             if row[2] == kind:

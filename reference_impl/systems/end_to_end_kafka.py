@@ -94,7 +94,6 @@ class Config(Configuration):
 
     @property
     def sink_partitions(self) -> list[int]:
-        """Return the numbers, among all partitions, of those that the group writes to."""
         first = FIRST_OWN + self.inputs - 1
         return list(range(first, first + self.outputs))
 
@@ -137,7 +136,6 @@ class Config(Configuration):
         )  # fmt: skip
 
     def of_ids(self, needs: Needs) -> IdBlocksConfig:
-        """Return the configuration of the controllers and of the brokers that give out producer ids."""
         return IdBlocksConfig(
             **{
                 "seed": self.seed, "brokers": 3, "controllers": self.controllers, "block_size": self.block_size,
@@ -237,7 +235,6 @@ class Environment(group_environment.Environment):
     # Numbers
 
     def connector_of(self, partition: int) -> int:
-        """Return the connector that a source partition belongs to."""
         return partition // self.whole.sources
 
     def next_record(self) -> int:
@@ -274,7 +271,6 @@ class ProducerIds:
         return self.kafka.brokers.coordinator.node_id
 
     def at_hand(self) -> bool:
-        """Return whether the coordinator's broker can give an id at once."""
         number = self.broker
         broker = self.system.brokers[number]
         if number in self.spare:
@@ -294,7 +290,6 @@ class ProducerIds:
         return self.spare.pop(self.broker)
 
     def restart(self, number: int) -> None:
-        """Restart a broker, which loses its block."""
         self.spare.pop(number, None)
         self.system.restart_broker(number)
 

@@ -134,7 +134,6 @@ class ResumingTask(HostTask):
         return super().failure(error)
 
     def report(self, kind: int, **columns: int) -> None:
-        """Emit the runtime's events as events of the workers and end to end."""
         if kind == SourceKind.POLLED:
             self.polled(columns["partition"], columns["offset"])
         elif kind == SourceKind.END_SENT and columns["outcome"]:
@@ -202,7 +201,6 @@ class Parts:
         return CopyingParts(**{**fields, "producer": producer, "offsets": offsets}, brokers=brokers)
 
     def of_client(self, client: Any) -> Any:
-        """Return a kind of producer, derived from what the brokers' clients are."""
         below: Any = self.transactions.producer
         if below is Producer:
             return client
@@ -212,7 +210,6 @@ class Parts:
         return made
 
     def of_connect(self, sources: Sources) -> ConnectParts:
-        """Return the parts of the Connect cluster, whose tasks read these sources."""
         fields = {name: getattr(self.connect, name) for name in ConnectParts.__dataclass_fields__}
         resuming = self.whole.task
         task = mixed(resuming, self.connect.task) if self.connect.task is not SourceTask else resuming

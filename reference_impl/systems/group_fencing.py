@@ -123,7 +123,6 @@ class System(DrivenSystem[Environment]):
         return self.instances[slot].pause()
 
     def resume(self, slot: int) -> bool:
-        """Resume the instance; return False if it is not paused."""
         return self.instances[slot].resume()
 
     def close(self, slot: int) -> None:
@@ -171,7 +170,6 @@ class System(DrivenSystem[Environment]):
         return running
 
     def is_over(self, slot: int) -> bool:
-        """Return whether the instance in the slot has ended, by an error or because it was killed."""
         return not self.instances[slot].running
 
     # The brokers
@@ -191,7 +189,6 @@ class System(DrivenSystem[Environment]):
         self.brokers.change_leader(self.env.offsets_partition)
 
     def change_leader(self, output: int) -> None:
-        """Let another broker lead an output partition."""
         self.brokers.change_leader(output)
 
     def advance(self, ms: int) -> None:
@@ -232,7 +229,6 @@ class System(DrivenSystem[Environment]):
         """Handle a copy that an auditor has found in the output; a subclass may emit a further event."""
 
     def committed_offsets(self) -> list[int]:
-        """Return the group's offset in each partition of the input, -1 for none."""
         log = self.group_coordinator.log
         return [log.committed_offset(partition) for partition in range(self.env.options.inputs)]
 
@@ -256,7 +252,6 @@ class System(DrivenSystem[Environment]):
 
 
 def build(config: Mapping[str, Any], parts: Parts) -> System:
-    """Return a driven cluster made of these parts."""
     checked = Config.parse(config)
     kernel = Kernel(checked.seed)
     return System(Environment(checked, kernel, Network(kernel), DrivenPace(), parts))
@@ -325,7 +320,6 @@ class Workload:
         return True
 
     def act(self, slot: int) -> int:
-        """Let the instance in a slot do its next step, and return the time until its next turn, in microseconds."""
         system, habits = self.system, self.habits
         if system.is_over(slot):
             if self.calm and any(instance.running for instance in system.instances):
@@ -416,8 +410,6 @@ class Faults(NodeFaults[Run, System]):
 
 
 class FreeRun(free_run.FreeRun[Run, Config]):
-    """A `FreeRun` is a cluster with its instances and faults, all queued in the kernel."""
-
     run_type, config_type, parts_type, faults_type = Run, Config, Parts, Faults
     # Time-outs that short histories see.
     cluster_defaults = {  # noqa: RUF012
@@ -428,7 +420,6 @@ class FreeRun(free_run.FreeRun[Run, Config]):
     defects = "fencepost.reference_impl.defects.group_fencing"
 
     def begin(self, parts: Any) -> None:
-        """Start an instance in every slot after a while."""
         config, kernel, run = self.config, self.kernel, self.run
         pace = SeededPace(kernel, self.faults, run.append_failure, run.append_us, run.load_us)
         self.network = run.network(kernel, self.faults)

@@ -130,7 +130,6 @@ class System(DrivenSystem[Environment]):
             self.kraft[self.env.active_controller].take_snapshot()
 
     def advance(self, ms: int) -> None:
-        """Let virtual milliseconds pass: back-offs end, and requests time out."""
         self.env.kernel.advance(ms * US_PER_MS)
 
     def upgrade_broker(self, broker: int) -> bool:
@@ -185,7 +184,6 @@ class System(DrivenSystem[Environment]):
         return in_charge[self.env.active_controller]
 
     def new_source(self, env: Environment, broker: Broker) -> IdSource:
-        """Return the source of ids of a starting broker: the RPC, or ZooKeeper directly."""
         if self.on_rpc[broker.broker_id]:
             return self.parts.ids(env, broker)
         return DirectProducerIds(env, broker, self.parts.block_loop(env, self.block_node, broker.broker_id))
@@ -203,7 +201,6 @@ class System(DrivenSystem[Environment]):
 
 
 def build(config: Mapping[str, Any], parts: Parts) -> System:
-    """Return a driven cluster made of these parts."""
     checked = Config.parse(config)
     kernel = Kernel(checked.seed)
     return System(Environment(checked, kernel, Network(kernel), DrivenPace()), parts)
@@ -285,8 +282,6 @@ class Faults(NodeFaults[Run, System]):
 
 
 class FreeRun(free_run.FreeRun[Run, Config]):
-    """A `FreeRun` is a cluster with its clients and faults, all queued in the kernel."""
-
     run_type, config_type, parts_type, faults_type = Run, Config, Parts, Faults
     # Small blocks, so that short histories see many; stale controllers answer 41.
     cluster_defaults = {"block_size": 10, "controller_discovery": "at_sending"}  # noqa: RUF012
@@ -299,7 +294,6 @@ class FreeRun(free_run.FreeRun[Run, Config]):
         return Faults.names if self.config.mode == "bridge" else ("restart", "pause", "fail_over", "upgrade")
 
     def begin(self, parts: Any) -> None:
-        """Start one client per broker, which makes its first request after a while."""
         config, kernel, run = self.config, self.kernel, self.run
         pace = SeededPace(kernel, config.controllers, run.follower_us, run.zookeeper_us)
         env = Environment(config, kernel, run.network(kernel, self.faults), pace)
@@ -311,7 +305,6 @@ class FreeRun(free_run.FreeRun[Run, Config]):
             kernel.after(kernel.spread(run.client_us), self.demand, broker)
 
     def demand(self, number: int) -> None:
-        """Let a client ask a broker for an id now, and queue its next request."""
         self.nodes.draw()
         kernel, run, broker = self.kernel, self.run, self.system.brokers[number]
         served = broker.running and not broker.paused and broker.init_producer_id()[0] == 0

@@ -97,7 +97,6 @@ class System(DrivenSystem[Environment]):
         return sorted(found)
 
     def awake(self, task: Task) -> Iterator[OffsetCommit]:
-        """Yield the threads of an instance that have a next operation."""
         return (thread for thread in (task.thread, task.committer) if thread is not None and thread.doing != IDLE)
 
     def step(self, number: int, outcome: str = OK) -> bool:
@@ -116,7 +115,6 @@ class System(DrivenSystem[Environment]):
         raise KeyError(f"nothing of number {number} waits: {self.threads()}")
 
     def arrive(self, task: Task, request: Request, outcome: str = OK) -> None:
-        """Let the oldest request of its lane reach its broker, or not."""
         sender = task.producer if request.flush < 0 else task.offsets
         sender.lanes[request.lane].popleft()
         task.receive(request, outcome)
@@ -125,7 +123,6 @@ class System(DrivenSystem[Environment]):
 
     @property
     def current(self) -> Task | None:
-        """Return the newest instance, while it runs."""
         newest = self.instances[-1] if self.instances else None
         return newest if newest is not None and newest.running else None
 
@@ -165,7 +162,6 @@ class System(DrivenSystem[Environment]):
         return isinstance(task, ExactlyOnceTask) and task.ask_for_abort()
 
     def forget_ended(self) -> None:
-        """Remove the instances for which nothing can happen any more."""
         self.instances = [t for t in self.instances if t.running or t.producer.in_flight or t.offsets.in_flight]
 
     def go_on(self) -> None:
@@ -198,7 +194,6 @@ class System(DrivenSystem[Environment]):
 
 
 def build(config: Mapping[str, Any], parts: Parts) -> System:
-    """Return a driven task made of these parts."""
     checked = Config.parse(config)
     return System(Environment(checked, Kernel(checked.seed), parts))
 
@@ -274,8 +269,6 @@ WAITING = frozenset({Kind.TOLD, Kind.FLUSH_BEGUN, Kind.AUDITED})
 
 
 class FreeRun(free_run.FreeRun[Run, Config]):
-    """A `FreeRun` is a task with its faults, all queued in the kernel."""
-
     run_type, config_type, parts_type, faults_type = Run, Config, Parts, Faults
     cluster_defaults = {"records": 0, "batch": 3, "filtered": 5}  # noqa: RUF012
     defects = "fencepost.reference_impl.defects.source_commits"
@@ -312,7 +305,6 @@ class FreeRun(free_run.FreeRun[Run, Config]):
             self.follow(self.system.instances[-1])
 
     def follow(self, task: Task) -> None:
-        """Queue what an instance does next, unless it is queued already."""
         if not task.running:
             if not (task.producer.in_flight or task.offsets.in_flight):
                 return
@@ -340,7 +332,6 @@ class FreeRun(free_run.FreeRun[Run, Config]):
                 self.kernel.after(int(self.random() * 2 * mean), self.arrive, (task, sender, lane))
 
     def arrive(self, what: tuple[Task, Sender, Any]) -> None:
-        """Let the oldest request of a lane reach its broker, if it was not lost with its process."""
         task, _, lane = what
         self.scheduled.discard(id(lane))
         if lane:
@@ -356,7 +347,6 @@ class FreeRun(free_run.FreeRun[Run, Config]):
             self.system.forget_ended()
 
     def act(self, thread: OffsetCommit) -> None:
-        """Let a thread do its next operation, or wait for a bounded time."""
         self.scheduled.discard(id(thread))
         task, operation = thread.task, thread.doing
         if not operation or not task.running:
@@ -398,7 +388,6 @@ class FreeRun(free_run.FreeRun[Run, Config]):
         self.kernel.after(int(self.random() * 2 * self.run.down_us), self.start)
 
     def commit_due(self, _: object) -> None:
-        """End an interval of offset.flush.interval.ms, and begin the next one."""
         task = self.system.current
         if isinstance(task, WorkerSourceTask) and task.commit_due():
             self.follow(task)

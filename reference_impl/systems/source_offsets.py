@@ -231,7 +231,6 @@ class System(DrivenSystem[Environment]):
         self.env.brokers.change_leader(OUTPUT_TOPIC if topic == OUTPUT else PARTITION_OF[topic])
 
     def advance(self, ms: int) -> None:
-        """Let virtual milliseconds pass, for tasks and brokers."""
         self.env.kernel.advance(ms * US_PER_MS)
         self.env.brokers.advance(ms)
         self.env.threads.settle()
@@ -256,7 +255,6 @@ class System(DrivenSystem[Environment]):
         return found, [self.resume_point(partition) for partition in range(env.config.partitions)]
 
     def is_undecided(self) -> bool:
-        """Return whether any producer has an open transaction."""
         return any(leader.log.open for leader in self.env.brokers.leaders)
 
     def awaits_content(self) -> bool:
@@ -276,7 +274,6 @@ class System(DrivenSystem[Environment]):
         return place.offset
 
     def view(self, partition: int) -> Found:
-        """Return what a task would find for a source partition, by its own rules."""
         store = self.env.new("store", self.env, None, self.env.topic)
         for reader in store.readers.values():
             reader.consume()
@@ -367,7 +364,6 @@ class Faults(free_run.NodeFaults[Rates, System]):
         self.kernel.after(self.kernel.spread(mean_us), self.start, task)
 
     def start(self, task: int) -> None:
-        """Start another instance if the task still has none, or one that is stalled or ending."""
         env = self.system.env
         if env.lacks_instance(task) or env.assigned[task].process in env.threads.stalled:
             self.system.restart(task)
@@ -432,7 +428,6 @@ class Run(Rates):
     audit_us: Natural = 60_000
 
     def relate(self) -> None:
-        """Raise ValueError if the probabilities of failing add up to more than 1."""
         for failed in (self.failed, self.refused_last):
             if failed + self.lost > 1:
                 raise ValueError(f"config failed={failed}, lost={self.lost}: together at most 1; lower them")
@@ -458,7 +453,6 @@ class FreeRun(free_run.FreeRun[Run, Config]):
         return super().simulate_with_stats(seed, {**CONFIGS.get(config.get("mode", ""), {}), **config})
 
     def begin(self, parts: Any) -> None:
-        """Start the first set of tasks, whose threads wait for the scheduler."""
         config = self.config
         parts = parts if self.run.broken else parts_of(config.mode)  # the variant may have a mistake itself
         self.system = System(Environment(config, self.kernel, parts))
@@ -478,7 +472,6 @@ class FreeRun(free_run.FreeRun[Run, Config]):
         return tuple(name for name in super().possible_faults() if name not in without)
 
     def play_events(self) -> None:
-        """Run until there are enough rows, or nothing happens any more."""
         rows, enough = self.rows, self.run.events
         idle = 0
         while len(rows) < enough and idle < STEPS_MAX:
@@ -487,7 +480,6 @@ class FreeRun(free_run.FreeRun[Run, Config]):
             idle = idle + 1 if len(rows) == before else 0
 
     def step(self) -> None:
-        """Let some time pass, perhaps with a fault, and let one thread go on."""
         kernel = self.kernel
         kernel.advance(kernel.spread(self.run.step_us))
         self.notice()
@@ -497,7 +489,6 @@ class FreeRun(free_run.FreeRun[Run, Config]):
             self.system.step(number, self.outcome())
 
     def notice(self) -> None:
-        """Let brokers, and threads that wait for a time, notice that time has passed."""
         ms = self.kernel.now // US_PER_MS
         if ms - self.noticed_ms >= NOTICE_MS:
             self.system.env.brokers.advance(ms - self.noticed_ms)
@@ -505,7 +496,6 @@ class FreeRun(free_run.FreeRun[Run, Config]):
             self.noticed_ms = ms
 
     def pick(self) -> int:
-        """Return the number of the thread whose turn it is, or -1 if there is none."""
         now, slow = self.kernel.now, self.slow
         ready = []
         for number, operation, task, _ in self.system.threads():
@@ -521,13 +511,11 @@ class FreeRun(free_run.FreeRun[Run, Config]):
         return chosen
 
     def slowness(self, operation: str) -> int:
-        """Return when a thread that has just reached an operation may do it."""
         run = self.run
         share, mean_us = APART.get(operation, (run.slow_share, run.slow_us))
         return self.kernel.now + self.kernel.spread(mean_us) if self.random() < share else 0
 
     def outcome(self) -> str:
-        """Return the outcome of the operation of the thread whose turn it is."""
         run, luck = self.run, self.random()
         operation, task = self.turn
         is_last = operation == "send" and task >= 0 and self.system.is_stopping(task)
@@ -539,7 +527,6 @@ class FreeRun(free_run.FreeRun[Run, Config]):
         return outcome
 
     def settle(self) -> None:
-        """Stop the faults: stalled nodes go on, and there is time to read everything."""
         system = self.system
         system.upgrade()
         for task in range(self.config.tasks):
@@ -565,7 +552,6 @@ def finish(system: System) -> None:
 
 
 def go_on(system: System) -> None:
-    """Let every thread do what it can, oldest first."""
     for _ in range(STEPS_MAX):
         threads = system.threads()
         if not threads:

@@ -50,7 +50,6 @@ class ConnectBrokers(Brokers):
         self.log_of_tasks.emit(kind, **columns)
 
     def audit(self) -> list[tuple[int, int, int]]:
-        """Return what a read_committed reader of the output finds that it has not read before."""
         found = []
         for position, number in self.auditor.read(self.log(OUTPUT_TOPIC), True):
             record = self.env.contents[number]
@@ -143,7 +142,6 @@ class RuntimeTask(HostTask):
     # Start and work
 
     def start_up(self) -> Script:
-        """Do the start of the cluster's tasks, and then read to the end of the offsets topics (618.32)."""
         ending = yield from super().start_up()
         if ending is not None or self.env.numbers[self.id[0]] != 0:
             return ending

@@ -94,7 +94,6 @@ class Users:
         return self.accepted(connector, size, system.configure(worker, connector, size))
 
     def another_size(self, size: int) -> int:
-        """Return a size from 1 to the greatest one, mostly not the same as before."""
         most = self.system.env.config.max_tasks
         drawn = 1 + int(self.random() * most)
         return 1 + drawn % most if drawn == size and self.random() < 0.7 else drawn
@@ -229,7 +228,6 @@ class Faults(NodeFaults[Rates, System]):
                 self.strike((fault, number))
 
     def end(self) -> None:
-        """Let the workers that are away come back, and stop all faults."""
         self.quiet = True
         for connector in range(self.system.env.config.connectors):
             self.system.set_fencing(connector, True)
@@ -265,7 +263,6 @@ class Faults(NodeFaults[Rates, System]):
         return True
 
     def leave(self, worker: int, how: str, mean_us: int) -> None:
-        """Let a worker be away for a while, which may be long enough for its session to end."""
         self.absences += 1
         absence = self.away[worker] = (how, self.absences)
         self.kernel.after(self.kernel.spread(mean_us), self.come_back, (worker, absence))
@@ -277,7 +274,6 @@ class Faults(NodeFaults[Rates, System]):
             self.system.expire(worker)
 
     def come_back(self, what: tuple[int, tuple[str, int]]) -> None:
-        """Resume a stalled worker, or restart one that is down."""
         worker, absence = what
         if self.away.get(worker) == absence:
             del self.away[worker]
@@ -408,7 +404,6 @@ class Run(Rates):
     slow_us: Natural = 120_000
 
     def relate(self) -> None:
-        """Raise ValueError if the probabilities of failing add up to more than 1."""
         if self.failed + self.lost > 1:
             raise ValueError(f"config failed={self.failed}, lost={self.lost}: together at most 1; lower them")
 
@@ -427,7 +422,6 @@ class FreeRun(free_run.FreeRun[Run, Config]):
     system: System
 
     def begin(self, parts: Any) -> None:
-        """Start the cluster: users ask from the start, and threads wait for the scheduler."""
         self.system = System(Environment(self.config, self.kernel, parts))
         self.rows = self.system.env.log.rows
         self.users = Users(self.system, self.run)
@@ -445,7 +439,6 @@ class FreeRun(free_run.FreeRun[Run, Config]):
         self.go_on(self.run.events)
 
     def go_on(self, enough: int, until_settled: bool = False) -> None:
-        """Run until there are enough rows, or nothing happens any more."""
         rows, idle = self.rows, 0
         while len(rows) < enough and idle < IDLE_STEPS_MAX and not (until_settled and self.settled()):
             before = len(rows)
@@ -453,7 +446,6 @@ class FreeRun(free_run.FreeRun[Run, Config]):
             idle = 0 if len(rows) > before else idle + 1
 
     def step(self) -> None:
-        """Let some time pass, perhaps with a fault, and let one thread go on."""
         self.pass_time(self.kernel.spread(self.run.step_us * min(1 + self.idle, 20)))
         self.nodes.draw()
         number = self.pick()
@@ -474,7 +466,6 @@ class FreeRun(free_run.FreeRun[Run, Config]):
             self.noticed_ms = ms
 
     def pick(self) -> int:
-        """Return the number of the thread whose turn it is, or -1 if there is none."""
         now, slow = self.kernel.now, self.slow
         waiting: list[int] = []
         working: list[int] = []
@@ -497,7 +488,6 @@ class FreeRun(free_run.FreeRun[Run, Config]):
         return chosen[int(self.random() * len(chosen))] if chosen else -1
 
     def slowness(self, now: int) -> int:
-        """Return when a thread that has just reached an operation may do it."""
         if not self.quiet and self.random() < self.run.slow_share:
             return now + self.kernel.spread(self.run.slow_us)
         return 0
@@ -514,7 +504,6 @@ class FreeRun(free_run.FreeRun[Run, Config]):
         return outcome
 
     def settle(self) -> None:
-        """Stop the faults: workers come back, and there is time for everything to run."""
         self.quiet = True
         self.users.end()
         self.slow.clear()

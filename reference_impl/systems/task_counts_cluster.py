@@ -214,7 +214,6 @@ class System(DrivenSystem[Environment]):
         self.env.threads.settle()
 
     def advance(self, ms: int) -> None:
-        """Let virtual milliseconds pass, for workers and brokers."""
         self.env.kernel.advance(ms * US_PER_MS)
         self.env.brokers.advance(ms)
         self.env.threads.settle()
@@ -222,7 +221,6 @@ class System(DrivenSystem[Environment]):
     # Looking
 
     def config_topic(self) -> list[Placed]:
-        """Return (offset, record) of everything committed in the config topic."""
         return list(self.env.topic.records())
 
     def status(self, connector: int, task: int) -> Status:
@@ -259,7 +257,6 @@ class System(DrivenSystem[Environment]):
 
 
 def build(config: Mapping[str, Any], parts: Parts) -> System:
-    """Return a driven cluster made of these parts."""
     checked = parts.config.parse(config)
     return System(Environment(checked, Kernel(checked.seed), parts))
 

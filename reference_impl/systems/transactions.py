@@ -119,7 +119,6 @@ class System(ClientSide):
         self.replace_coordinator()
 
     def replace_coordinator(self) -> None:
-        """Put a new coordinator at the address, which loads the transaction log as it is."""
         self.coordinator = self._new_coordinator(self.coordinator.coordinator_epoch + 1)
         self.coordinator.take_over()
 
@@ -140,13 +139,11 @@ class System(ClientSide):
         self.env.leaderless.add(partition)
 
     def come_back(self, partition: int) -> None:
-        """Bring a replica up again, which leads with what is in its log."""
         self.env.leaderless.discard(partition)
         self.leaders[partition].restart()
         self.leaders[partition].change()
 
     def change_leader(self, partition: int, restart: bool = False) -> None:
-        """Give the partition another leader, or the same one after a restart: what was in memory only is gone."""
         self.leaders[partition].change(restart)
 
     def elect_unclean(self, partition: int, lost: int) -> None:
@@ -175,7 +172,6 @@ class System(ClientSide):
         return self._reader(reader).fetch_offset(OfKey(log, key) if key else log)
 
     def log_bytes(self, partition: int) -> bytes:
-        """Return the partition's log as Kafka's record batches (magic 2), control batches included."""
         log = self.leaders[partition].log
         return encode(log.batches, log.record_key())
 
@@ -195,7 +191,6 @@ class System(ClientSide):
 
 
 def build(config: Mapping[str, Any], parts: Parts) -> System:
-    """Return a driven cluster made of these parts."""
     checked = Config.parse(config)
     kernel = Kernel(checked.seed)
     return System(Environment(checked, kernel, Network(kernel), DrivenPace()), parts)
@@ -255,7 +250,6 @@ class Workload:
         return self.kernel.spread(self.habits.think_us if slot < self.txn_ids else self.habits.take_over_us)
 
     def act(self, slot: int) -> int:
-        """Let the application in a slot do its next step, and return the time until its next turn, in microseconds."""
         producer = self.system.producers[slot]
         assert isinstance(producer, Producer), "free-running histories are made with producers of this package"
         if producer.running and not producer.paused:
@@ -281,7 +275,6 @@ class Workload:
         return self.kernel.spread(self.habits.wait_us)
 
     def work(self, producer: Producer, slot: int) -> None:
-        """Send one more record, or end the transaction."""
         if self.planned[slot]:
             self.planned[slot] -= 1
             producer.send(self.some_partition())
@@ -291,14 +284,12 @@ class Workload:
             producer.commit()
 
     def some_partition(self) -> int:
-        """Return a data partition or, now and then, a group's offsets partition."""
         config = self.system.env.config
         if config.groups and self.random() < self.habits.offsets_share:
             return config.partitions + int(self.random() * config.groups)
         return int(self.random() * config.partitions)
 
     def read(self, reader: int) -> int:
-        """Let a reader read some partition, and return the time until its next turn, in microseconds."""
         config = self.system.env.config
         partition = int(self.random() * config.all_partitions)
         if partition >= config.partitions:
@@ -359,8 +350,7 @@ class Faults(NodeFaults[Run, System]):
         return True
 
     def fence(self, number: int) -> bool:
-        """Fence one of the transactional ids of the history with a fresh admin instance, because `System.fence` knows
-        only one."""
+        """Fence one of the history's transactional ids with a fresh admin instance."""
         system = self.system
         admin = system.parts.admin(system.env, system.admins)
         system.env.network.nodes[admin.name] = admin
@@ -379,8 +369,6 @@ most."""
 
 
 class FreeRun(free_run.FreeRun[Run, Config]):
-    """A `FreeRun` is a cluster with its applications and faults, all queued in the kernel."""
-
     run_type, config_type, parts_type, faults_type = Run, Config, Parts, Faults
     # Time-outs that short histories see, and several instances that want one id.
     cluster_defaults = {  # noqa: RUF012
@@ -390,7 +378,6 @@ class FreeRun(free_run.FreeRun[Run, Config]):
     defects = "fencepost.reference_impl.defects.transactions"
 
     def begin(self, parts: Any) -> None:
-        """Start an application in every slot after a while; slots are given their transactional ids."""
         config, kernel, run = self.config, self.kernel, self.run
         if run.txn_ids > config.clients:
             raise ValueError(f"config txn_ids={run.txn_ids}: give each one a slot, from 1 to clients={config.clients}")
@@ -412,7 +399,6 @@ class FreeRun(free_run.FreeRun[Run, Config]):
             kernel.after(kernel.spread(run.read_us), self.read, reader)
 
     def settle(self) -> None:
-        """End what was begun, until nothing is left to happen."""
         self.workload.is_over = True
         self.pace.stop_faults()
         self.network.calm()

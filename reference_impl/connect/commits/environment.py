@@ -61,7 +61,6 @@ class Sender:
         return any(self.lanes)
 
     def lose(self) -> None:
-        """Lose everything in flight; no client is notified."""
         for lane in self.lanes:
             lane.clear()
 

@@ -87,7 +87,6 @@ class TransactionThread(OffsetCommit):
         self.wait_for("flush" if task.is_open or task.writer.will_flush() else "tell")
 
     def flush(self, outcome: str) -> bool:
-        """Write the offsets into the transaction."""
         task = self.task
         task.begin_transaction()
         self.flush_number = task.env.next_flush()
@@ -163,7 +162,6 @@ class ExactlyOnceTask(Task):
         super().submit(record, outcome)
 
     def taken(self, record: SourceRecord, request: Request) -> None:
-        """Put the record's offset among those to be committed."""
         self.sent.append(record)
         super().taken(record, request)
         self.writer.offset(record.partition, record.offset)

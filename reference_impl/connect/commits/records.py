@@ -124,7 +124,6 @@ class OffsetStorageWriter:
         self.current: Flush | None = None
 
     def offset(self, partition: int, offset: int) -> None:
-        """Set the offset to be written for the partition, in place of an earlier one."""
         self.data[partition] = offset
 
     def will_flush(self) -> bool:
@@ -132,7 +131,6 @@ class OffsetStorageWriter:
 
     @property
     def in_progress(self) -> bool:
-        """Return whether a flush is under way, so that another one has to wait."""
         return self.to_flush is not None
 
     def begin_flush(self, number: int) -> Flush | None:
@@ -144,7 +142,6 @@ class OffsetStorageWriter:
         return self.current
 
     def do_flush(self, send: Send) -> None:
-        """Hand the offsets that were set aside to the producer."""
         flush = self.current
         assert flush is not None, "there is one between begin_flush and do_flush"
         for partition, offset in flush.entries.items():

@@ -217,7 +217,6 @@ class TaskThread(OffsetCommit):
         self.wait_for("snapshot")
 
     def done(self, committed: bool) -> None:
-        """Go on to close the task after the final commit, whether or not it succeeded."""
         self.task.release(self)
         self.wait_for("close")
 
@@ -305,7 +304,6 @@ class Task:
         raise NotImplementedError(f"{type(self).__name__} must say what becomes of records: override record_done()")
 
     def stored(self, partition: int, offset: int, flush: int) -> int:
-        """Store a source offset that reaches its broker, and return its position."""
         position = self.env.topics.store(partition, offset)
         self.env.emit(
             Kind.OFFSET_WRITTEN, instance=self.number, partition=partition, offset=offset, flush=flush,
@@ -314,7 +312,6 @@ class Task:
         return position
 
     def produced(self, partition: int, record: int, output: int) -> int:
-        """Append a record that reaches its broker, and return its position."""
         position = self.env.topics.append(output, partition, record)
         self.env.emit(
             Kind.PRODUCED, instance=self.number, partition=partition, record=record, output=output, position=position

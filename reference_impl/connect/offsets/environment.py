@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
 
 class Environment(environment.Environment[Config]):
-    """There is one `Environment` per connector."""
-
     log_type = SourceEventLog
     next_instance = numbered("instance")  # runs of tasks
     next_owner = numbered("owner")  # runs of the Connector
@@ -108,7 +106,6 @@ class Process:
         return Operation(name, self.process, act, NONE, self.task, interrupted)
 
     def call(self, name: str, act: Callable[[], Any], interrupted: Callable[[], bool] | None = None) -> Script:
-        """Do an operation whose failure fails the thread."""
         try:
             return (yield self.operation(name, act, interrupted))
         except (OperationError, KafkaError) as error:

@@ -293,7 +293,6 @@ class Connector:
     # The Connector itself
 
     def start_owner(self) -> None:
-        """Start the Connector on another worker."""
         owner: Owner = self.env.new("owner", self.env)
         self.owners.append(owner)
         owner.start()

@@ -90,7 +90,6 @@ def table(
 
 
 def require(acls: Acls, needed: tuple[Permission, ...], call: str) -> None:
-    """Raise KafkaError if one of these permissions is denied."""
     if error := acls.error(needed):
         raise KafkaError(error, call)
 
@@ -209,7 +208,6 @@ class Brokers(brokers.Brokers):
         leader.stable_offset = 0
 
     def fail_over(self) -> None:
-        """Move the transaction coordinator to another broker, which loads its log."""
         old = self.coordinator
         old.resign(True)
         self.coordinator = Coordinator(self.env, old.transaction_log, old.coordinator_epoch + 1)

@@ -101,7 +101,6 @@ class SourceTask:
         self.asked = -1  # what operators of the source have it ask for, with the next batch
 
     def has_more(self) -> bool:
-        """Return whether any partition has a record that was not polled."""
         return self.unread
 
     def look_for_more(self) -> bool:
@@ -278,7 +277,6 @@ class ExactlyOnce(Runtime):
     # Transactions
 
     def begin_if_needed(self) -> None:
-        """Begin a transaction if none is open; this sends nothing to the brokers."""
         if not self.open:
             self.producer.begin()
             self.open = True
@@ -291,7 +289,6 @@ class ExactlyOnce(Runtime):
         self.write(OUTPUT_TOPIC, record)
 
     def send_offset(self, topic: int, entry: Entry) -> None:
-        """Send one entry of an offsets topic in the open transaction."""
         self.host.report(
             Kind.OFFSET_SENT, topic=topic, partition=entry.partition, offset=entry.offset, **self.pair()
         )  # fmt: skip
@@ -350,7 +347,6 @@ class ExactlyOnce(Runtime):
         self.host.report(Kind.COMMIT_CALLED)
 
     def end_transaction(self, name: str, outcome: int) -> Script:
-        """Call commitTransaction() or abortTransaction()."""
         pair = self.pair()
 
         def act() -> None:

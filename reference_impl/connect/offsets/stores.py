@@ -144,7 +144,6 @@ class OffsetWriter:
         self.flushing: dict[int, int] = {}
 
     def offset(self, partition: int, offset: int) -> None:
-        """Note the source offset of a record that the producer has accepted."""
         self.data[partition] = offset
 
     def begin_flush(self) -> bool:
@@ -289,7 +288,6 @@ class OffsetStore:
                     self.env.threads.start(self.host.process, self.copying(partition, offset))
 
     def copying(self, partition: int, offset: int) -> Script:
-        """Write one entry with the worker's producer; an error is only logged."""
         error = 0
         try:
             yield self.host.operation("copy", partial(self.append_copy, partition, offset))

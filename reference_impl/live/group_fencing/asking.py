@@ -34,7 +34,6 @@ class GroupLine(Line):
         return super()._broker(data)
 
     def address(self, data: Any) -> Broker:
-        """Return the broker that a request goes to. Raise NoAnswer if there is none."""
         return self.brokers.addresses[self._broker(data)]
 
 
@@ -66,7 +65,6 @@ class Outstanding:
                 break
 
     def collect(self) -> None:
-        """Take the answers that have arrived."""
         for waiting in tuple(self._waiting):
             message, request, connection = waiting
             if connection.is_answered():
@@ -81,7 +79,6 @@ class Outstanding:
                 self._arrived(message, self._line.codec.decode(message.body.data, answer))
 
     def close(self) -> None:
-        """Close all connections and wait for no answer any more."""
         for _, _, connection in self._waiting:
             connection.close()
         self._waiting.clear()

@@ -80,7 +80,6 @@ class GroupBrokers(WireSystem):
         return super().messages()
 
     def settle(self) -> None:
-        """Wait until no transaction of this application is in a Prepare state."""
         for transactional_id in self.line.asked:
             for _ in Patience(SETTLED_S):
                 if self.transaction_state(transactional_id) not in UNSETTLED:
@@ -142,7 +141,6 @@ class GroupWireSystem(System):
         return offsets
 
     def close_connections(self) -> None:
-        """Give the partitions back, and wait for no answer any more."""
         self.brokers.outstanding.close()
         self.brokers.close()
 

@@ -71,7 +71,6 @@ class GroupNames(Names):
         return self.group_id(0)
 
     def numbered_member(self, member: str | None) -> int:
-        """Return the number of a member id that a broker has made up."""
         if not member:
             return NO_MEMBER
         if member not in self._numbers:
@@ -90,7 +89,6 @@ class GroupNames(Names):
         return self.members[number]
 
     def instance(self, number: int) -> str | None:
-        """Return the group.instance.id of a number."""
         return None if number == NO_INSTANCE else f"instance-{number}"
 
 

@@ -35,7 +35,6 @@ class Rewriting:
         self._at_most = {api_key(name): version for name, version in at_most.items()}
 
     def answer(self, request: Request, frame: bytes) -> bytes:
-        """Return the frame that the client gets for this answer of the broker."""
         if request.api_key not in REWRITTEN:
             return frame
         if request.api_key == API_VERSIONS:

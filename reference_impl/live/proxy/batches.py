@@ -38,7 +38,6 @@ class Numbers:
         self._unnamed: dict[tuple[object, ...], int] = {}
 
     def produced(self, request: Any) -> Iterator[Sent]:
-        """Yield the records of a Produce request, in its order."""
         for topic in request.topic_data:
             for partition in topic.partition_data:
                 place = str(topic.name), int(partition.index)
@@ -65,7 +64,6 @@ class Numbers:
 
 
 def committed(request: Any) -> Iterator[Sent]:
-    """Yield the offsets of a TxnOffsetCommit request."""
     pair = int(request.producer_id), int(request.producer_epoch)
     for topic in request.topics:
         for index, partition in enumerate(topic.partitions):
@@ -75,7 +73,6 @@ def committed(request: Any) -> Iterator[Sent]:
 
 
 def produce_results(response: Any) -> dict[tuple[str, int], tuple[int, int]]:
-    """Return the error and the base offset by partition."""
     return {
         (str(topic.name), int(each.index)): (int(each.error_code), int(each.base_offset))
         for topic in response.responses

@@ -59,7 +59,6 @@ class FrameBuffer:
 
 
 def framed(frame: bytes) -> bytes:
-    """Return a frame with its length in front, as it is sent."""
     return struct.pack(">i", len(frame)) + frame
 
 
@@ -87,17 +86,14 @@ class Request:
 
     @property
     def name(self) -> str:
-        """Return Kafka's name of the API, such as EndTxn."""
         return NAMES.get(self.api_key, f"api {self.api_key}")
 
     @property
     def is_known(self) -> bool:
-        """Return whether kio can read the request."""
         return self.version in known_versions(self.api_key)
 
     @property
     def payload(self) -> Any:
-        """Return the request as kio reads it, or None if it cannot."""
         if self._payload is _UNREAD:
             self._payload = None
             if self.is_known:
@@ -111,25 +107,21 @@ class Request:
 
     @property
     def transactional_id(self) -> str | None:
-        """Return the transactional id in the request, if any."""
         for name in ("transactional_id", "v3_and_below_transactional_id"):
             if (found := getattr(self.payload, name, None)) is not None:
                 return str(found)
         return None
 
     def renumbered(self, correlation_id: int) -> bytes:
-        """Return the frame under another correlation id."""
         return self.frame[:4] + struct.pack(">i", correlation_id) + self.frame[8:]
 
 
 def correlation_of(frame: bytes) -> int:
-    """Return the correlation id of the request that an answer belongs to."""
     (number,) = struct.unpack_from(">i", frame)
     return int(number)
 
 
 def decoded(request: Request, frame: bytes) -> Any:
-    """Return the answer to a request as kio reads it, or None if it cannot."""
     if not request.is_known:
         return None
     schema = load_response_schema(request.api_key, request.version)

@@ -65,7 +65,6 @@ class Decisions(Protocol):
 
 
 def now_us() -> int:
-    """Return the wall-clock time in microseconds since 1970."""
     return time.time_ns() // 1000
 
 
@@ -93,12 +92,10 @@ class Pipe(asyncio.Protocol):
         self._lost()
 
     def write(self, frame: bytes) -> None:
-        """Send a frame, unless the socket is gone."""
         if self.transport is not None:
             self.transport.write(framed(frame))
 
     def close(self) -> None:
-        """Close the socket, after what was written."""
         if self.transport is not None:
             self.transport.close()
 
@@ -122,12 +119,10 @@ class Link:
     released: Exchange | None = None  # it was held, and is no more
 
     def take(self, frame: bytes) -> None:
-        """Take a request from the client."""
         self.asked.append(self.decisions.request_came(self, Request.read(frame)))
         self.push()
 
     def push(self) -> None:
-        """Send to the broker the requests that may go there."""
         while self.asked and not self.is_held and self.broker is not None:
             exchange = self.asked[0]
             if exchange is not self.released and not self.decisions.on_request(self, exchange):
@@ -152,7 +147,6 @@ class Link:
         self.close_if_idle()
 
     def give(self, frame: bytes) -> None:
-        """Take an answer from the broker."""
         exchange = self.waiting.pop(correlation_of(frame), None)
         if exchange is None:
             raise ValueError("an answer to a request that was not made")
@@ -162,7 +156,6 @@ class Link:
         self.pull()
 
     def pull(self) -> None:
-        """Send to the client the answers that may go there."""
         while self.answered and not self.is_answer_held:
             exchange = self.answered[0]
             if not self.decisions.on_answer(self, exchange):
@@ -179,7 +172,6 @@ class Link:
             self.client.write(self.decisions.rewrite(exchange, exchange.answer))
 
     def go_on_answering(self, exchange: Exchange) -> None:
-        """Let the held answer go to the client."""
         self.is_answer_held = False
         if exchange in self.answered:
             self._deliver(exchange)
@@ -215,7 +207,6 @@ class Link:
             self.client.close()
 
     def cut(self) -> None:
-        """Close both sides now."""
         self.is_held = self.is_answer_held = False
         self.asked.clear()
         self.answered.clear()

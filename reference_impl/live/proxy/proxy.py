@@ -105,7 +105,6 @@ class Proxy:
         self.close()
 
     def close(self) -> None:
-        """Close every connection and end the thread; this is safe to repeat."""
         if self._thread.is_alive():
             self._loop.call_soon_threadsafe(self._loop.stop)
             self._thread.join(self.timeout_s)
@@ -172,7 +171,6 @@ class Proxy:
     # -- for handles
 
     def soon(self, callback: Callable[[], None]) -> None:
-        """Have the callback called in the event loop."""
         self._loop.call_soon_threadsafe(callback)
 
     def send_afresh(self, address: tuple[str, int], request: Request, answered: Callable[[bytes | None], None]) -> None:
@@ -181,7 +179,6 @@ class Proxy:
     # -- decisions, in the event loop
 
     def request_came(self, link: Link, request: Request) -> Exchange:
-        """Number a request, let it be observed, and find the rule that applies to it."""
         exchange = Exchange(next(self._exchange_numbers), link.number, request, now_us())
         if self._watch is not None:
             self._watch.requested(exchange)

@@ -33,7 +33,6 @@ class Meant:
         api_key(self.api)  # a name that does not exist would never match
 
     def covers(self, request: Request) -> bool:
-        """Return whether a request is selected."""
         return (
             request.api_key == api_key(self.api)
             and self.client_id in (None, request.client_id)
@@ -80,7 +79,6 @@ class Met:
 
     @property
     def request(self) -> Any:
-        """Return the request as kio reads it, or None while it has not arrived."""
         return self._exchange.request.payload if self._exchange is not None else None
 
     def answer(self, timeout_s: float | None = None) -> Any:
@@ -94,17 +92,14 @@ class Met:
     # -- in the event loop
 
     def meet(self, link: Link, exchange: Exchange) -> None:
-        """Take the request that the rule was waiting for."""
         self._link, self._exchange = link, exchange
         exchange.answered_by.append(self._take)
         self._came.set()
 
     def at_answer(self) -> bool:
-        """Return whether the answer may go on to the client."""
         return True
 
     def at_request(self) -> bool:
-        """Return whether the request may go on to the broker."""
         return True
 
     def _take(self, answer: bytes | None) -> None:
@@ -152,7 +147,6 @@ class HeldAnswer(Met):
     that connection."""
 
     def release(self) -> None:
-        """Let the answer go to the client."""
         self._await(self._answered, None, "was answered")
         self._proxy.soon(self._release)
 

@@ -85,7 +85,6 @@ class Brokers:
         return leaders
 
     def leader(self, topic: str, partition: int) -> int:
-        """Return the leader of a partition. Raise NoAnswer if it has none."""
         known = self._leaders.get((topic, partition))
         if known is None:
             known = self.refresh(topic).get(partition, -1)
@@ -158,12 +157,10 @@ class Brokers:
         raise NoAnswer(f"{self.bootstrap}: no controller within {patience_s:.0f} s: {why}")
 
     def _in_turn(self, tried: int) -> int:
-        """Return the broker to be asked when any may answer: another one at each try."""
         brokers = sorted(self.addresses, key=self._silent.__contains__)
         return brokers[tried % len(brokers)]
 
     def is_same(self) -> bool:
-        """Return whether the cluster still answers and is the same cluster as before."""
         known = self.cluster_id
         try:
             self.refresh()
@@ -177,7 +174,6 @@ class Brokers:
         self._coordinators.clear()
 
     def close(self) -> None:
-        """Close all connections; the next request makes new ones."""
         for connection in self._connections.values():
             connection.close()
         self._connections.clear()

@@ -109,7 +109,6 @@ class Connection:
         return bool(select.select([self._socket], [], [], 0)[0])
 
     def receive(self, kind: Any) -> Any:
-        """Return the answer to the request of this class that was sent."""
         payload = bytearray()
         with self._closed_on_failure(kind, payload):
             start = self._read(4)
@@ -147,7 +146,6 @@ class Connection:
             raise
 
     def close(self) -> None:
-        """Close the socket; this is safe to repeat."""
         self._socket.close()
 
     def __enter__(self) -> Connection:
@@ -214,7 +212,6 @@ def init_producer_id(connection: Connection) -> Given:
 
 
 def other_protocol(start: bytes) -> str:
-    """Return the name of the other protocol that answers with these bytes, or an empty string if none is known."""
     if start == HTTP:
         return "HTTP"
     return "TLS" if start[:1] in (bytes([TLS_ALERT]), bytes([TLS_HANDSHAKE])) and start[1:2] == b"\x03" else ""
@@ -256,7 +253,6 @@ def ask_bootstrap(bootstrap: str, request: Any, timeout_s: float) -> Any:
 
 
 def parse_servers(bootstrap: str) -> list[tuple[str, int]]:
-    """Return the servers in `host:port,host:port…` as pairs."""
     servers = []
     for server in bootstrap.split(","):
         host, colon, port = server.strip().rpartition(":")

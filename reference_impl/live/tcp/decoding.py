@@ -59,11 +59,9 @@ class Cursor:
 
     @property
     def left(self) -> int:
-        """Return how many bytes are left."""
         return len(self.payload) - self.at
 
     def take(self, count: int) -> bytes:
-        """Return the next bytes. Raise ValueError if there are fewer."""
         if not 0 <= count <= self.left:
             raise ValueError(f"{count} bytes are announced at byte {self.at}, and {self.left} are left")
         taken = self.payload[self.at : self.at + count]
@@ -71,11 +69,9 @@ class Cursor:
         return taken
 
     def number(self, packed: struct.Struct) -> Any:
-        """Return the next number of a fixed size."""
         return packed.unpack(self.take(packed.size))[0]
 
     def unsigned(self) -> int:
-        """Return the next unsigned number of variable size."""
         found = 0
         for place in range(LONGEST_VARINT):
             byte = self.take(1)[0]
@@ -194,7 +190,6 @@ def _layout(kind: Any) -> Layout:
 
 
 def _without_none(hint: Any) -> tuple[Any, bool]:
-    """Return a type without None, and whether it may also be None."""
     if get_origin(hint) not in (Union, UnionType):
         return hint, False
     inner = [each for each in get_args(hint) if each is not type(None)]

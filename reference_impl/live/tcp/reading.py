@@ -72,7 +72,6 @@ def build(api: str, version: int, part: str = "", /, since: Collection[str] = ()
 
 @cache
 def milliseconds(ms: int) -> Any:
-    """Return a duration for a request."""
     return i32Timedelta.parse(timedelta(milliseconds=ms))
 
 
@@ -113,7 +112,6 @@ def only(found: Any, what: str, is_it: Callable[[Any], bool] = lambda _: True) -
 
 
 def printed(message: Any) -> str:
-    """Return a request or an answer in one line: its type, its version, and its fields, truncated if it is long."""
     version = getattr(type(message), "__version__", None)
     text = f"{type(message).__name__}{'' if version is None else f' version {int(version)}'} {_plain(message)}"
     return text if len(text) <= MOST_PRINTED else f"{text[:MOST_PRINTED]}…"

@@ -39,7 +39,6 @@ class Names:
         return self.name.encode()
 
     def transactional_id(self, number: int) -> str:
-        """Return the transactional id of a number; transactional ids are numbered from 0."""
         return f"{self.name}-{number}"
 
     def group_id(self, group: int) -> str:
@@ -58,7 +57,6 @@ class Names:
         return number
 
     def real_producer_id(self, number: int) -> int:
-        """Return the brokers' producer id for a number that an answer has introduced."""
         return number if number < 0 else self._real[number]
 
 
@@ -77,7 +75,6 @@ class TimedLog(TransactionEventLog):
         self._timed = 0
 
     def emit(self, kind: int, *columns: int, **named: int) -> None:
-        """Append one row."""
         super().emit(kind, *columns, **named)
         self.times_us.append(time.time_ns() // 1000)
 
@@ -105,7 +102,6 @@ class WireConfig(Configuration):
     answer_timeout_ms: Positive = 6_000  # real: how long a broker may be silent
 
     def relate(self) -> None:
-        """Raise ValueError where no brokers are named."""
         if not self.bootstrap:
             raise ValueError("config bootstrap is missing: pass the brokers as host:port,…")
 

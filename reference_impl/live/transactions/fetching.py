@@ -67,8 +67,6 @@ class FetchedLog:
         return FetchResponse(end - start, tuple(batches), tuple(aborted))
 
     def _of_place(self, topics: Any, index: str) -> Any:
-        """Return the part of an answer that is about this partition. Raise ValueError if the answer is about another
-        partition."""
         place = self._names.places[self.partition if self.partition < len(self._names.places) else 0]
         topic = only(topics, "topics", lambda each: getattr(each, "topic", getattr(each, "name", "")) == place.topic)
         return only(topic.partitions, "partitions", lambda each: int(getattr(each, index)) == place.partition)

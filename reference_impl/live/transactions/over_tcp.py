@@ -75,11 +75,9 @@ class WireSystem(ClientSide):
         self._finalizer.atexit = False
 
     def new_names(self, pool: Pool) -> Names:
-        """Return names and partitions that no other system has."""
         return Names(pool.fresh_name(), pool.take(self.env.config.partitions))
 
     def new_line(self, versions: Mapping[str, int]) -> Line:
-        """Return the way to the brokers, in these versions of each request."""
         timeout = partial(transaction_timeout, self.env.config, self.wire)
         return Line(self.brokers, Codec(versions, self.names, timeout, APPEND_MS), self.wire.collapse)
 

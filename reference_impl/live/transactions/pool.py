@@ -55,7 +55,6 @@ class Pool:
         self._warm_up()
 
     def fresh_name(self) -> str:
-        """Return a name that no system of any process has had."""
         self._names += 1
         return f"{self._prefix}-{self._names}"
 
@@ -208,7 +207,6 @@ class Pool:
             }
 
     def _warm_up(self) -> None:
-        """Wait until the coordinator answers, because a cluster that has just started is still loading."""
         name, error = f"{self._prefix}-0", 0
         for _ in Patience(READY_S):
             error = self._fence(name)

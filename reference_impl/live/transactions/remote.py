@@ -91,13 +91,11 @@ class Remote:
         self._carry = carry
 
     def arrive(self, message: Message) -> None:
-        """Carry a request; the answer, if there is one, is in flight afterwards."""
         answer = self._carry(message.body)
         if answer is not None:
             answered(self._network, message, answer)
 
 
 def answered(network: Network, message: Message, answer: Any) -> None:
-    """Put the answer to a request in flight."""
     response = ResponseBody(message.body.number, answer, message.body.check)
     network.send(f"{message.kind}_answer", message.target, message.source, response)

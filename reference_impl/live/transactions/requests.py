@@ -118,8 +118,6 @@ class Codec:
         raise TypeError(f"{data} is no request of a client")
 
     def _of_place(self, topics: Any, inner: str, partition: int) -> Any:
-        """Return the part of an answer that is about a partition. Raise ValueError if the answer is about another
-        partition."""
         place = self.names.places[partition]
         topic = only(topics, "topics", lambda each: each.name == place.topic)
         return only(getattr(topic, inner), "partitions", lambda each: _index(each) == place.partition)
@@ -195,5 +193,4 @@ class Codec:
 
 
 def _index(partition: Any) -> int:
-    """Return the partition number in a part of an answer, whatever its field is called."""
     return int(partition.index if hasattr(partition, "index") else partition.partition_index)

@@ -32,14 +32,13 @@ COLLAPSE_S, PAUSE_S = 10.0, 0.01
 
 @dataclass(eq=False)
 class Message:
-    """A `Message` is one message in flight."""
+    """A `Message` is one message in flight; ``what`` is REQUEST, ANSWER or COPY."""
 
     number: int
     what: int
     passing: Passing
 
     def observed(self) -> Observed:
-        """Return the message as the driver gets it."""
         kind, client, broker, request = self.passing.names
         if self.what == ANSWER:
             return self.number, f"{kind}_answer", broker, client, request
@@ -61,7 +60,6 @@ class Passing(Met):
 
     @property
     def is_connected(self) -> bool:
-        """Return whether the client can still be answered."""
         return self._link is not None and not self._link.is_gone
 
     # -- from the driver's thread
@@ -80,7 +78,6 @@ class Passing(Met):
             self._proxy.soon(self._again)
 
     def send_copy(self) -> None:
-        """Send a copy to the broker; its answer goes to no client."""
         done = threading.Event()
         link, exchange = self._link, self._exchange
         assert link is not None
@@ -89,7 +86,6 @@ class Passing(Met):
         self._await(done, None, "was answered (the copy)")
 
     def pass_answer(self) -> None:
-        """Pass the answer on to the client."""
         done = threading.Event()
         self._proxy.soon(lambda: self._pass(done))
         self._await(done, None, "was passed on")
@@ -216,7 +212,6 @@ class Messages:
     # -- in the event loop
 
     def came(self, passing: Passing) -> None:
-        """Add a request that has arrived from a client."""
         self._add(REQUEST, passing)
 
     def _stop(self, exchange: Exchange) -> Met | None:

@@ -49,20 +49,16 @@ class Slot:
 
     @property
     def is_busy(self) -> bool:
-        """Return whether a call has not returned yet."""
         return self._thread is not None and self._thread.is_alive()
 
     @property
     def is_waiting(self) -> bool:
-        """Return whether a call or a record is unfinished."""
         return self.is_busy or bool(self.unanswered)
 
     def init(self) -> None:
-        """Start initTransactions()."""
         self._start(self._producer.init, Can.BEGIN)
 
     def begin(self) -> bool:
-        """Call beginTransaction(), and return whether it succeeded."""
         try:
             self._producer.begin()
         except ClientError as error:
@@ -94,11 +90,9 @@ class Slot:
         return True
 
     def send_offset(self, group: str, topic: str, where: int, record: int) -> None:
-        """Start sendOffsetsToTransaction() with a record's number as the offset."""
         self._start(lambda: self._producer.send_offset(group, topic, where, record), Can.SEND)
 
     def end(self, outcome: int) -> None:
-        """Start commitTransaction() or abortTransaction()."""
         self._start(
             self._producer.commit if outcome == COMMIT else self._producer.abort,
             Can.BEGIN,

@@ -242,7 +242,6 @@ class RealClientSystem:
         return True
 
     def _rest(self, name: str, timeout_s: float) -> None:
-        """Wait until a client has asked for something, or is done."""
         slots = [slot for slot in self._slots if slot.name == name]
 
         def rests() -> bool:
@@ -294,7 +293,6 @@ def name_request(
 
 
 def _columns(row: Row) -> dict[str, int]:
-    """Return the columns of a reader's event that apply."""
     names = ("client", "partition", "offset", "upto", "record", "error")
     found = {name: int(getattr(row, name)) for name in names}
     return {name: value for name, value in found.items() if value != (0 if name == "error" else -1)}

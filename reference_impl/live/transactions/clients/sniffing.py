@@ -53,7 +53,6 @@ class Recorded:
         self._requests, self._txns = itertools.count(), itertools.count()
 
     def drain(self) -> list[Event]:
-        """Return the events since the last call."""
         events = []
         while self._events:
             events.append(self._events.popleft())
@@ -89,11 +88,9 @@ class Recorded:
             )
 
     def partition(self, place: Where) -> int:
-        """Return the number of a partition, or group; -1 if it has none."""
         return self._partitions.get(place, -1)
 
     def client(self, client_id: str) -> int:
-        """Return the number of a client that has appeared. Raise KeyError if it has not."""
         return self._instances[client_id].number
 
     # -- in short
@@ -304,7 +301,6 @@ def _pair_of(message: Any) -> Pair:
 
 
 def _add_error(answer: Any, place: Where) -> int:
-    """Return the error for one partition, or group, in the answer to AddPartitionsToTxn or AddOffsetsToTxn."""
     if len(place) == 1:
         return int(answer.error_code)
     for topic in getattr(answer, "results_by_topic_v3_and_below", ()):
@@ -315,7 +311,6 @@ def _add_error(answer: Any, place: Where) -> int:
 
 
 def errors_of(answer: Any) -> list[int]:
-    """Return the error codes in an answer to a request of the transaction protocol."""
     if hasattr(answer, "error_code"):
         return [int(answer.error_code)]
     if hasattr(answer, "responses"):
