@@ -23,12 +23,13 @@ from fencepost.reference_impl.kafka.transaction_coordinator import Coordinator
 from fencepost.reference_impl.kafka.transaction_states import TransactionLog
 from fencepost.reference_impl.simulation import Kernel, Network
 
-# Who acts under which principal, what that principal must be allowed, and how Kafka refuses it.
+# This section has the principals, the permissions that each needs, and Kafka's errors for a missing permission.
 #
-# The leader writes to the config topic as the *worker's producer* (618.47); a task produces as the *connector's
-# producer*; fencing is the *connector's admin* (618.12, 618.47): these are three different users in a secured cluster.
-# `Acls` starts with everything allowed; a test takes permissions away. The newer text added Write and Describe on the
-# task ids for the admin principal, without which every round fails with TRANSACTIONAL_ID_AUTHORIZATION_FAILED.
+# The leader writes to the config topic as the *worker's producer* (618.47), a task produces as the *connector's
+# producer*, and fencing is done as the *connector's admin* (618.12, 618.47): these are three different users in a
+# secured cluster. `Acls` starts with everything allowed; a test revokes permissions. The newer text added Write and
+# Describe on the task ids for the admin principal, without which every round fails with
+# TRANSACTIONAL_ID_AUTHORIZATION_FAILED.
 
 # Principals
 WORKER_PRODUCER, CONNECTOR_PRODUCER, CONNECTOR_ADMIN = "worker-producer", "connector-producer", "connector-admin"
@@ -170,14 +171,14 @@ class Acls:
         return NONE
 
 
-# The Kafka cluster under the workers: the transactional coordinator and partitions of
+# The Kafka cluster under the workers has the transaction coordinator and the partitions of
 # `reference_impl.systems.transactions`.
 #
-# A call of a client runs to its end before it returns: requests are delivered, appends to the transaction log finish,
-# back-offs pass, on a clock of Kafka's own. What workers race for is who calls first, not how far a call has got.
+# A client's call runs to its end before it returns: requests are delivered, appends to the transaction log finish, and
+# back-offs pass, on a clock of Kafka's own. Workers race for which call is first, not for how far a call has got.
 #
-# Partition 0 is the config topic; 1 is the topic that source tasks write to, 2 their offsets topic. 3 is the config
-# topic of a second group of workers, if there is one: transactional ids are common to all of them (618.49).
+# Partition 0 is the config topic, 1 is the topic that source tasks write to, and 2 is their offsets topic. 3 is the
+# config topic of a second group of workers, if there is one: transactional ids are common to all of them (618.49).
 
 CONFIG_TOPIC, OUTPUT_TOPIC, OFFSETS_TOPIC, SECOND_CONFIG_TOPIC = 0, 1, 2, 3
 PARTITIONS = 4
@@ -295,12 +296,12 @@ class Brokers:
             network.deliver_all()
 
 
-# Producers as Connect uses them: every call blocks until it is done, and raises what it is refused with.
+# Connect uses producers whose calls block until they are done, and raise the error with which they are refused.
 #
 # `TransactionalProducer` is `transactions.Producer` (states, epochs, requests) with the brokers run to the end of every
 # call. A refused producer is of no further use: Connect closes it.
 
-# Kafka's names for being fenced: by the coordinator, and by a partition (or an older coordinator).
+# These are Kafka's errors for a fenced producer, from the coordinator and from a partition (or an older coordinator).
 FENCED = frozenset({ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_EPOCH})
 
 
@@ -336,8 +337,8 @@ class TransactionalProducer:
         self.client: Client = made(brokers.env, slot, brokers.transactional_id(name))
         brokers.env.network.nodes[client_name(slot)] = self.client
         self.closed = False
-        # The pair of `open`, by which this producer is distinguished from the others of its name; -1 before. In v2 each
-        # of its transactions has an epoch of its own, above this one.
+        # This is the producer id and epoch of `open`, by which this producer is distinguished from other producers of
+        # its name; -1 before. In v2 each of its transactions has an epoch of its own, above this one.
         self.producer_id = NO_PRODUCER_ID
         self.epoch = NO_PRODUCER_EPOCH
 

@@ -8,9 +8,9 @@ from fencepost.reference_impl.kafka.environment import MODES as TRANSACTION_MODE
 from fencepost.reference_impl.simulation import EventLog
 from fencepost.reference_impl.simulation.config import Configuration, Natural, OneOf, Positive
 
-# The events of a history of Connect workers: one row of integers each, in the order in which things happened.
+# A history of Connect workers has events as rows of integers, in the order in which things happened.
 #
-# -1 stands in a column that does not apply, and 0 in `error`.
+# -1 is the value of a column that does not apply, and 0 in `error`.
 
 SUPPORT_CODES = {"none": 0, "disabled": 1, "preparing": 2, "enabled": 3}
 
@@ -58,8 +58,6 @@ KIND_NAMES = ConnectEventLog.kind_names
 readable = ConnectEventLog.readable
 
 
-# The configuration of one Connect cluster: keys, defaults, ranges and reasons.
-
 MODES = ("A", "M", "B", "shipped")  # the three revisions of the document, and what Kafka ships
 SUPPORT = OneOf(*SUPPORT_CODES)
 
@@ -87,11 +85,11 @@ class Config(Configuration):
     offsets_topic: str = ""  # offsets.storage.topic of every connector: a separate one, created by the tasks (618.17)
     offset_partitions: Positive = 25  # offset.storage.partitions of the workers
     offset_replication: Positive = 3  # offset.storage.replication.factor of the workers
-    # internal.topics.automatic.creation.enable (4.4.0, KIP-1209): off, the operator creates them (618.54)
+    # If internal.topics.automatic.creation.enable is off (4.4.0, KIP-1209), the operator creates the topics (618.54).
     creates_internal_topics: bool = True
     connector_partitions: Natural = 0  # of a separate offsets topic in a connector's configuration: no setting (618.48)
     transactional_id: str = ""  # a user's transactional.id for the leader's producer: ignored, with a warning (618.24)
-    # The protocol of the brokers' transactional coordinator: Kafka 3.3, as shipped, had v1.
+    # This is the protocol of the brokers' transaction coordinator: Kafka 3.3, as shipped, had v1.
     transactions: Annotated[str, OneOf(*TRANSACTION_MODES)] = "v1"
 
     def relate(self) -> None:

@@ -159,16 +159,16 @@ def _encoded(value: Mapping[str, Any]) -> str:
     return json.dumps(value, separators=(",", ":"))
 
 
-# State of a worker as read from the config topic, record by record: sets of task configurations, counts, and which
+# A worker reads this state from the config topic, record by record: sets of task configurations, task counts, and which
 # connectors need fencing.
 #
-# Task configurations wait in a buffer until their commit record; a commit record whose buffer does not hold every task
-# from 0 (compaction took some away) applies nothing and marks the connector inconsistent. A commit record makes a
-# connector need a fencing round, a count record ends that (618.2, 618.4). Deleting a connector forgets its
-# configurations, never its count: tasks of the deleted one may still be alive (618.38).
+# Task configurations wait in a buffer until their commit record; a commit record whose buffer lacks a task from 0 on
+# (because of compaction) applies nothing and marks the connector inconsistent. After a commit record a connector needs
+# a fencing round, and a count record ends that (618.2, 618.4). Deleting a connector removes its configurations, never
+# its count, because tasks of the deleted connector may still be alive (618.38).
 #
-# Generations are counted here, by every worker for itself, and mean nothing to another one: after a compaction two
-# workers may count differently. Every rule is a method of its own. (ClusterConfigState, KafkaConfigBackingStore)
+# Every worker counts generations for itself, and they mean nothing to another worker: after a compaction two workers
+# may count differently. Every rule is a method of its own. (ClusterConfigState, KafkaConfigBackingStore)
 
 NOTHING = -1  # for places in the topic: there is no such record
 
@@ -351,12 +351,12 @@ def compacted(log: Iterable[Placed], upto: int | None = None, keep_tombstones: b
     ]
 
 
-# Session keys and signatures of requests between workers (KIP-507).
+# This section has session keys and signatures of requests between workers (KIP-507).
 #
-# The leader makes a key, writes it to the config topic, and replaces it when it is older than its time to live or of
-# another algorithm or size than configured; the others learn it from the topic. A request carries the algorithm and the
-# MAC of its *body* under the sender's key: path and receiver are not covered, as in Kafka. Kafka verifies only under
-# the cooperative protocol ("sessioned"); here it is always done, since 618.10 says so without that condition.
+# The leader makes a key, writes it to the config topic, and replaces it when it is older than its time to live or has
+# another algorithm or size than configured; the other workers read it from the topic. A request carries the algorithm
+# and the MAC of its *body* under the sender's key: path and receiver are not covered, as in Kafka. Kafka verifies only
+# under the cooperative protocol ("sessioned"); this implementation always does, because 618.10 has no such condition.
 
 ALGORITHM = "HmacSHA256"  # inter.worker.key.generation.algorithm, inter.worker.signature.algorithm
 ALGORITHMS = {"HmacSHA256": hashlib.sha256, "HmacSHA512": hashlib.sha512, "HmacSHA1": hashlib.sha1}

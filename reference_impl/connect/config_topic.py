@@ -25,10 +25,11 @@ if TYPE_CHECKING:
     from fencepost.reference_impl.connect.herder import Herder
 
 
-# The config topic: one partition of records with keys, its readers' positions, its compaction, and what it announces.
+# The config topic is one partition of records with keys; this class has its readers' positions, its compaction, and its
+# events.
 #
-# Offsets are those of the partition's log, where the markers of transactions have offsets too. A position stands before
-# the next record that a reader will get: markers, aborted records and compacted ones are passed over.
+# Offsets are those of the partition's log, where the markers of transactions have offsets too. A position is that of
+# the next record that a reader will get: markers, aborted records and compacted ones are skipped.
 
 NONE = -1
 NAME = "connect-configs"
@@ -94,7 +95,7 @@ class ConfigTopic:
         """Return a value that stays the same as long as `records` yields the same from the beginning."""
         return self.end(True), len(self.removed), self.leader.log.leader_epoch
 
-    # Writing is a producer's; here is what others hear of it
+    # Producers write records; these methods make events of what they have written.
 
     def announce(self, start: int, node: int, producer_id: int, epoch: int) -> None:
         for offset, record in self.records(start):
@@ -135,12 +136,12 @@ class ConfigTopic:
         self.log.emit(Kind.COMPACTED, offset=end)
 
 
-# A worker's view of the config topic: what it has read so far, and its listeners.
+# A worker's view of the config topic is what it has read so far; listeners are notified of each record.
 #
 # A background thread reads on, one record at a time; a thread that needs to know more reads to the end itself, which
-# moves the same view on. The isolation level is read_committed only with exactly-once support enabled.
+# advances the same view. The isolation level is read_committed only with exactly-once support enabled.
 
-# Told of a record: what it says, its offset, and whether its connector was known before.
+# A listener gets a record's content, its offset, and whether its connector was known before.
 Listener = Callable[[Parsed, int, bool], object]
 
 
@@ -158,7 +159,7 @@ class View:
 
     def is_behind(self) -> bool:
         topic = self.env.topic
-        # Asked over and over, mostly by who is at the very end of the log, readable or not.
+        # This is called very often, mostly when the view is at the very end of the log, readable or not.
         if self.position >= len(topic.leader.log.batches) or self.position >= topic.end(self.committed):
             return False
         return topic.read(self.position, self.committed) is not None
@@ -201,11 +202,11 @@ class View:
         return not self.is_behind()
 
 
-# The leader's right to write to the config topic: its transactional producer `connect-cluster-<group>` (618.24).
+# The right to write to the config topic is the leader's transactional producer `connect-cluster-<group>` (618.24).
 #
-# The worker that opened it last holds it; the one before is refused with its next write, drops its producer, and may
+# The worker that opened it last has it. The previous one is refused at its next write, drops its producer, and may
 # claim again in its next tick if it still takes itself for the leader (618.26). Leaders without the feature write
-# plainly.
+# without transactions.
 
 ILLEGAL_STATE = -1  # IllegalStateException: no code of Kafka's
 
@@ -282,10 +283,10 @@ class WritePrivilege:
         topic.announce(start, self.node, *pair)
 
 
-# Writes of the leader to the config topic for users and Connectors, and their transactions.
+# This section has what the leader writes to the config topic for users and Connectors, and in which transactions.
 #
-# The documents give every record a transaction of its own, Kafka one to every call (618.25). The configurations of a
-# set come first, its commit record in a later transaction.
+# The documents have a transaction for every record, Kafka has one for every call (618.25). The configurations of a set
+# come first, and its commit record follows in a later transaction.
 
 Job = Callable[["Writes"], Script]
 

@@ -9,15 +9,16 @@ from typing import NamedTuple, TypeVar
 from fencepost.reference_impl.connect.config import ConnectEventLog, Kind
 from fencepost.reference_impl.connect.threads import OperationError
 
-# Assignors: the two ways in which the leader distributes connectors and tasks over the members (618.41).
+# An assignor is the way in which the leader distributes connectors and tasks over the members; there are two (618.41).
 #
-# Both are functions of what they are given, balanced (no member has two more than another, connectors and tasks counted
-# apart) and deterministic. Members are worker numbers, connectors are names, a task is (connector, number).
+# Both are deterministic functions of their arguments, and balanced (no member has two more than another, with
+# connectors and tasks counted separately). Members are worker numbers, connectors are names, a task is (connector,
+# number).
 #
-# Eager: all members have let go of everything before joining; a new distribution from nothing. Cooperative: members
-# keep what they have where that is balanced; what has to move is revoked first, and given out only in the rebalance
-# after the one that revoked it, so that no task is given to two members. (EagerAssignor,
-# IncrementalCooperativeAssignor; without the latter's delay for members that may come back:
+# Eager: all members have given up everything before joining, and the distribution starts from nothing. Cooperative:
+# members keep what they have where that is balanced; what has to move is revoked first, and given out only in the
+# rebalance after the one that revoked it, so that no task is given to two members. (EagerAssignor,
+# IncrementalCooperativeAssignor, without the latter's delay for members that may come back:
 # scheduled.rebalance.max.delay.ms = 0.)
 
 TaskId = tuple[str, int]
@@ -161,10 +162,10 @@ def uses_transactions(revision: Revision, support: str) -> bool:
     return support in ("preparing", "enabled") or revision.leader_always_transactional
 
 
-# The group coordinator: who is a member, in which generation, and what the leader has assigned (Connect's protocol).
+# The group coordinator has the members, the generation, and what the leader has assigned (Connect's protocol).
 #
-# A rebalance is joins by all members (or the expiry of those that do not come), then the leader's assignment, then
-# the sync of all. The first to join leads; a leader stays leader as long as it stays a member.
+# A rebalance consists of joins by all members (or the expiry of those that do not join), then the leader's assignment,
+# then the sync of all. The first member to join leads; a leader stays leader as long as it stays a member.
 
 NONE = -1
 ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID, REBALANCE_IN_PROGRESS = 22, 25, 27

@@ -28,15 +28,16 @@ if TYPE_CHECKING:
     from fencepost.reference_impl.connect.environment import Environment
 
 
-# The herder: one thread of a worker that does one thing at a time, with its view, assignment, tasks and Connectors.
+# The herder is one thread of a worker that does one thing at a time, with its view, assignment, tasks and Connectors.
 #
-# What it does next (DistributedHerder.tick): first the group, then the right to write, then a session key if a new one
-# is due, then what users, rounds and Connectors asked for, in order. Scripts (methods that yield) run on the herder's
-# thread, one after the other. All of it is memory of one life of a worker.
+# In each tick (DistributedHerder.tick) it handles first the group, then the right to write, then a session key if a new
+# one is due, then the requests of users, rounds and Connectors, in order. Scripts (methods that yield) run on the
+# herder's thread, one after another. All of this is in the worker's memory and is lost when it stops.
 #
-# Rebalances, as the thread goes through them: let go, join, lead, sync, take what is assigned. Eager: everything is
-# stopped before joining. Cooperative: only tasks of sets that are no longer the newest are (618.22), everything else
-# runs on; what has to move is revoked in one rebalance and given out in the next (618.41). (DistributedHerder, Worker)
+# The thread goes through a rebalance in these steps: let go, join, lead, sync, take what is assigned. Eager: everything
+# is stopped before joining. Cooperative: only tasks of sets that are no longer the newest are stopped (618.22), and
+# everything else runs on; what has to move is revoked in one rebalance and given out in the next (618.41).
+# (DistributedHerder, Worker)
 
 NONE = -1
 
@@ -348,12 +349,13 @@ class Herder:
         if self.env.revision.rounds_by == ASSIGNMENT and self.enabled:
             if self.privilege.must_claim and not (yield from self.claim()):
                 raise OperationError("claim", reason="no assignment without the right to write")
-            # The text does not say it: a leader that decides on what it read long ago counts less than there may be.
+            # The text does not require this read, but a leader that decides on an old view may count fewer producers
+            # than there are.
             yield self.operation("read", self.view.read_to_end)
             computed_from = self.view.position
             yield from self.rounds.in_assignment()
         yield self.operation("assign", lambda: self.assign(generation))
-        # A: a set that was committed in between has not been fenced for.
+        # In A, a set that was committed in between has not been fenced for.
         if self.env.revision.rounds_by == ASSIGNMENT and self.wanted > computed_from:
             self.submit(self.ask_for_another)
 
@@ -444,7 +446,7 @@ class Herder:
                 self.start_task(name, task)
 
 
-# A worker: a process that is started, stalls, crashes and is restarted, with its herder and its other threads.
+# A worker is a process that is started, stalls, crashes and is restarted, with its herder and its other threads.
 
 INTERNAL_TOPICS = ("connect-configs", "connect-offsets", "connect-status")
 

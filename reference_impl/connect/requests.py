@@ -9,7 +9,7 @@ from typing import NamedTuple
 from fencepost.reference_impl.connect.config_records import OK, SessionKey, Signature, signature_status
 from fencepost.reference_impl.connect.threads import Script
 
-# Requests that a worker's herder thread does in turn, and the answers of one worker to another.
+# This section has requests that a worker's herder thread does in turn, and the answers of one worker to another.
 
 
 @dataclass(eq=False, slots=True)
@@ -39,14 +39,15 @@ class Reply:
             self.trace = trace
 
 
-# The internal endpoint by which a round of fencing is asked for: `PUT /connectors/<connector>/fence` (618.10).
+# A round of fencing is asked for at the internal endpoint `PUT /connectors/<connector>/fence` (618.10).
 #
-# A worker that gets the request decides, in this order: does it know the endpoint at all (404), is the request signed
-# (400, 503, 403), does it lead (else it forwards, at most over two hops, then 409), is there such a connector (404), is
-# it a source connector (400). Only then it starts a round, or joins the one under way, whose result is the answer: 200,
-# 409 when a newer set was committed meanwhile, 500 for any failure, with its trace.
+# A worker that gets the request checks, in this order: whether it knows the endpoint at all (404), whether the request
+# is signed (400, 503, 403), whether it leads (otherwise it forwards, over at most two hops, then 409), whether the
+# connector exists (404), and whether it is a source connector (400). Only then does it start a round, or join the one
+# under way, whose result is the answer: 200, 409 when a newer set was committed meanwhile, or 500 for any failure, with
+# its trace.
 #
-# It is served whatever `exactly.once.source.support` says; only a version without the feature lacks it.
+# The endpoint is served whatever `exactly.once.source.support` is; only a version without the feature lacks it.
 # (InternalClusterResource.java, HerderRequestHandler.java, DistributedHerder.java)
 
 BAD_REQUEST, FORBIDDEN, NOT_FOUND, CONFLICT = 400, 403, 404, 409

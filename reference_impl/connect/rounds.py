@@ -31,9 +31,10 @@ if TYPE_CHECKING:
     from fencepost.reference_impl.connect.herder import Herder
 
 
-# Asking the leader for a round of fencing: within the worker if it leads itself, else over the endpoint (618.10).
+# A worker asks the leader for a round of fencing within the worker if it leads itself, otherwise over the endpoint
+# (618.10).
 #
-# The asker waits as long as its request may be answered; the answer travels back as an operation of its own. A request
+# The requester waits as long as its request may be answered; the answer returns as an operation of its own. A request
 # that reaches a worker which does not lead is forwarded (requests.py).
 
 NONE = -1
@@ -109,12 +110,13 @@ def receive(herder: "Herder", request: FenceRequest, number: int, reply: Reply) 
             reply.settle(SERVER_ERROR, trace(SERVER_ERROR, request.connector, str(error)))
 
 
-# Rounds of zombie fencing, by the leader: fence as many ids as the latest count record says, then write the next one.
+# In a round of zombie fencing, the leader fences as many ids as the latest count record has, then writes the next count
+# record.
 #
-# The decision and the write are the herder thread's, the fencing is a thread of the round's own, so that rounds of
-# different connectors run side by side (618.9). Between the look at the topic's end that follows the fencing and the
-# write, the herder thread does nothing else: it cannot lose and regain the write privilege there (618.43). A round
-# that is over is taken out by its own thread, later: who asks in between meets it, and has to be told of its own set.
+# The herder thread decides and writes; a thread of the round's own does the fencing, so that rounds of different
+# connectors run in parallel (618.9). Between the check of the topic's end that follows the fencing and the write, the
+# herder thread does nothing else: it cannot lose and regain the write privilege there (618.43). The round's own thread
+# removes a round that is over, later: a request in between finds it, and has to be answered for its own set.
 # (DistributedHerder.doFenceZombieSourceTasks, ZombieFencing: there the thread is the admin client's)
 
 

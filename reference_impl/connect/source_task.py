@@ -30,11 +30,11 @@ if TYPE_CHECKING:
     from fencepost.reference_impl.connect.herder import Herder
 
 
-# The Connector: the object that makes the configurations of its tasks, on the worker that owns it.
+# The Connector is the object that makes the configurations of its tasks, on the worker that owns it.
 #
-# Started, it publishes a set through the leader if its tasks would be configured differently from the newest set. In M
-# it also asks for rounds: when it starts with nothing to publish, and after the rebalance that follows a new set
-# (618.21). A round that fails fails the Connector, until it is restarted (618.11).
+# When it starts, it publishes a set through the leader if its tasks would be configured differently from the newest
+# set. In M it also asks for rounds: when it starts with nothing to publish, and after the rebalance that follows a new
+# set (618.21). A round that fails fails the Connector, until it is restarted (618.11).
 
 NONE = -1
 TASKS_MAX, REVISION = "tasks.max", "revision"
@@ -138,13 +138,13 @@ class Connector:
             self.herder.put_status(self.name, NONE, "FAILED", reply.trace)
 
 
-# A source task's thread: its start, step by step, then polling, until it stops or fails.
+# A source task's thread does the steps of its start, then polls until it stops or fails.
 #
-# The steps of each revision, and their order, are in group.py; each is a method here that lets the start go on
+# The steps of each revision, and their order, are in group.py; each is a method of this class that lets the start go on
 # (None), or ends it (618.14 to 618.20, 618.44). Every poll is a transaction of its own: records and their offsets, then
-# the commit. A task that was instructed to stop looks between two operations, as Kafka's does; one that its worker has
-# left running no longer looks, except that as shipped its producer is closed.
-# (WorkerTask, AbstractWorkerSourceTask, ExactlyOnceWorkerSourceTask)
+# the commit. A task that was asked to stop checks for that between two operations, as Kafka's does; one that its worker
+# has left running no longer checks, except that as shipped its producer is closed. (WorkerTask,
+# AbstractWorkerSourceTask, ExactlyOnceWorkerSourceTask)
 
 ABANDON, STOP = "abandon", "stop"  # how a step ends a start, without failing it
 

@@ -8,9 +8,6 @@ from fencepost.reference_impl.simulation.kernel import Kernel
 from fencepost.reference_impl.simulation.log import EventLog
 from fencepost.reference_impl.simulation.network import Network
 
-# The environment that all nodes of one simulated cluster share: configuration, clock, event log, and the numbers that
-# are given out once.
-
 C = TypeVar("C")
 
 US_PER_MS = 1000
@@ -61,7 +58,7 @@ def numbered(what: str, first: int = 0) -> Callable[[Any], int]:
     return following
 
 
-# Operations that every driven cluster has besides those of its protocol: on its messages, and on its events.
+# Every driven cluster has these operations on its messages and events, in addition to those of its protocol.
 
 E = TypeVar("E", bound=Environment[Any])
 

@@ -6,10 +6,10 @@ from typing import Any, Protocol
 
 from fencepost.reference_impl.simulation.kernel import Kernel
 
-# Faults of a free-running simulation: how often each strikes, and how often it did.
+# This section has the faults of a free-running simulation: the rate of each, and how often it was injected.
 #
-# Rates are probabilities per *draw*; who draws is the protocol's free-running loop (id blocks: once per client
-# demand), so that a history of any length sees faults in proportion to its events and not to its virtual time.
+# Rates are probabilities per *draw*. The protocol's free-running loop draws (id blocks: once per client demand), so
+# that a history of any length has faults in proportion to its events and not to its virtual time.
 
 Rates = Mapping[str, float]
 
@@ -50,10 +50,10 @@ class FaultMix:
         self.counts[name] = self.counts.get(name, 0) + 1
 
 
-# The network: messages between named nodes, lost, doubled, delayed and reordered.
+# The network carries messages between named nodes, and may lose, duplicate, delay and reorder them.
 #
 # `Network` does nothing by itself: messages wait until a driver delivers or drops them, in any order, as often as it
-# likes. `LossyNetwork` delivers by itself after a random delay and throws its dice per message.
+# chooses. `LossyNetwork` delivers by itself after a random delay and draws a fault for each message.
 
 
 class Message:

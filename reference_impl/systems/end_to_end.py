@@ -43,15 +43,15 @@ from fencepost.reference_impl.systems.task_counts import Faults as ConnectFaults
 from fencepost.reference_impl.systems.task_counts import Users
 from fencepost.reference_impl.systems.task_counts_cluster import System as ConnectSystem
 
-# Free-running histories of the whole system: `simulate(7, {"events": 4_000, "stall": 0.02})`.
+# This section has free-running histories of the whole system: `simulate(7, {"events": 4_000, "stall": 0.02})`.
 #
 #     rows, faults = simulate(7, {})
 #     rows["end-to-end"]
 #
-# A history has rows in several vocabularies, by name: what each layer's own histories have, and the end-to-end events.
-# Two clocks run side by side: Kafka's, on which its clients' calls take as long as they take, and that of Connect's
-# workers, which catches up after each call. With `quiet_end` faults stop after so many events, and the history goes on
-# until every record that had been polled by then is in the sink, if its connector still lives.
+# A history has rows in several vocabularies, by name: those of each layer's own histories, and the end-to-end events.
+# There are two clocks: Kafka's, on which its clients' calls take their time, and that of Connect's workers, which
+# catches up after each call. With `quiet_end`, faults stop after the given number of events, and the history goes on
+# until every record that had been polled by then is in the sink, if its connector still exists.
 
 OTHER_CLOCK = 1 << 32
 """This number is added to the seed for what happens on Kafka's clock."""

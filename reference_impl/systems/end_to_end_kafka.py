@@ -29,10 +29,8 @@ if TYPE_CHECKING:
     from fencepost.reference_impl.systems.group_fencing import Parts
 
 
-# The configuration of the whole system: keys, defaults, ranges and reasons.
-#
-# Each layer has a configuration of its own, which is made from this one; what is not here has that layer's default.
-# Times are virtual milliseconds, short enough for histories of a few thousand events.
+# Each layer has a configuration of its own, which is made from this one; a key that is missing here has that layer's
+# default. Times are virtual milliseconds, short enough for histories of a few thousand events.
 
 FIRST_OWN = SEPARATE_TOPIC + 1
 """Partitions below this number are those of Connect and of its source tasks."""
@@ -74,7 +72,7 @@ class Config(Configuration):
     timeout_check_ms: Positive = 100
     expiration_ms: Positive = 4_000  # of idle transactional ids
     expiration_check_ms: Positive = 500
-    # small, so that ids run out of epochs, and of themselves
+    # These are small, so that epochs and blocks of ids run out.
     max_epoch: Annotated[int, AtLeast(1), AtMost(EPOCH_MAX, "epochs are int16")] = 40
     block_size: Positive = 10  # of producer ids
     controllers: Positive = 3
@@ -144,8 +142,8 @@ class Config(Configuration):
         )  # fmt: skip
 
 
-# The end-to-end events of the whole system: what sources give, what stands in the sink, and what a restart resumes
-# from.
+# The end-to-end events of the whole system are about what sources give, what is in the sink, and from where a restart
+# resumes.
 #
 # `partition` and `offset` are of the source: partitions are numbered over all connectors, and an offset is the number
 # of records up to and including this one. `position` is a place in the committed part of a Kafka partition.
@@ -175,10 +173,9 @@ KIND_NAMES = EndToEndLog.kind_names
 readable = EndToEndLog.readable
 
 
-# The environment that everything on the one Kafka shares: clock, network, what records carry, and a log for each
-# layer.
+# Everything on the one Kafka shares this environment: clock, network, the content of records, and a log for each layer.
 #
-# The brokers' clock is that of everything but the workers of Connect, whose calls last as long as they take on it.
+# All nodes but Connect's workers use the brokers' clock, on which the workers' calls take their time.
 
 
 class Copied(Place):
@@ -250,11 +247,10 @@ class Environment(group_environment.Environment):
         return self.ids.take()
 
 
-# Producer ids from blocks: the broker that coordinates transactional ids takes them from the block that it holds.
+# Producer ids come from blocks: the broker that coordinates transactional ids takes them from the block that it holds.
 #
 # The controllers and the brokers' halves of the protocol are those of `reference_impl.systems.id_blocks`, on the same
-# clock. A broker without an id at hand asks for a block, and its clients are asked to come again
-# (RPCProducerIdManager.java).
+# clock. A broker without an id asks for a block, and its clients have to ask again (RPCProducerIdManager.java).
 
 
 class ProducerIds:
@@ -294,8 +290,8 @@ class ProducerIds:
         self.system.restart_broker(number)
 
 
-# The one Kafka of the whole system, with the group that copies: what `reference_impl.systems.group_fencing` drives, on
-# brokers that have Connect's partitions too, and producer ids from blocks.
+# This is the one Kafka of the whole system, with the group that copies: what `reference_impl.systems.group_fencing`
+# drives, on brokers that also have Connect's partitions, and producer ids from blocks.
 
 FIRST_OF_OFFSETS = 10
 """Readers of offsets topics are numbered from here on; readers with smaller numbers read the input and the sink."""
@@ -413,10 +409,10 @@ class ConnectBrokers(brokers.Brokers):
         """Do nothing, because Kafka goes on by itself and waits for no driver."""
 
 
-# The group's input: the partitions that source tasks write to, as far as they are committed.
+# The group's input is the committed part of the partitions that source tasks write to.
 #
-# A consumer's offset counts the records that it gets, from 0: what stands between them in the log, markers and aborted
-# records, has none. So the offsets of a partition are dense, as the events of the group have them.
+# A consumer's offset counts the records that it gets, from 0; markers and aborted records between them in the log have
+# no such offset. So the offsets of a partition are dense, as the events of the group need them.
 
 READER = 1
 """This is the number of the reader of the input; the sink's auditor is 0."""

@@ -24,13 +24,14 @@ from fencepost.reference_impl.systems.source_offsets_workers import HostTask
 from fencepost.reference_impl.systems.task_counts_cluster import Parts as ConnectParts
 from fencepost.reference_impl.systems.transactions import Parts as TransactionParts
 
-# Exactly-once source tasks in Connect's workers. `reference_impl.systems.task_counts` starts them; what they do then
-# is the runtime of `reference_impl.systems.source_offsets`, with its offset stores and boundaries.
+# These are exactly-once source tasks in Connect's workers. `reference_impl.systems.task_counts` starts them; then they
+# run the runtime of `reference_impl.systems.source_offsets`, with its offset stores and boundaries.
 #
-# A source has any number of records in each partition, from offset 1 on, and all of them go to one partition of the
-# output. Task t of n has those partitions of its connector that are t modulo n. It begins where the offsets topics
-# say, which it reads to the end when its producer is open and its set known to be the newest (618.32). The first
-# connector has a separate offsets topic, with copies in the worker's one; the others write to that alone.
+# A source has any number of records in each partition, from offset 1 on, and all of them are sent to one partition of
+# the output. Task t of n has those partitions of its connector that are t modulo n. It begins at the offsets in the
+# offsets topics, which it reads to the end when its producer is open and its set is known to be the newest (618.32).
+# The first connector has a separate offsets topic, with copies in the worker's one; the other connectors write only to
+# the worker's.
 
 ENDLESS = 1 << 30
 """A source partition has this many records, so that it never reaches its last one."""
@@ -149,7 +150,7 @@ class ResumingTask(HostTask):
         )
 
 
-# The pieces of the whole system: those of each layer, any of which a broken implementation replaces.
+# The pieces of the whole system are those of each layer; a broken implementation may replace any of them.
 
 
 @dataclass(frozen=True, slots=True)

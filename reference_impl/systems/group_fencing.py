@@ -263,7 +263,7 @@ def reference(config: Mapping[str, Any]) -> System:
     return build(config, Parts())
 
 
-# How fast the instances of the application go on in a free-running history. No faults here.
+# This section has how fast the instances of the application go on in a free-running history, without faults.
 
 SETTLED_US = 8_000_000
 """This long after the last fault, a correct cluster has copied everything, with time to spare."""
@@ -336,7 +336,8 @@ class Workload:
         return self.kernel.spread(habits.think_us if moved else habits.wait_us)
 
 
-# Node faults of a free-running history of a consumer group: how often they strike, how long they last.
+# This section has the node faults of a free-running history of a consumer group: how often they occur, and how long
+# they last.
 
 
 @dataclass(frozen=True, slots=True)
@@ -360,7 +361,7 @@ class Run(Habits):
     group_load_us: Natural = 80_000  # every second time that the group moves; else as long as any other log
     delay_us: Natural = 200_000
     pause_us: Natural = 600_000
-    # after `events` there are no faults, and the history goes on until all is copied, or could have been
+    # After `events` there are no faults, and the history goes on until everything is copied, or could have been.
     quiet_end: bool = False
 
 
@@ -403,7 +404,8 @@ class Faults(NodeFaults[Run, System]):
         return True
 
 
-# Free-running histories of a consumer group: `simulate(7, {"mode": "shipped", "events": 400, "pause": 0.05})`.
+# This section has free-running histories of a consumer group: `simulate(7, {"mode": "shipped", "events": 400, "pause":
+# 0.05})`.
 #
 # At most one node fault is drawn before each step of an instance, so that rates are "per step" in histories of any
 # length. Message faults are "per message", failed appends "per append".

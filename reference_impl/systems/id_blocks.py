@@ -212,7 +212,8 @@ def reference(config: Mapping[str, Any]) -> System:
     return build(config, Parts())
 
 
-# Node faults of a free-running history of id blocks: how often they strike, how long they last, what they do.
+# This section has the node faults of a free-running history of id blocks: how often they occur, how long they last, and
+# what they do.
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,7 +276,8 @@ class Faults(NodeFaults[Run, System]):
         return self.system.migrate()
 
 
-# Free-running histories of id blocks: `simulate(7, {"mode": "bridge", "events": 500, "restart": 0.02})`.
+# This section has free-running histories of id blocks: `simulate(7, {"mode": "bridge", "events": 500, "restart":
+# 0.02})`.
 #
 # One client per broker asks for ids in a loop; before each demand at most one node fault is drawn, so that rates are
 # "per demand" in histories of any length. Message faults are "per message".
@@ -283,7 +285,7 @@ class Faults(NodeFaults[Run, System]):
 
 class FreeRun(free_run.FreeRun[Run, Config]):
     run_type, config_type, parts_type, faults_type = Run, Config, Parts, Faults
-    # Small blocks, so that short histories see many; stale controllers answer 41.
+    # Blocks are small, so that short histories have many of them; stale controllers answer 41.
     cluster_defaults = {"block_size": 10, "controller_discovery": "at_sending"}  # noqa: RUF012
     defects = "fencepost.reference_impl.defects.id_blocks"
 
@@ -314,7 +316,7 @@ class FreeRun(free_run.FreeRun[Run, Config]):
 simulate, simulate_with_stats = FreeRun.simulate, FreeRun.simulate_with_stats
 
 
-# One history of a KRaft cluster in which nothing goes wrong: brokers take blocks in turn and hand out all of them.
+# This is a history of a KRaft cluster without faults: brokers take blocks in turn and hand out all of them.
 
 
 def rows(brokers: int = 3, rounds: int = 2, size: int = 40) -> list[Row]:

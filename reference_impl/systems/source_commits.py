@@ -204,7 +204,7 @@ def reference(config: Mapping[str, Any]) -> System:
     return build(config, Parts())
 
 
-# Faults of a free-running history of a source task: how often they strike, how long they last.
+# This section has the faults of a free-running history of a source task: how often they occur, and how long they last.
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,7 +229,7 @@ class Run(AnyRun):
     interval_us: Natural = 15_000  # offset.flush.interval.ms
     down_us: Natural = 5_000
     audit_us: Natural = 200_000
-    # after `events` there are no faults, and the history goes on until all is committed, or could have been
+    # After `events` there are no faults, and the history goes on until everything is committed, or could have been.
     quiet_end: bool = False
 
 
@@ -251,7 +251,8 @@ class Faults(NodeFaults[Run, System]):
         return self.system.env.config.zombies and self.system.start()
 
 
-# Free-running histories of one source task: `simulate(7, {"mode": "proposed", "events": 400, "kill": 0.01})`.
+# This section has free-running histories of one source task: `simulate(7, {"mode": "proposed", "events": 400, "kill":
+# 0.01})`.
 #
 # At most one fault of the task's life is drawn before each poll, so that rates are "per poll" in histories of any
 # length. Faults of requests are "per request".

@@ -398,12 +398,13 @@ class Faults(free_run.NodeFaults[Rates, System]):
         return self.system.upgrade() if env.runtime else self.system.downgrade(bool(number & 256))
 
 
-# Free-running histories of source tasks: `simulate(7, {"mode": "text-merged-view", "events": 400, "stall": 0.02})`.
+# This section has free-running histories of source tasks: `simulate(7, {"mode": "text-merged-view", "events": 400,
+# "stall": 0.02})`.
 #
-# A random scheduler lets one waiting thread after the other do its operation. Some are slow: they wait while everything
-# else goes on, which is how zombies and late copies come about. Rates of faults are per step, those of operations per
-# operation. With `quiet_end` faults stop after so many events, and the history goes on until the source is read to its
-# end and everything is decided, or nothing comes of it any more.
+# A random scheduler lets one waiting thread after another do its operation. Some are slow: they wait while everything
+# else goes on, which produces zombies and late copies. Rates of faults are per step, those of operations per operation.
+# With `quiet_end`, faults stop after the given number of events, and the history goes on until the source is read to
+# its end and everything is decided, or until nothing happens any more.
 
 APART = {"copy": (0.2, 40_000), "look": (0.3, 80_000), "migrate": (0.4, 150_000)}
 """These operations wait more often, or longer, than other operations, because a task that is late with them does harm.
@@ -437,7 +438,7 @@ class FreeRun(free_run.FreeRun[Run, Config]):
     """A `FreeRun` is a connector, with operators and faults, and the scheduler of its threads."""
 
     run_type, config_type, parts_type, faults_type = Run, Config, Parts, Faults
-    # Enough to read for a history of some hundred events, and time-outs that it sees
+    # The source has enough to read for a history of some hundred events, and time-outs are short enough to occur in it.
     cluster_defaults = {  # noqa: RUF012
         "tasks": 3, "partitions": 3, "records": 12, "interval_ms": 30, "transaction_timeout_ms": 400,
         "timeout_check_ms": 50,

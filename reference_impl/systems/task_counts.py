@@ -158,7 +158,7 @@ class Users:
         little later: otherwise a start that takes longer than users wait would be interrupted for ever."""
         connector, task = what
         state, worker = self.system.status(connector, task)[0], self.some_worker()
-        # Another worker that lets go of the task may have written over what its owner stated.
+        # Another worker that gives up the task may have overwritten the status that its owner wrote.
         if state not in ("FAILED", "UNASSIGNED"):
             del self.tried[what]
             return
@@ -171,7 +171,8 @@ class Users:
         self.kernel.after(self.kernel.spread(again_us * (1 + self.tried[what])), self.restart, what)
 
 
-# Faults of a free-running history: workers stall, crash, are given up; the topic is compacted; others write.
+# This section has the faults of a free-running history: workers stall, crash, and are expired; the topic is compacted;
+# other programs write.
 #
 # Stalls are aimed: mostly at a worker that runs a task and does not lead, and a user gives a connector another size
 # just then, so that the worker is a zombie with an old task when it goes on; often its tasks are the first to go on.
@@ -326,7 +327,7 @@ class Faults(NodeFaults[Rates, System]):
         return True
 
 
-# When a cluster at rest has settled: each task of each newest set works again.
+# A cluster at rest has settled when each task of each newest set works again.
 
 
 class Settled:
@@ -377,11 +378,12 @@ class Settled:
         return [(number, state.set_place(name), state.tasks(name)) for number, name in known]
 
 
-# Free-running histories of Connect workers: `simulate(7, {"mode": "B", "events": 400, "stall": 0.02})`.
+# This section has free-running histories of Connect workers: `simulate(7, {"mode": "B", "events": 400, "stall":
+# 0.02})`.
 #
-# A random scheduler lets one waiting thread after the other do its operation. Some threads are slow: they wait while
-# everything else goes on, which is how zombies come about. Rates of faults are per step, those of operations per
-# operation. With `quiet_end` faults and requests stop after so many events, workers that were away come back, users
+# A random scheduler lets one waiting thread after another do its operation. Some threads are slow: they wait while
+# everything else goes on, which produces zombies. Rates of faults are per step, those of operations per operation. With
+# `quiet_end`, faults and requests stop after the given number of events, workers that were away come back, users
 # restart what failed, and the history goes on until every task of every newest set has committed something.
 
 OF_ROUNDS = ("start_round", "fence", "check_round", "write_count")
@@ -412,7 +414,7 @@ class FreeRun(free_run.FreeRun[Run, Config]):
     """A `FreeRun` is a cluster, with users and faults queued in its kernel, and the scheduler of its threads."""
 
     run_type, config_type, parts_type, faults_type = Run, Config, Parts, Faults
-    # Exactly-once support, enough workers for zombies, and time-outs that short histories see.
+    # This cluster has exactly-once support, enough workers for zombies, and time-outs that occur in short histories.
     cluster_defaults = {  # noqa: RUF012
         "support": "enabled", "workers": 3, "max_tasks": 3, "graceful_shutdown_ms": 30, "retry_backoff_ms": 20,
         "rest_timeout_ms": 300, "transaction_timeout_ms": 2_000,

@@ -41,8 +41,6 @@ from fencepost.reference_impl.connect.source_task import REVISION, TASKS_MAX, Co
 from fencepost.reference_impl.simulation import Kernel
 from fencepost.reference_impl.simulation.environment import US_PER_MS, DrivenSystem
 
-# The pieces that a broken implementation replaces; the defaults are the correct ones.
-
 
 @dataclass(frozen=True, slots=True)
 class Parts:

@@ -202,11 +202,12 @@ def reference(config: Mapping[str, Any]) -> System:
     return build(config, Parts())
 
 
-# What applications do in a free-running history: transactions in a loop, take-overs, readers. No faults here.
+# Applications in a free-running history run transactions in a loop and take over ids, and readers read; this section
+# has no faults.
 #
-# Each producer slot belongs to one transactional id, several slots to the same one: the one that initialises last
-# fences the others, which go on until they find out. A fenced application starts anew after a while, and takes the id
-# back.
+# Each producer slot belongs to one transactional id, and several slots to the same one: the slot that initialises last
+# fences the other ones, which go on until they find out. A fenced application starts anew after a while, and takes the
+# id back.
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +223,8 @@ class Habits(LossyRun):
     read_us: Natural = 25_000
     # After its events faults stop, what was begun is ended, and the history goes on until nothing is left to happen.
     quiet_end: bool = False
-    # Until a slot's first initialisation (but one per id), and until a fenced one's next.
+    # This is the time until a slot's first initialisation (except for one slot per id), and until a fenced slot's next
+    # one.
     take_over_us: Natural = 200_000
 
 
@@ -299,7 +301,8 @@ class Workload:
         return self.kernel.spread(self.habits.read_us)
 
 
-# Node faults of a free-running history of transactions: how often they strike, how long they last, what they do.
+# This section has the node faults of a free-running history of transactions: how often they occur, how long they last,
+# and what they do.
 
 
 @dataclass(frozen=True, slots=True)
@@ -358,7 +361,8 @@ class Faults(NodeFaults[Run, System]):
         return admin.fence(number % self.run.txn_ids)
 
 
-# Free-running histories of transactions: `simulate(7, {"mode": "v1-verified", "events": 400, "fail_over": 0.02})`.
+# This section has free-running histories of transactions: `simulate(7, {"mode": "v1-verified", "events": 400,
+# "fail_over": 0.02})`.
 #
 # At most one node fault is drawn before each step of an application, so that rates are "per step" in histories of any
 # length. Message faults are "per message", failed appends "per append".
@@ -370,7 +374,7 @@ most."""
 
 class FreeRun(free_run.FreeRun[Run, Config]):
     run_type, config_type, parts_type, faults_type = Run, Config, Parts, Faults
-    # Time-outs that short histories see, and several instances that want one id.
+    # Time-outs are short enough to occur in short histories, and several instances use one id.
     cluster_defaults = {  # noqa: RUF012
         "clients": 4, "groups": 1, "transaction_timeout_ms": 200, "request_timeout_ms": 100, "timeout_check_ms": 50,
         "expiration_ms": 400, "expiration_check_ms": 100,
@@ -417,8 +421,8 @@ class FreeRun(free_run.FreeRun[Run, Config]):
 simulate, simulate_with_stats = FreeRun.simulate, FreeRun.simulate_with_stats
 
 
-# Faults of a cluster that scripts of known bugs inject at a place of their own: upgrades, leaders that forget, or that
-# lack the end of the log, coordinators that overlap.
+# These are faults that scripts of known bugs inject into a cluster at a place of their own: upgrades, leaders that
+# forget or lack the end of the log, and coordinators that overlap.
 
 DEPOSED = "deposed-coordinator"  # address of the coordinator that was replaced and does not know it
 

@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from fencepost.reference_impl.connect.commits.exactly_once import ExactlyOnceTask
 
 
-# Of Kafka: the topics that records and offsets are in, and a producer's requests on their way to them.
+# These classes are Kafka's part: the topics with records and offsets, and a producer's requests on their way there.
 #
-# Requests to one output partition, and offsets of one source partition, keep their order, as an idempotent producer's
-# do; between these there is none (src.1).
+# Requests to one output partition, and offsets of one source partition, stay in order, as an idempotent producer's do;
+# requests to different partitions have no order (src.1).
 
 Done = Callable[["Request", bool, int], None]
 """This is the producer's callback; it takes the request, whether it was acknowledged, and its position (-1 where it was
@@ -87,7 +87,7 @@ class Topics:
         return self.next_offset - 1
 
 
-# The external system that a connector reads from: it forgets what it is reported is safe.
+# The external system that a connector reads from may forget what the connector has confirmed as safe.
 
 
 class Upstream:
@@ -107,9 +107,6 @@ class Upstream:
 
     def discard(self, partition: int, offset: int) -> None:
         self.discarded[partition] = max(self.discarded[partition], offset)
-
-
-# The environment of one source task: configuration, clock, event log, topics, upstream, and numbers.
 
 
 class Environment(Shared[Config]):

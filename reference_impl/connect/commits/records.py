@@ -3,7 +3,7 @@
 from collections import deque
 from collections.abc import Callable, Mapping
 
-# Records that the producer was handed and that are not known to be safe (SubmittedRecords.java).
+# This section has the records that the producer was handed and that are not known to be safe (SubmittedRecords.java).
 
 Offsets = Mapping[int, int]
 """An `Offsets` maps a source partition to its source offset; 0 is a null offset."""
@@ -84,7 +84,7 @@ class SubmittedRecords:
         self.unacked -= 1
 
 
-# Offsets that are to be written, and the flush that writes them (OffsetStorageWriter.java).
+# This section has the offsets that are to be written, and the flush that writes them (OffsetStorageWriter.java).
 
 Send = Callable[["Flush", int, int], None]
 """A `Send` hands a source partition and its offset to the producer of the offsets topic."""

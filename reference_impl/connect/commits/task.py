@@ -9,10 +9,10 @@ from fencepost.reference_impl.connect.commits.connector import SourceRecord
 from fencepost.reference_impl.connect.commits.environment import Environment, Request, Sender
 from fencepost.reference_impl.connect.commits.records import Flush, Offsets, SubmittedRecord
 
-# The threads of a task: each waits before its next operation, until the driver lets that happen, fail, or succeed
-# with its answer lost.
+# A thread of a task waits before its next operation, until the driver lets it happen, fail, or succeed with its answer
+# lost.
 #
-# `OffsetCommit` is what committing offsets consists of (`WorkerSourceTask.commitOffsets`), on whichever thread.
+# `OffsetCommit` has the steps of committing offsets (`WorkerSourceTask.commitOffsets`), on either thread.
 
 OK, FAILED, LOST = "ok", "failed", "lost"
 TASK, COMMITTER = 0, 1

@@ -11,12 +11,12 @@ from fencepost.reference_impl.kafka.environment import MODES as TRANSACTION_MODE
 from fencepost.reference_impl.simulation import EventLog
 from fencepost.reference_impl.simulation.config import Configuration, Natural, OneOf, Positive, split
 
-# What a configuration consists of whose `mode` is the name of a variant.
+# These tables have the keys that belong to a `mode`, which is the name of a variant.
 #
-# `text-merged-view` is the later text of KIP-618, `migration-sentinel` the earlier one, each as it is right.  Those
-# that begin with `shipped` are Kafka as it is released, by what operators do with the connector's offsets topic, and
-# the two that end with `alone` are halves of a mend: `stores.py`.  The others are mistakes: what they do is
-# in `defects`, under the name that `DEFECT_OF` says; what they show in is here.
+# `text-merged-view` is the later text of KIP-618 and `migration-sentinel` the earlier one, each without mistakes. Those
+# that begin with `shipped` are Kafka as released, by what operators do with the connector's offsets topic, and the two
+# that end with `alone` are halves of a repair: `stores.py`. The other variants are mistakes: what they do is in
+# `defects`, under the name in `DEFECT_OF`, and the keys under which they have an effect are in `CONFIGS`.
 
 RIGHT = ("text-merged-view", "migration-sentinel")
 TOMBSTONES = {"rounds": 2, "separate": True}
@@ -58,8 +58,6 @@ MIGRATING = ("migration-sentinel", "migration-race")
 """These are the modes of the earlier text, in which only the separate topic is read."""
 
 
-# The configuration of one source connector, its source and its Kafka: keys, defaults, ranges and reasons.
-
 EXACTLY_ONCE, FEATURE_OFF, OLDER_SOFTWARE = 0, 1, 2
 """Tasks run on this feature, on the same software with the feature off, or on older software, which knows no offsets
 topic but the worker's."""
@@ -87,12 +85,13 @@ class Config(Configuration):
     boundary: Annotated[str, OneOf(POLL, INTERVAL, CONNECTOR)] = POLL  # transaction.boundary
     interval_ms: Positive = 60_000  # transaction.boundary.interval.ms; offset.flush.interval.ms where that is not set
     own_batches: Positive = 2  # a connector that defines the boundaries asks for a commit after so many batches
-    # What operators may do that the guarantee excludes: take the feature, or the separate topic, away and bring it back
+    # These faults are excluded by the guarantee: operators take the feature, or the separate topic, away and bring it
+    # back.
     downgrades: bool = False
     # Kafka
     transaction_timeout_ms: Positive = 60_000  # of the tasks' producers
     timeout_check_ms: Positive = 10_000  # transaction.abort.timed.out.transaction.cleanup.interval.ms
-    # The protocol of the brokers' transactional coordinator: Kafka 3.3, which this was shipped in, had v1
+    # This is the protocol of the brokers' transaction coordinator: Kafka 3.3, which first shipped this feature, had v1.
     transactions: Annotated[str, OneOf(*TRANSACTION_MODES)] = "v1"
 
     @classmethod
@@ -113,12 +112,11 @@ class Config(Configuration):
         return self.filtered > 0 and offset % self.filtered == 0 and offset != self.records
 
 
-# The events of a history of one source connector's tasks: one row of integers each, in the order in which things
-# happened.
+# A history of one source connector's tasks has events as rows of integers, in the order in which things happened.
 #
-# -1 stands in a column that does not apply, and 0 in `error`. A record of the source is known by `partition`, `round`
-# and `offset`, which is the number of records of its source partition up to and including it; an `offset` of 0 is
-# none. `topic` 0 is the worker's global offsets topic, 1 the connector's separate one.
+# -1 is the value of a column that does not apply, and 0 in `error`. A record of the source is identified by
+# `partition`, `round` and `offset`, which is the number of records of its source partition up to and including it; an
+# `offset` of 0 means none. `topic` 0 is the worker's global offsets topic, and 1 is the connector's separate one.
 
 
 class Kind:
@@ -141,7 +139,7 @@ class Kind:
     ) = range(30, 43)  # fmt: skip
     # What stands in the topics
     ENTRY_APPENDED, TOPIC_MARKED, RECORD_APPENDED, OUTPUT_MARKED = range(50, 54)
-    # An auditor, who reads the output as far as it is committed, and where a restart would resume
+    # An auditor reads the committed output, and where a restart would resume.
     OUTPUT_READ, AUDITED = range(60, 62)
     # The migration of the earlier text
     OWNER_STARTED, LOOKED, MIGRATED, OWNER_DONE, OWNER_STALLED, OWNER_RESUMED = range(70, 76)

@@ -15,9 +15,6 @@ if TYPE_CHECKING:
     from fencepost.reference_impl.connect.offsets.instances import Instance
 
 
-# The environment of one connector: configuration, clock, events, brokers, threads, and the sets of its tasks.
-
-
 class Environment(environment.Environment[Config]):
     log_type = SourceEventLog
     next_instance = numbered("instance")  # runs of tasks
@@ -71,8 +68,8 @@ class Environment(environment.Environment[Config]):
         return getattr(self.parts, part)(*arguments)
 
 
-# What an instance of a task and one of the Connector have in common: a thread in a process of its own, which waits at
-# each operation until it happens, and fails with it.
+# An instance of a task and a run of the Connector have this in common: a thread in a process of its own, which waits at
+# each operation until it happens, and fails if the operation fails.
 
 NONE = -1
 

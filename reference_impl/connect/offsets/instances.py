@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from fencepost.reference_impl.connect.offsets.environment import Environment
 
 
-# One run of a task: it opens its producer, looks whether it is of the newest set, reads its offsets to the end, begins
-# with the record behind them, and polls until it is stopped, fails, or is gone.
+# One run of a task opens its producer, checks whether it is of the newest set, reads its offsets to the end, begins
+# with the records after them, and polls until it is stopped, fails, or is killed.
 #
-# The order matters: initTransactions() returns when what the predecessor had open is decided (618.18), so that what is
-# then read to the end (618.32) is all that it will ever have committed. Who may start here, and who has been fenced, is
-# what `reference_impl.systems.task_counts` is about; here instances of an older set fail after they have opened their
-# producer, and the transactional ids of a set are fenced before the next one starts (618.P1).
-# (WorkerTask, AbstractWorkerSourceTask, ExactlyOnceWorkerSourceTask.prepareToInitializeTask)
+# The order matters: initTransactions() returns when the predecessor's open transaction is decided (618.18), so that
+# what is then read to the end (618.32) is all that the predecessor will ever have committed.
+# `reference_impl.systems.task_counts` is about which tasks may start, and which are fenced. In this module, instances
+# of an older set fail after they have opened their producer, and the transactional ids of a set are fenced before the
+# next one starts (618.P1). (WorkerTask, AbstractWorkerSourceTask, ExactlyOnceWorkerSourceTask.prepareToInitializeTask)
 
 GROUP, CONNECTOR = "connect", "source"
 
@@ -141,12 +141,12 @@ class Instance(Process):
         self.end(Kind.INSTANCE_KILLED)
 
 
-# The migration of the earlier text: the worker that has the Connector fills its separate topic, if that is empty, from
-# the worker's global one, in a transaction; with nothing to copy it writes a sentinel (618.30, 618.45).
+# In the migration of the earlier text, the worker that has the Connector fills its separate topic, if that is empty,
+# from the worker's global one, in a transaction; with nothing to copy it writes a sentinel (618.30, 618.45).
 #
-# The text names no transactional id for that, and two workers may be at it at once. As it is right, owners of one
-# Connector have one id, which each opens before it looks: one that was overtaken is refused. The tasks of the old
-# configuration, which go on to commit in the global topic, are fenced before.
+# The text names no transactional id for this, and two workers may do it at once. In the correct variant, owners of one
+# Connector have one id, which each opens before it reads the topic, so that an owner that was overtaken is refused. The
+# tasks of the old configuration, which go on to commit in the global topic, are fenced before.
 
 FIRST = -2
 """The processes of owners are numbered from here down: -1 is none, and those of tasks are 0 and above."""
@@ -224,11 +224,11 @@ class Owner(Process):
         self.report(Kind.OWNER_DONE, outcome=outcome)
 
 
-# The connector: sets of tasks, one after another, each of which starts when the transactional ids of the one before it
-# are fenced (618.7, 618.P1), and the runs of the Connector that look after its separate topic in the earlier text.
+# The connector has sets of tasks, one after another, each of which starts when the transactional ids of the previous
+# set are fenced (618.7, 618.P1), and the runs of the Connector that fill its separate topic in the earlier text.
 #
-# Instances of an older set are left behind, as a worker that stands still has them; a set that runs without this
-# feature is stopped in order, since nothing could fence it.
+# Instances of an older set are left behind, as a stalled worker still has them; a set that runs without this feature is
+# stopped in order, because it cannot be fenced.
 
 STEPS_MAX = 10_000
 """An orderly stop of an instance takes at most this many steps."""

@@ -33,11 +33,12 @@ from fencepost.reference_impl.kafka.leader import PartitionLeader
 from fencepost.reference_impl.kafka.log import PartitionLog
 from fencepost.reference_impl.kafka.transaction_coordinator import Coordinator
 
-# What the principals of a source connector must be allowed for its offsets, and the tables of both texts (618.37).
+# This section has the permissions that the principals of a source connector need for its offsets, and the tables of
+# both texts (618.37).
 #
-# Records and offsets are written by the connector's *producer*, the offsets topic is read by its *consumer*, and its
-# *admin* asks the end of it, and creates it where it is not there (618.32, 618.17). What the leader and the fencing
-# need is in `reference_impl.connect.brokers`.
+# The connector's *producer* writes records and offsets, its *consumer* reads the offsets topic, and its *admin* asks
+# for the end of that topic, and creates it if it does not exist (618.32, 618.17). What the leader and the fencing need
+# is in `reference_impl.connect.brokers`.
 
 EARLIER, LATER = "earlier", "later"
 """These are the two texts of KIP-618; in the later one, the admin fences with Write and Describe on the tasks'
@@ -94,10 +95,10 @@ def require(acls: Acls, needed: tuple[Permission, ...], call: str) -> None:
         raise KafkaError(error, call)
 
 
-# The Kafka cluster under the tasks: that of `reference_impl.systems.task_counts`, with a separate offsets topic, and
-# an event for whatever is written into the output or an offsets topic.
+# This is the Kafka cluster of `reference_impl.systems.task_counts`, with a separate offsets topic, and an event for
+# everything that is written to the output or an offsets topic.
 #
-# What records carry is `Record` in the output, `Entry` in the offsets topics.
+# Records carry a `Record` in the output, and an `Entry` in the offsets topics.
 
 NONE = -1
 GLOBAL, SEPARATE = 0, 1  # offsets topics, as events number them

@@ -10,9 +10,10 @@ from fencepost.reference_impl.connect.offsets.kafka import PARTITION_OF, Entry, 
 from fencepost.reference_impl.connect.offsets.stores import Host, OffsetStore, OffsetWriter
 from fencepost.reference_impl.connect.threads import INTERRUPTED, OperationError, Script, Wait
 
-# Where the transactions of an exactly-once task end: `transaction.boundary` (TransactionBoundaryManager).
+# These classes decide where the transactions of an exactly-once task end: `transaction.boundary`
+# (TransactionBoundaryManager).
 #
-# Asked after each batch that was sent or dropped, and at the task's orderly end.
+# They are asked after each batch that was sent or dropped, and at the task's orderly end.
 
 NONE, ABORT, COMMIT = -1, 0, 1
 
@@ -80,12 +81,12 @@ def boundary_of(config: Config) -> Poll:
     return {INTERVAL: Interval, CONNECTOR: Connector}.get(config.boundary, Poll)(config)
 
 
-# The connector's own code: a source task that polls an external system, partition by partition, from where its stored
-# offsets say.
+# This is the connector's own code: a source task that polls an external system, partition by partition, from its stored
+# offsets on.
 #
 # A record's source offset is the number of records of its partition so far. The last record of each round but the final
-# one has a null source offset: the task has its partition read again from the beginning, which is the next round; which
-# round that is the external system knows, as it does which records there are.
+# one has a null source offset: the task has its partition read again from the beginning, which is the next round. The
+# external system knows the current round, as it knows which records exist.
 
 
 class SourceTask:
@@ -141,15 +142,15 @@ class SourceTask:
         return asked
 
 
-# An exactly-once source task at work: it polls, sends what a transformation leaves, and ends transactions where its
-# boundary says, with the source offsets in them (618.27, 618.28).
+# An exactly-once source task polls, sends what a transformation leaves, and ends transactions at its boundaries, with
+# the source offsets in them (618.27, 618.28).
 #
-# An offset is noted after the producer has accepted the record, so that it is stored if and only if the record is
-# sent; a record that is dropped leaves none. To commit is: put the noted offsets aside, begin a transaction if none is
-# open, send them, commit. With nothing open and nothing noted there is no transaction, and `SourceTask.commit` is
-# called all the same. An abort that the connector asks for drops the records, and then a transaction of its own
-# commits their offsets, so that the task does not see them again. Whatever goes wrong with a commit fails the task.
-# (ExactlyOnceWorkerSourceTask, AbstractWorkerSourceTask)
+# An offset is noted after the producer has accepted the record, so that it is stored if and only if the record is sent;
+# a record that is dropped leaves no offset. A commit sets the noted offsets aside, begins a transaction if none is
+# open, sends the offsets, and commits. With nothing open and nothing noted there is no transaction, and
+# `SourceTask.commit` is called all the same. An abort that the connector asks for drops the records, and then a
+# transaction of its own commits their offsets, so that the task does not poll them again. Any error of a commit fails
+# the task. (ExactlyOnceWorkerSourceTask, AbstractWorkerSourceTask)
 
 
 class Runtime:
@@ -375,10 +376,10 @@ class ExactlyOnce(Runtime):
         self.host.report(kind, **self.pair(), **columns)
 
 
-# A source task without exactly-once support: records are sent outside any transaction, and their offsets after them.
+# A source task without exactly-once support sends records outside any transaction, and their offsets after them.
 #
-# Only what the offsets topics have to do with it is here: each batch is followed by a flush, and a task that ends in
-# order has flushed everything. That a crash repeats records is its guarantee (at least once), and not looked at.
+# Only its effect on the offsets topics is implemented: each batch is followed by a flush, and a task that ends in order
+# has flushed everything. It guarantees at-least-once delivery, so a crash repeats records, which is not checked.
 # (WorkerSourceTask)
 
 

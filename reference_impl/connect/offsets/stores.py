@@ -18,7 +18,8 @@ from fencepost.reference_impl.connect.offsets.kafka import (
 )
 from fencepost.reference_impl.connect.threads import Operation, OperationError, Script, Wait
 
-# The thread that a runtime and its stores are part of: an instance of a task here, or one of a Connect worker's.
+# A host is the thread that a runtime and its stores are part of: an instance of a task here, or a task of a Connect
+# worker.
 
 
 class Host(Protocol):
@@ -47,11 +48,11 @@ class Host(Protocol):
         """Return the time in milliseconds."""
 
 
-# A table of source offsets that follows an offsets topic, and how it is read to the end (618.32).
+# A reader follows an offsets topic and has a table of its source offsets; it reads the topic to the end (618.32).
 #
-# The end is asked with read_uncommitted, and is behind everything that any transaction has written there; consumed is
-# with read_committed, at most to the last stable offset. A reader that wants to get to the end waits until what was
-# open is decided, for as long as that takes. (KafkaBasedLog.readToLogEnd, TopicAdmin.endOffsets)
+# The end is asked for with read_uncommitted, and is after everything that any transaction has written there. Consuming
+# is done with read_committed, at most to the last stable offset. A reader that has to reach the end waits until what
+# was open is decided, for as long as that takes. (KafkaBasedLog.readToLogEnd, TopicAdmin.endOffsets)
 
 
 class TopicReader:
@@ -103,10 +104,10 @@ class TopicReader:
             self.offsets.pop(partition, None)
 
 
-# Which offsets topics a source task has (618.29): what offsets.storage.topic names, on the cluster that its producer
-# targets; without that, and with exactly-once support, a topic of the worker's name there, which is the worker's own
-# only if the cluster is.  Without support, what is not named is not used: the worker's topic is. Software from before
-# has no other. (Worker.offsetStoreForExactlyOnceSourceTask, offsetStoreForRegularSourceTask)
+# A source task has these offsets topics (618.29): the one that offsets.storage.topic names, on the cluster that its
+# producer targets. If that is not set, with exactly-once support it is a topic of the worker's name on that cluster,
+# which is the worker's own only if the clusters are the same; without support it is the worker's topic. Software from
+# before this feature has no other. (Worker.offsetStoreForExactlyOnceSourceTask, offsetStoreForRegularSourceTask)
 
 WORKERS = "connect-offsets"
 """This is the worker's offset.storage.topic."""
@@ -130,10 +131,10 @@ def chosen(named: str, same_cluster: bool, runtime: int) -> Choice:
     return Choice(SEPARATE, True)
 
 
-# The source offsets of records that were sent, until they are stored (OffsetStorageWriter).
+# This class has the source offsets of records that were sent, until they are stored (OffsetStorageWriter).
 #
-# One flush at a time: what is to be flushed is put aside, and what is noted meanwhile is for the next one. A flush that
-# fails puts back what it had, but for source partitions of which something newer was noted.
+# There is one flush at a time: what is to be flushed is set aside, and what is noted meanwhile is for the next flush. A
+# flush that fails puts back what it had, except for source partitions with a newer offset.
 
 
 class OffsetWriter:
@@ -161,16 +162,17 @@ class OffsetWriter:
         self.flushing = {}
 
 
-# Where a task's source offsets are: in the topic that its transactions write to, and, if that is the connector's own,
-# also in the worker's, as a copy that no thread waits for (618.31).
+# A task's source offsets are in the topic that its transactions write to and, if that is the connector's own, also in
+# the worker's topic, as a copy that no thread waits for (618.31).
 #
-# What is read is a combined view of both, in which the connector's own topic has precedence, for each source partition
-# by itself. What is written goes to the own topic, in the task's transaction; when that is committed, its copy goes to
-# the worker's topic, by the worker's producer, outside any transaction. A null offset goes to the worker's topic first,
-# and only if it is there to the own one: else the old offset in the worker's topic would show again (KAFKA-15018).
+# Reading uses a combined view of both topics, in which the connector's own topic has precedence, for each source
+# partition by itself. Offsets are written to the own topic, in the task's transaction; when that is committed, the
+# worker's producer writes a copy to the worker's topic, outside any transaction. A null offset is written to the
+# worker's topic first, and only if that succeeds to the own one: otherwise the old offset in the worker's topic would
+# reappear (KAFKA-15018).
 #
-# That is the text. The released code makes the copies when the broker has acknowledged the entry, that is before the
-# transaction is committed, and its view has nothing of the worker's topic where the own one is asked: see `released`.
+# This is the text. The released code makes the copies when the broker has acknowledged the entry, before the
+# transaction is committed, and its view has nothing of the worker's topic where the own one is asked: see `Released`.
 # (ConnectorOffsetBackingStore, KafkaOffsetBackingStore)
 
 NONE = -1
@@ -299,13 +301,14 @@ class OffsetStore:
         self.env.brokers.append_directly(PARTITION_OF[GLOBAL], Entry(partition, offset))
 
 
-# The store of a connector's offsets as it is released, from Kafka 3.3 to the trunk of August 2026.
+# This is the store of a connector's offsets as it is released, from Kafka 3.3 to the trunk of August 2026.
 #
-# What is asked of the connector's own topic is answered for each source partition, with a null where there is nothing,
-# and is laid over what the worker's topic has: so that is hidden, though the Javadoc of `get` promises a fallback. The
-# copy in the worker's topic is made in the callback of the own topic's write, that is when a broker has acknowledged
-# the entry and its transaction is still open. (`ConnectorOffsetBackingStore.get`, `.setPrimaryThenSecondary`,
-# `KafkaOffsetBackingStore.get`) Each half by itself is what Kafka would be with the other one mended.
+# The connector's own topic answers for each source partition, with a null where it has no offset, and this answer
+# overrides that of the worker's topic: so the worker's offsets are hidden, although the Javadoc of `get` promises a
+# fallback. The copy in the worker's topic is made in the callback of the own topic's write, when a broker has
+# acknowledged the entry and its transaction is still open. (`ConnectorOffsetBackingStore.get`,
+# `.setPrimaryThenSecondary`, `KafkaOffsetBackingStore.get`) Each of the two classes alone is Kafka with the other
+# mistake repaired.
 
 
 class NullsHide(OffsetStore):

@@ -84,6 +84,6 @@ class Rewriting:
         if not known:
             return None
         high = min(int(entry.max_version), known[-1], self._at_most.get(int(entry.api_key), known[-1]))
-        # The smallest stays: librdkafka takes a large one for the lack of a feature (KAFKA-18659), and asks for the
-        # largest anyway.
+        # The smallest version stays: librdkafka takes a large one for the lack of a feature (KAFKA-18659), and asks for
+        # the largest anyway.
         return replace(entry, max_version=i16(high)) if int(entry.min_version) <= high >= known[0] else None

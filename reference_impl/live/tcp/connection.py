@@ -176,7 +176,8 @@ class Connection:
         if header.correlation_id != self._correlation:
             raise ValueError(f"the answer is to request {header.correlation_id}, not to {self._correlation}")
         if int(kind.__api_key__) == API_VERSIONS and payload[offset : offset + 2] == UNSUPPORTED:
-            # The rest is of version 0, whichever was asked for (KIP-511), or of none (librdkafka's mock): not used.
+            # The rest is of version 0, whichever was asked for (KIP-511), or of no version (librdkafka's mock), so it
+            # is ignored.
             return ApiVersionsResponse(error_code=ErrorCode(UNSUPPORTED_VERSION), api_keys=())
         return decode(response, payload, offset)[0]  # bytes left over are not looked at, as in Kafka's clients
 

@@ -124,7 +124,7 @@ def _part(part: Part, cursor: Cursor, is_flexible: bool) -> Any:
 
 def _value(part: Part, cursor: Cursor, is_flexible: bool) -> Any:
     if is_dataclass(part.kind):
-        # In front of a structure that may be null stands a byte that says whether it is (KIP-893).
+        # A structure that may be null is preceded by a byte that states whether it is (KIP-893).
         if part.is_nullable and not part.is_array and cursor.number(PACKED["int8"]) < 0:
             return None
         return _entity(part.kind, cursor)
@@ -196,8 +196,8 @@ def _without_none(hint: Any) -> tuple[Any, bool]:
     return inner[0], len(inner) < len(get_args(hint))
 
 
-# Responses that kio's schema reads too strictly, with the field in question as Kafka sends it: DescribeTransactions
-# says -1 for the start of a transaction that has none, which kio takes for a time before 1970.
+# kio's schema reads these responses too strictly, so the field in question is declared as Kafka sends it:
+# DescribeTransactions has -1 for the start of a transaction that has none, which kio takes for a time before 1970.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,11 +13,11 @@ from typing import Any
 from fencepost.reference_impl.live.tcp.connection import Unreadable, WireError
 from kio.static.primitive import i32Timedelta
 
-# Trying again, in real time, until a deadline: how long a broker is busy cannot be decided here.
+# Patience tries again, in real time, until a deadline, because this process cannot know how long a broker is busy.
 #
-# for _ in Patience(5.0):          # at least once, and again until five seconds are over
-#     if ready():
-#         break
+#     for _ in Patience(5.0):          # at least once, and again until five seconds are over
+#         if ready():
+#             break
 
 SHORTEST_S, LONGEST_S = 0.001, 0.05
 
@@ -75,14 +75,13 @@ def milliseconds(ms: int) -> Any:
     return i32Timedelta.parse(timedelta(milliseconds=ms))
 
 
-# What to do with an answer that cannot be read: say which, to what, and judge no broker by it.
+# An answer that cannot be read raises an error with the answer and the request, and is no verdict on the broker.
 #
 #     with reading(request, answer):
 #         (found,) = answer.topics[0].partitions      # an answer without topics becomes `Unreadable`
 #
-# An answer that leaves out what was asked for, or speaks of something else, says nothing about the protocol: neither
-# that it is stored nor that it is broken. Whether broker or reader is at fault is for those to find out who read the
-# message.
+# An answer that leaves out what was asked for, or is about something else, is no evidence about the protocol, neither
+# that it holds nor that it is broken. Readers of the message have to find out whether broker or reader is at fault.
 
 MOST_PRINTED = 600  # characters of an answer in a message: most are shorter
 

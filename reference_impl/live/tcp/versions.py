@@ -31,8 +31,8 @@ class Bounds(NamedTuple):
     most: int
 
 
-# Later ones name topics by ids (Produce 13, Fetch 13), ask for several keys at once (FindCoordinator 4, OffsetFetch 8,
-# AddPartitionsToTxn 4), or are another protocol (InitProducerId 6). kio has none before Produce 3.
+# Later versions name topics by ids (Produce 13, Fetch 13), ask for several keys at once (FindCoordinator 4, OffsetFetch
+# 8, AddPartitionsToTxn 4), or are another protocol (InitProducerId 6). kio has no version before Produce 3.
 OURS: Mapping[str, Bounds] = {
     "produce": Bounds(3, 12), "fetch": Bounds(7, 12), "list_offsets": Bounds(2, 7), "metadata": Bounds(8, 8),
     "offset_fetch": Bounds(5, 7), "find_coordinator": Bounds(1, 3), "create_topics": Bounds(4, 5),
@@ -45,7 +45,8 @@ OPTIONAL = frozenset({"create_topics", "delete_topics", "describe_configs", "des
 _BEFORE_V2 = {"produce": Bounds(3, 11), "end_txn": Bounds(0, 4), "txn_offset_commit": Bounds(0, 4)}
 MODES: Mapping[str, Mapping[str, Bounds]] = {
     "v1": _BEFORE_V2,
-    # TRANSACTION_ABORTABLE came with these; a broker that knows them verifies, unless it is reported not to.
+    # TRANSACTION_ABORTABLE was added in these versions; a broker that knows them verifies, unless it reports that it
+    # does not.
     "v1-verified": _BEFORE_V2 | {"produce": Bounds(11, 11), "txn_offset_commit": Bounds(4, 4)},
     "v2": {"produce": Bounds(12, 12), "end_txn": Bounds(5, 5), "txn_offset_commit": Bounds(5, 5)},
 }

@@ -11,9 +11,9 @@ from fencepost.reference_impl.kafka.messages import NO_PRODUCER_ID
 from fencepost.reference_impl.simulation.config import Configuration, Positive
 from fencepost.reference_impl.simulation.config import split as split_config
 
-# Names on the brokers, all fresh, and the numbers of what they name in one system.
+# Names on the brokers are all fresh, and what they name is numbered in one system.
 #
-# So the same program gives the same events on any broker, also one that has been used before.
+# So the same program gives the same events on any broker, also on one that has been used before.
 
 
 class Place(NamedTuple):
@@ -60,7 +60,7 @@ class Names:
         return number if number < 0 else self._real[number]
 
 
-# The event log of a system that lives in real time: every row knows when it was written, on the wall's clock.
+# This is the event log of a system that runs in real time: every row has the wall-clock time at which it was written.
 
 
 class TimedLog(TransactionEventLog):
@@ -85,8 +85,6 @@ class TimedLog(TransactionEventLog):
         self._timed = len(self.rows)
         return [(self.times_us[row], readable(self.rows[row])) for row in fresh]
 
-
-# The configuration of a system over TCP: the reference implementation's keys, and those of the wire.
 
 SCALE = 100  # virtual milliseconds in a real one, where real time has to pass
 LONG_MS = 900_000  # transaction.max.timeout.ms: no program takes as long

@@ -21,16 +21,16 @@ from fencepost.reference_impl.live.tcp.reading import Patience
 from fencepost.reference_impl.live.transactions.requests import Answer, Codec
 from fencepost.reference_impl.simulation import Message, Network
 
-# After these another node may be the one to ask.
+# After these errors another node may be the one to ask.
 MOVED = frozenset({
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.COORDINATOR_NOT_AVAILABLE,
     ErrorCode.NOT_COORDINATOR,
 })  # fmt: skip
-# Answers that only say "try again"; how often depends on what a broker is busy with.
+# These errors only mean "try again"; how often they occur depends on what a broker is busy with.
 BUSY = MOVED | {
     ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.NOT_ENOUGH_REPLICAS, ErrorCode.CONCURRENT_TRANSACTIONS,
 }  # fmt: skip
-# With what only brokers among themselves run into.
+# These errors include those that only brokers get from each other.
 TRY_AGAIN = BUSY | {ErrorCode.NETWORK_EXCEPTION, ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND}
 COLLAPSED_S = 5.0  # how long a node goes on trying before it lets the client know
 

@@ -63,7 +63,8 @@ class LibrdkafkaProducer:
         self._call(self._producer.produce, topic, value, key, partition=partition, on_delivery=delivered)
 
     def send_offset(self, group: str, topic: str, partition: int, offset: int) -> None:
-        # Only a consumer makes what is asked for: metadata of a group, here one without members.
+        # The group metadata that the call needs can only be had from a consumer; this one belongs to a group without
+        # members.
         consumer = Consumer({"bootstrap.servers": "127.0.0.1:1", "group.id": group, "log_level": FATAL_ALONE})
         try:
             metadata, offsets = consumer.consumer_group_metadata(), [TopicPartition(topic, partition, offset)]
@@ -78,7 +79,8 @@ class LibrdkafkaProducer:
         self._resume(self._producer.abort_transaction)
 
     def close(self) -> None:
-        # Its own close() would abort the transaction first. What is destroyed without it says nothing more.
+        # The producer's own close() would abort the transaction first. A producer that is destroyed without it sends
+        # nothing more.
         self._closed.set()
         self._poller.join(self._timeout_s)
         with self._calling:

@@ -23,9 +23,10 @@ from fencepost.reference_impl.live.transactions.clients.real_client_slots import
 from fencepost.reference_impl.live.transactions.clients.sniffing import Sniffer, Where, errors_of, partition_of
 from fencepost.reference_impl.live.transactions.over_tcp import over_tcp
 
-# Admin.fenceProducers of one transactional id, by raw requests: neither library has it.
+# This is Admin.fenceProducers of one transactional id, by raw requests, because neither library has it.
 #
-# One InitProducerId without a pair, again and again while the answer only says "later" (FenceProducersHandler.java).
+# It sends InitProducerId without a producer id and epoch, and repeats this while the answer only means "later"
+# (FenceProducersHandler.java).
 
 RETRIED = frozenset({14, 15, 16, 51})
 PAUSE_S = 0.02
@@ -66,10 +67,10 @@ def _coordinator(bootstrap: str, txn_id: str) -> tuple[str, int]:
     return str(answer.host), int(answer.port)
 
 
-# The plug with real clients: libraries that know nothing of it, brokers that know nothing of it, a proxy between.
+# This is the adapter with real clients: libraries and brokers that know nothing of it, with a proxy between them.
 #
-# Every request and every answer stops in the proxy until the driver delivers it, so a driver has the clients' timing in
-# its hands as it has with `over_tcp`. What the library does by itself it does in real time: `advance` waits for it.
+# Every request and every answer is stopped in the proxy until the driver delivers it, so a driver controls the clients'
+# timing as it does with `over_tcp`. What the library does by itself it does in real time: `advance` waits for it.
 # Partitions, names and readers are those of a system of `over_tcp` whose own clients stay silent.
 
 FIRST_S, NEXT_S, QUIET_S = 5.0, 0.6, 0.003
@@ -107,7 +108,8 @@ class RealClientSystem:
         self._sniffer = Sniffer(places, admins=self._admins, records_failures=False)
         self._proxy = Proxy(str(config["bootstrap"]), self._sniffer, timeout_s=CALL_S / 4)
         self._proxy.__enter__()
-        # Nothing that the proxy refers to may refer to the system: who drives many of them does not close any.
+        # Nothing that the proxy refers to may refer to the system, because a caller that drives many systems closes
+        # none of them.
         self._finalizer = weakref.finalize(self, _throw_away, self._clients, self._proxy)
         names_of = partial(name_request, self._sniffer, self._clients, self._admins)
         self._messages = Messages(self._proxy, names_of, errors_of, bool(config.get("collapse", False)))

@@ -18,9 +18,9 @@ from fencepost.reference_impl.live.proxy.batches import (
 from fencepost.reference_impl.live.proxy.frames import Request, decoded
 from fencepost.reference_impl.live.proxy.links import Exchange, now_us
 
-# Events of a recording as they come: instances of clients and their transactions, each with a number of its own.
+# A recording has the events of client instances and their transactions, each with a number of its own.
 #
-# Events that do not show on the wire are added here by the program that runs the clients.
+# The program that runs the clients adds events that no request or answer reveals.
 
 Event = dict[str, Any]
 Pair = tuple[int, int]
@@ -130,17 +130,18 @@ class Recorded:
         self._events.append(event)
 
 
-# Makes black-box events of what passes through the proxy: the requests and answers of real clients become a history.
+# A sniffer makes black-box events of what passes through the proxy: the requests and answers of real clients become a
+# history.
 #
 #     sniffer = Sniffer(places=[("out", 0), ("out", 1), ("group",)])      # partitions 0, 1 and, of a group's offsets, 2
 #     with Proxy(bootstrap, sniffer) as proxy: ...
 #     sniffer.drain()      # [{"time_us": …, "kind": "init_sent", "client": 0, …}, …], oldest first
 #
-# The words are those of a history of transactions (`kafka/environment.py`), the place of the observer is the proxy: a
-# client has sent what has come here, and has received what has left here. Copies that the proxy sends are no client's
-# doing, and no events. A client is known by its client id, so each instance must have one of its own. Not on the wire,
-# and so added by the program that runs the clients (`report`): client_stopped, client_failed, and what readers got.
-# txn_begun comes before the first request of a transaction, unless `begin` has reported it.
+# The kinds of event are those of a history of transactions (`kafka/environment.py`), as observed at the proxy: a client
+# has sent what has arrived there, and has received what has left there. Copies that the proxy sends are not the
+# client's, and are no events. A client is identified by its client id, so each instance must have one of its own. The
+# program that runs the clients adds (`report`) what no request or answer reveals: client_stopped, client_failed, and
+# what readers got. txn_begun precedes the first request of a transaction, unless `begin` has reported it.
 
 OnAnswer = Callable[[Any, int], None]  # the answer as kio reads it, and when
 PRODUCE, INIT, ADD, ADD_OFFSETS, END, COMMIT_OFFSETS = 0, 22, 24, 25, 26, 28
