@@ -43,7 +43,7 @@ NONE = -1
 
 
 class Herder:
-    """A `Herder` is the herder of one worker from a start to the next stop."""
+    """A `Herder` is the herder of one worker between a start and the next stop."""
 
     def __init__(self, env: "Environment", node: int, support: str) -> None:
         self.env = env

@@ -310,7 +310,7 @@ class Silent:
 
 
 class Kafka(group.System):
-    """A `Kafka` is the brokers and the group."""
+    """A `Kafka` is the driven system of the brokers and the group."""
 
     env: Environment
 

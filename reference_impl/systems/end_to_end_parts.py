@@ -175,7 +175,7 @@ class WholeParts:
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """`Parts` has one of each layer, and the keys of the layers' configurations without which a defect has no
+    """`Parts` has the parts of each layer, and the keys of the layers' configurations without which a defect has no
     effect."""
 
     connect: ConnectParts = field(default_factory=ConnectParts)

@@ -114,7 +114,8 @@ class Instance(Process):
             yield Wait(lambda: self.stopping or self.env.brokers.log(reader.partition).read_limit(True) > reader.end)
 
     def begin(self, store: OffsetStore, found: Mapping[int, Found]) -> Runtime:
-        """Return the runtime of the task, which `SourceTask.start` has given its offsets."""
+        """Give the source task its offsets, as `SourceTask.start` does, and return the runtime that runs it from then
+        on."""
         for partition, place in found.items():
             self.report(Kind.OFFSET_FOUND, topic=place.topic, partition=partition, offset=place.offset)
         self.report(Kind.INSTANCE_RUNNING)

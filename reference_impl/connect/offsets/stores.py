@@ -331,7 +331,7 @@ class CopiedWhenSent(OffsetStore):
 
 
 class Released(NullsHide, CopiedWhenSent):
-    """`Released` has both of Kafka's mistakes, as it is released."""
+    """`Released` has both mistakes of Kafka's released code, those of `NullsHide` and `CopiedWhenSent`."""
 
 
 STORES: Mapping[str, type[OffsetStore]] = MappingProxyType({

@@ -33,7 +33,7 @@ class Can(Enum):
 
 
 class Slot:
-    """A `Slot` is the current instance of a slot."""
+    """A `Slot` has the producer instance that currently occupies a slot, and the call that it is in."""
 
     def __init__(self, name: str, client_id: str, producer: RealProducer, sniffer: Sniffer) -> None:
         self.name = name
