@@ -65,8 +65,7 @@ def leader_transactional_id(group_id: str) -> str:
 
 
 def task_transactional_id(group_id: str, connector: str, task: int) -> str:
-    """Return the transactional id of a task's producer (618.6). The function is not injective, because names may
-    contain dashes (618.49)."""
+    """Return the transactional id of a task's producer (618.6); names with dashes may collide (618.49)."""
     return f"{group_id}-{connector}-{task}"
 
 
@@ -96,8 +95,7 @@ def of_leader(group_id: str, config_topic: str) -> tuple[Permission, ...]:
 
 
 def of_fencing(group_id: str, connector: str, task: int) -> tuple[Permission, ...]:
-    """Return the permissions for fencing one transactional id: those of InitProducerId, under the connector's admin
-    principal (618.12, 618.47)."""
+    """Return the permissions that the connector's admin needs to fence one transactional id (618.12, 618.47)."""
     transactional_id = task_transactional_id(group_id, connector, task)
     return (
         Permission(CONNECTOR_ADMIN, DESCRIBE, TRANSACTIONAL_ID, transactional_id),
@@ -116,8 +114,7 @@ def of_task(group_id: str, connector: str, task: int) -> tuple[Permission, ...]:
 
 
 def of_offsets_topic(topic: str) -> tuple[Permission, ...]:
-    """Return the permissions that the connector's admin needs to create a separate offsets topic and to read it to its
-    end (618.17)."""
+    """Return the permissions for creating a separate offsets topic and reading it to its end (618.17)."""
     return (
         Permission(CONNECTOR_ADMIN, CREATE, TOPIC, topic),
         Permission(CONNECTOR_ADMIN, DESCRIBE, TOPIC, topic),
@@ -125,8 +122,7 @@ def of_offsets_topic(topic: str) -> tuple[Permission, ...]:
 
 
 def of_description(topic: str) -> tuple[Permission, ...]:
-    """Return the permission that the connector's admin needs to find a separate offsets topic that it does not create
-    (618.54)."""
+    """Return the permission for finding a separate offsets topic that is not created (618.54)."""
     return (Permission(CONNECTOR_ADMIN, DESCRIBE, TOPIC, topic),)
 
 
@@ -187,8 +183,7 @@ MAX_WAIT_MS = 60_000  # max.block.ms: a call that takes longer has no end
 
 
 class KafkaEnvironment(Environment):
-    """A `KafkaEnvironment` is the environment of brokers and clients; ``contents`` maps the number of a record to what
-    the record carries."""
+    """A `KafkaEnvironment` is shared by brokers and clients; ``contents`` has the content of a record by number."""
 
     __slots__ = ("content", "contents")
 
@@ -205,8 +200,7 @@ class KafkaEnvironment(Environment):
 
 
 class Brokers:
-    """A `Brokers` is one Kafka cluster. Transactional ids are names at this level, and numbers in the implementation
-    below."""
+    """A `Brokers` is one Kafka cluster. It maps transactional ids, which are names, to numbers."""
 
     partitions = PARTITIONS
     producer: type[Producer] | None = None
@@ -228,8 +222,7 @@ class Brokers:
             self.env.network.nodes[leader.name] = leader
 
     def below(self, config: Any) -> TransactionsConfig:
-        """Return the configuration of brokers and clients for the configuration of a cluster of workers that runs on
-        them."""
+        """Return the configuration of brokers and clients for that of a cluster of workers."""
         return TransactionsConfig(
             seed=config.seed, mode=config.transactions, clients=1, partitions=self.partitions,
             transaction_timeout_ms=config.transaction_timeout_ms,
@@ -247,8 +240,7 @@ class Brokers:
         return self.clients
 
     def fence(self, name: str, client: type[Admin] = Admin) -> Fenced:
-        """Call Admin.fenceProducers([name]) with a new admin client, which sends InitProducerId without a producer id
-        and epoch (618.12)."""
+        """Call Admin.fenceProducers([name]): a new admin client sends InitProducerId without an epoch (618.12)."""
         admin = client(self.env, self.next_client())
         self.env.network.nodes[admin.name] = admin
         transactional_id = self.transactional_id(name)
@@ -325,8 +317,7 @@ class Client(Producer):
 
 
 class TransactionalProducer:
-    """A `TransactionalProducer` is one producer instance. ``needed`` has the permissions that its principal must have
-    (618.47)."""
+    """A `TransactionalProducer` is one instance; ``needed`` has the permissions that it requires (618.47)."""
 
     def __init__(self, brokers: Brokers, name: str, needed: tuple[Permission, ...]) -> None:
         self.brokers = brokers
@@ -378,8 +369,7 @@ class TransactionalProducer:
         self.finish("abortTransaction", State.ABORTING_TRANSACTION)
 
     def close(self) -> None:
-        """Call close(Duration.ZERO): an open transaction stays open until another producer takes the id or it times
-        out."""
+        """Call close(Duration.ZERO); an open transaction stays open until it is fenced or times out."""
         if not self.closed:
             self.closed = True
             self.client.crash()

@@ -16,8 +16,7 @@ SUPPORT_CODES = {"none": 0, "disabled": 1, "preparing": 2, "enabled": 3}
 
 
 class Kind:
-    """`Kind` has the kinds of event; the number is the code in column `kind`. They are plain integers, because rows
-    hold nothing else."""
+    """`Kind` has the kinds of event as integers, which are the codes in column `kind`."""
 
     # Workers and their users
     WORKER_STARTED, WORKER_STOPPED, WORKER_STALLED, WORKER_RESUMED, ASKED = range(1, 6)
@@ -64,8 +63,7 @@ SUPPORT = OneOf(*SUPPORT_CODES)
 
 @dataclass(frozen=True, slots=True)
 class Config(Configuration):
-    """A `Config` is the configuration of one cluster of workers. Times are virtual milliseconds; the defaults are
-    Kafka's."""
+    """A `Config` is the configuration of one cluster of workers, with times in virtual ms and Kafka's defaults."""
 
     seed: int = 0
     mode: Annotated[str, OneOf(*MODES)] = "shipped"

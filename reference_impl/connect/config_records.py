@@ -65,8 +65,7 @@ def task_record(connector: str, task: int, properties: Properties) -> ConfigReco
 
 
 def commit_record(connector: str, tasks: int) -> ConfigRecord:
-    """Return the record by which the set of the task configurations 0 to tasks - 1 written before takes effect
-    (618.3)."""
+    """Return the record by which the task configurations 0 to tasks - 1 take effect as a set (618.3)."""
     return ConfigRecord(f"commit-{connector}", _encoded({"tasks": tasks}))
 
 
@@ -137,8 +136,7 @@ def parse_key(key: str) -> tuple[str, str, int]:
 
 
 def count_in(value: Mapping[str, Any]) -> int:
-    """Return the number in the value of a commit record or a count record, under either name. Raise ValueError if there
-    is none."""
+    """Return the number in the value of a commit or count record. Raise ValueError if there is none."""
     count = value.get("tasks", value.get("task-count"))
     if not isinstance(count, int) or isinstance(count, bool) or count < 0:
         raise ValueError(f"config value {dict(value)}: needs `tasks` or `task-count`, a whole number from 0")
@@ -200,8 +198,7 @@ class ClusterConfigState:
         self.session_key: Mapping[str, Any] | None = None
 
     def apply(self, record: ConfigRecord, offset: int) -> None:
-        """Apply the record at `offset`, at or after the one expected (compaction leaves gaps). Raise ValueError if it
-        is before the one expected."""
+        """Apply the record at `offset`. Raise ValueError for an offset before the expected one."""
         if offset < self.offset:
             raise ValueError(f"config record {record.key!r} at offset {offset}: the next one to read is {self.offset}")
         kind, connector, task, value = parse(record)
@@ -229,8 +226,7 @@ class ClusterConfigState:
             self.target_states.setdefault(connector, "STARTED")
 
     def forget(self, connector: str) -> None:
-        """Remove the configurations of a deleted connector; its task count, its generation and its need of fencing stay
-        (618.38, B34)."""
+        """Remove a deleted connector's configurations, but not its count and need of fencing (618.38, B34)."""
         known: tuple[dict[str, Any], ...] = (
             self.connectors, self.task_configs, self.buffered, self.task_counts, self.applied, self.sets,
         )  # fmt: skip
@@ -239,8 +235,7 @@ class ClusterConfigState:
         self.inconsistent.discard(connector)
 
     def apply_commit(self, connector: str, tasks: int, offset: int) -> None:
-        """Let the buffered set take effect (618.3), if it is complete. The set of an unknown connector is left over and
-        is dropped."""
+        """Let the buffered set take effect if it is complete (618.3); drop that of an unknown connector."""
         if connector not in self.connectors:
             self.forget(connector)
             return
@@ -256,8 +251,7 @@ class ClusterConfigState:
         self.pending_fencing.add(connector)
 
     def take_effect(self, connector: str, buffer: Mapping[int, Properties] | None, offset: int) -> None:
-        """Make this set the newest one. Without any buffer (no task was ever read) it does not count as a new
-        generation."""
+        """Make this set the newest; it is a new generation unless no task was ever read."""
         if buffer is not None:
             self.task_configs.setdefault(connector, {}).update(buffer)
             self.generations[connector] = self.generations.get(connector, -1) + 1
@@ -307,8 +301,7 @@ class ClusterConfigState:
         return self.target_states.get(connector, "STARTED")
 
     def set_place(self, connector: str) -> int:
-        """Return the place of the commit record of the newest complete set, or NOTHING if there is none. The place
-        identifies the set."""
+        """Return the place of the newest complete set's commit record, which identifies the set, or NOTHING."""
         return self.sets.get(connector, NOTHING)
 
     def count(self, connector: str) -> int | None:

@@ -44,8 +44,7 @@ _TOMBSTONED = {config_records.CONNECTOR: Kind.CONNECTOR_TOMBSTONED, config_recor
 
 
 class ConfigTopic:
-    """A `ConfigTopic` is the config topic of one cluster of workers; ``numbers`` maps the connectors' names to their
-    numbers in events."""
+    """A `ConfigTopic` is the config topic of one cluster; ``numbers`` has the connectors' numbers in events."""
 
     def __init__(
         self, brokers: Brokers, log: ConnectEventLog, numbers: dict[str, int], partition: int = CONFIG_TOPIC
@@ -62,8 +61,7 @@ class ConfigTopic:
     # Reading
 
     def read(self, position: int, committed: bool) -> Placed | None:
-        """Return the first record at or after `position`, or None if there is none; ``committed`` is the isolation
-        level."""
+        """Return the first record at or after `position`, or None, at the isolation level of `committed`."""
         log = self.brokers.log(self.partition)
         if log.aborted:
             return next(iter(self.records(position, committed)), None)
@@ -74,8 +72,7 @@ class ConfigTopic:
         return None
 
     def position(self, offset: int, committed: bool) -> int:
-        """Return the position of a reader that has read everything before `offset`: that of the next record, or the
-        end."""
+        """Return the position of a reader that has read up to `offset`: the next record, or the end."""
         following = self.read(offset, committed)
         return self.end(committed) if following is None else following[0]
 
@@ -120,8 +117,7 @@ class ConfigTopic:
         )  # fmt: skip
 
     def append_plainly(self, record: ConfigRecord, node: int = NONE) -> int:
-        """Append a record with a producer without transactions, that of a worker or (-1) that of another program
-        (618.34)."""
+        """Append a record without a transaction, for a worker or (-1) another program (618.34)."""
         offset = self.brokers.append_plainly(self.partition, record)
         self.announce_record(record, offset, node, NONE, NONE)
         return offset
@@ -146,8 +142,7 @@ Listener = Callable[[Parsed, int, bool], object]
 
 
 class View:
-    """A `View` is what one worker has read of the config topic since its start. ``position`` is exclusive: the next
-    record to read, or the end."""
+    """A `View` is what one worker has read of the config topic; ``position`` is the next record to read."""
 
     def __init__(self, env: "Environment", node: int, committed: bool, listener: Listener) -> None:
         self.env = env
@@ -226,8 +221,7 @@ class WritePrivilege:
 
     @property
     def must_claim(self) -> bool:
-        """Return whether a leader has to open a producer before it may write; it goes on with an open producer that was
-        not fenced."""
+        """Return whether a leader has to open a producer before it may write."""
         return self.transactional and (self.fenced or self.producer is None)
 
     def transactional_id(self) -> str:
@@ -257,8 +251,7 @@ class WritePrivilege:
         self.fenced = self.transactional
 
     def write(self, records: Iterable[ConfigRecord]) -> None:
-        """Write these records in one transaction. Raise OperationError if the producer is fenced, not authorized, or
-        missing."""
+        """Write these records in one transaction. Raise OperationError if the producer is refused or missing."""
         if not self.transactional:
             for record in records:
                 self.env.topic.append_plainly(record, self.node)
@@ -350,8 +343,7 @@ class Writes:
             yield from self.transactions([config_records.commit_record(connector, len(configs))], connector)
 
     def stop(self, connector: str) -> Script:
-        """Write an empty set of tasks first, then the target state, which any worker may write without the
-        privilege."""
+        """Write an empty set of tasks, then the target state, which needs no privilege."""
         if self.herder.view.state.is_known(connector):
             yield from self.put_tasks(connector, [])
             record = config_records.target_state_record(connector, "STOPPED")

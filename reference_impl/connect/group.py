@@ -33,8 +33,7 @@ class Owned(NamedTuple):
 
 
 class Assignment(NamedTuple):
-    """An `Assignment` has the connectors and tasks of a member from now on, in order, and those that it must stop
-    before it joins again."""
+    """An `Assignment` has what a member runs from now on, in order, and what it must stop before it joins again."""
 
     connectors: tuple[str, ...] = ()
     tasks: tuple[TaskId, ...] = ()
@@ -98,8 +97,7 @@ def rebalanced(
 
 
 def _quotas(held: Mapping[int, int], total: int) -> dict[int, int]:
-    """Return how many of `total` each member may have: as even as possible, with the odd ones going to those that hold
-    most already."""
+    """Return how many of `total` each member may have; the odd ones are for those that hold most already."""
     if not held:
         return {}
     least, odd = divmod(total, len(held))
@@ -123,8 +121,7 @@ ASSIGNMENT, CONNECTOR, TASK = "assignment", "connector", "task"
 
 @dataclass(frozen=True, slots=True)
 class Revision:
-    """A `Revision` is one revision of the document. ``steps`` is the start-up of a task, in order; each step is a
-    method of `SourceTask`."""
+    """A `Revision` is one revision of the document; ``steps`` names the methods of a task's start-up, in order."""
 
     mode: str
     rounds_by: str
@@ -173,8 +170,7 @@ ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID, REBALANCE_IN_PROGRESS = 22, 25, 27
 
 @dataclass(eq=False, slots=True)
 class Join:
-    """A `Join` is one JoinGroup request. It is answered when ``generation`` is set; ``void`` means that its sender is
-    not a member any more."""
+    """A `Join` is one JoinGroup request; ``void`` means that its sender is not a member any more."""
 
     worker: int
     owned: Owned
@@ -199,8 +195,7 @@ class Handed:
 
 @dataclass(slots=True)
 class Group:
-    """A `Group` is the group of one cluster. ``members`` are those of the current generation; ``joining`` are those
-    that have asked for the next one."""
+    """A `Group` has the ``members`` of the current generation and those ``joining`` the next one."""
 
     log: ConnectEventLog
     members: dict[int, Join] = field(default_factory=dict)

@@ -125,8 +125,7 @@ class Herder:
         return bool(self.requests)
 
     def must_claim(self) -> bool:
-        """Return whether the worker is a leader that was fenced, or could not open its producer, so that it claims the
-        privilege again (618.26)."""
+        """Return whether this leader was fenced, or could not open its producer, and has to claim again (618.26)."""
         return self.leader == self.node and self.privilege.fenced
 
     def must_make_key(self) -> bool:
@@ -173,8 +172,7 @@ class Herder:
             raise
 
     def claim(self) -> Script:
-        """Open the leader's producer and return whether that succeeded; after a failure it is tried again after a
-        while."""
+        """Open the leader's producer and return whether that succeeded; a failure is retried after a while."""
         if self.env.config.transactional_id:
             self.warnings.append(
                 f"transactional.id={self.env.config.transactional_id} is ignored: the leader's producer has its own"
@@ -223,8 +221,7 @@ class Herder:
             self.env.threads.start(self.node, started.run())
 
     def may_start(self, name: str, task: int) -> bool:
-        """Return whether the newest set has such a task (618.52); a task of an older set may still have a
-        configuration."""
+        """Return whether the newest set has such a task (618.52)."""
         return self.view.state.task_properties(name, task) is not None
 
     def stop_tasks(self, ids: Iterable[TaskId]) -> Script:
@@ -243,8 +240,7 @@ class Herder:
                 self.put_status(*task.id, "UNASSIGNED")
 
     def put_status(self, name: str, task: int, state: str, trace: str = "") -> None:
-        """Write the status of a task, or (-1) of a Connector, in the generation of the assignment by which this worker
-        has it."""
+        """Write the status of a task, or (-1) of a Connector, in this worker's generation."""
         self.env.put_status(name, task, state, trace, self.node, self.generation)
 
     def restart_task(self, name: str, task: int, request: Request) -> Script:
@@ -278,15 +274,13 @@ class Herder:
     # A rebalance
 
     def must_rejoin(self) -> bool:
-        """Return whether the next thing to do is a rebalance, either by this worker's own request or because of a
-        heartbeat's answer."""
+        """Return whether a rebalance is next, on this worker's own request or after a heartbeat."""
         if self.rejoin or self.wanted > self.offset:
             return True
         return self.env.group.must_rejoin(self.node) and self.has_noticed()
 
     def has_noticed(self) -> bool:
-        """Return whether this worker knows of the rebalance: an expired member learns of it with its next heartbeat,
-        every other member at once."""
+        """Return whether this worker knows of the rebalance; if it was expired, the next heartbeat reveals it."""
         interval_ms = self.env.config.heartbeat_ms
         if not interval_ms or self.expired_ms == NONE or self.node in self.group.members:
             return True
@@ -316,8 +310,7 @@ class Herder:
     # A rebalance: before joining
 
     def let_go(self) -> Script:
-        """Stop what has to stop before this worker may join: everything in an eager group, otherwise tasks of old
-        sets."""
+        """Stop what has to stop before joining: everything in an eager group, otherwise tasks of old sets."""
         if self.is_eager:
             yield from self.revoke(self.owned_tasks, self.owned_connectors)
         elif self.env.config.preemptive_stop:
@@ -343,8 +336,7 @@ class Herder:
     # A rebalance: the leader's part
 
     def lead(self, generation: int) -> Script:
-        """Compute the assignment and hand it in; in revision A, fence before that (618.8). Raise OperationError if this
-        fails."""
+        """Compute the assignment, in revision A after fencing (618.8). Raise OperationError if this fails."""
         computed_from = self.view.position
         if self.env.revision.rounds_by == ASSIGNMENT and self.enabled:
             if self.privilege.must_claim and not (yield from self.claim()):
@@ -367,8 +359,7 @@ class Herder:
         return max((member.offset for member in self.group.members.values()), default=0)
 
     def assign(self, generation: int) -> None:
-        """Make the assignment from the config topic up to where the leader has read; in revision A, up to its end
-        (618.8)."""
+        """Make the assignment from what the leader has read; in A, from the whole config topic (618.8)."""
         if self.env.revision.rounds_by == ASSIGNMENT or self.view.position < self.furthest():
             self.view.read_to_end()
         error = self.group.error(self.node, generation)
@@ -383,15 +374,13 @@ class Herder:
     def distribute(
         self, members: Members, connectors: Iterable[str], tasks: Iterable[TaskId], generation: int
     ) -> dict[int, Assignment]:
-        """Distribute the connectors and the tasks of the newest sets over the members; anything else that a member has
-        is revoked (618.53)."""
+        """Distribute connectors and tasks of the newest sets; revoke everything else (618.53)."""
         return ASSIGNORS[self.env.config.protocol](members, connectors, tasks)
 
     # A rebalance: after the sync
 
     def take(self, handed: Handed) -> Script:
-        """Apply this worker's assignment: give up the rest, become leader or not, catch up with the config topic, and
-        start what is assigned."""
+        """Apply this worker's assignment: give up the rest, lead or not, catch up, and start what is assigned."""
         led, self.leader = self.is_leader, handed.leader
         self.generation, self.offset = handed.generation, handed.offset
         self.env.emit(
@@ -468,8 +457,7 @@ class Worker:
         return self.node in self.env.threads.stalled
 
     def start(self) -> None:
-        """Start the worker anew, with nothing known but the configuration. It stops at once if its internal topics are
-        missing (618.54)."""
+        """Start the worker anew; it stops at once if its internal topics are missing (618.54)."""
         self.lives += 1
         self.failure = ""
         self.env.emit(Kind.WORKER_STARTED, node=self.node, support=SUPPORT_CODES[self.support])

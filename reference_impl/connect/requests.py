@@ -98,8 +98,7 @@ class Verdict(Enum):
 
 
 class Decision(NamedTuple):
-    """A `Decision` is the verdict on a request; ``status`` applies to ANSWER, and ``target`` and the request to send
-    there to FORWARD."""
+    """A `Decision` on a request has a ``status`` with ANSWER, or a ``target`` and a request for it with FORWARD."""
 
     verdict: Verdict
     status: int = OK
@@ -128,13 +127,11 @@ class FenceEndpoint:
         return Decision(Verdict.ROUND) if status == OK else answered(status)
 
     def signature_status(self, request: FenceRequest, receiver: Receiver) -> int:
-        """Return the HTTP status (200, or 400, 403, 503) for the signature, because only workers of this cluster may
-        ask."""
+        """Return the HTTP status (200, 400, 403 or 503) for the signature of the request."""
         return signature_status(request.signature, BODY, receiver.key)
 
     def pass_on(self, request: FenceRequest, receiver: Receiver) -> Decision:
-        """Forward the request to the leader, over at most two hops. If this is exceeded or no leader is known, answer
-        409."""
+        """Forward the request to the leader, over at most two hops; otherwise answer 409."""
         if request.forward is False or receiver.leader < 0:
             return answered(CONFLICT)
         forwarded = request._replace(forward=request.forward is None)

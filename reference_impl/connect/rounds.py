@@ -41,8 +41,7 @@ NONE = -1
 
 
 def ask_for_round(herder: "Herder", connector: str, task: int, given_up: "Callable[[], bool]") -> Script:
-    """Ask for a round and return the `Reply`; its status is 0 if the caller has `given_up` meanwhile. This script never
-    raises."""
+    """Ask for a round and return the `Reply`; its status is 0 if the caller has `given_up` meanwhile."""
     env = herder.env
     number = env.next_request()
     reply = Reply()
@@ -152,13 +151,11 @@ class Rounds:
     # The rules
 
     def must_fence(self, count: int, size: int) -> bool:
-        """Return whether a round fences anything: it does not from one task to one, where the new one fences the old
-        (618.5)."""
+        """Return whether a round fences anything; from one task to one, the new one fences the old (618.5)."""
         return not (count == 1 and size == 1)
 
     def ids(self, round: Round) -> Iterable[int]:
-        """Return the tasks whose transactional ids are fenced: from 0, as many as the latest task count record has
-        (618.6)."""
+        """Return the tasks to fence: from 0, as many as the latest task count record has (618.6)."""
         return range(round.to_fence)
 
     def count_to_record(self, state: ClusterConfigState, connector: str) -> int:
@@ -233,8 +230,7 @@ class Rounds:
         self.emit(Kind.ROUND_STARTED, round, count=len(list(self.ids(round))) if fences else 0)
 
     def fence_and_hand_over(self, round: Round) -> Script:
-        """Run the round on its own thread: fence, let the herder check and write, and remove the round when it is
-        over."""
+        """Fence on the round's own thread, let the herder conclude, and remove the round at its end."""
         yield from self.fence(round)
         if round.fenced:
             self.herder.submit(partial(self.check_and_conclude, round))
@@ -271,8 +267,7 @@ class Rounds:
         round.fenced = True
 
     def fence_one(self, round: Round, task: int) -> int:
-        """Call Admin.fenceProducers for one id, as the connector's admin principal (618.12, 618.47), and return Kafka's
-        error code."""
+        """Fence one id as the connector's admin principal (618.12, 618.47), and return Kafka's error code."""
         env, group = self.env, self.env.config.group_id
         error = env.brokers.acls.error(of_fencing(group, round.connector, task))
         if error:
@@ -285,8 +280,7 @@ class Rounds:
         return fenced.error
 
     def check_and_conclude(self, round: Round, request: Request) -> Script:
-        """Check on the herder's thread that there is no newer set and write the task count record, with nothing in
-        between (618.43)."""
+        """Check for a newer set and write the task count record, on the herder's thread (618.43)."""
         request.finish()
         if round.over:
             return
@@ -299,8 +293,7 @@ class Rounds:
             yield from self.conclude(round)
 
     def check(self, round: Round) -> None:
-        """Read to the end of the config topic, and end the round if there is a newer set, which needs a round of its
-        own."""
+        """Read to the end of the config topic, and end the round if there is a newer set."""
         self.herder.view.read_to_end()
         overtaken = round.cancelled or self.is_overtaken(round)
         self.emit(Kind.ROUND_CHECKED, round, status=CONFLICT if overtaken else OK)

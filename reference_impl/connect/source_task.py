@@ -74,8 +74,7 @@ class Connector:
         return [{"task": str(task), REVISION: properties[REVISION]} for task in range(int(properties[TASKS_MAX]))]
 
     def publish(self) -> Script:
-        """Have the leader write the set, if it is a new one, until that succeeds; return True if there was nothing to
-        do."""
+        """Have the leader write the set until that succeeds; return True if there was nothing to do."""
         while not self.stopping:
             configs = self.configs()
             if configs is None:
@@ -93,8 +92,7 @@ class Connector:
         return False
 
     def is_over(self, request: Request, leader: int, life: int) -> bool:
-        """Return whether the wait is over: the request is done, the Connector is stopping, or the leader's process is
-        gone."""
+        """Return whether the wait for the request is over, be it that the leader's process is gone."""
         return request.done or self.stopping or self.env.workers[leader].lives != life
 
     def may_retry(self, at_ms: int, leader: int) -> bool:
@@ -124,8 +122,7 @@ class Connector:
             self.due = True
 
     def ask(self) -> Script:
-        """Ask the leader for a round. A newer set is no failure: after a while the Connector asks for a round for that
-        set."""
+        """Ask the leader for a round; if a newer set was committed meanwhile, ask again after a while."""
         self.due = False
         self.asked_for = self.herder.view.state.set_place(self.name)
         reply = yield from ask_for_round(self.herder, self.name, NONE, lambda: self.stopping)
@@ -225,8 +222,7 @@ class SourceTask:
     # The steps of the start
 
     def look(self) -> Script:
-        """Check the worker's own view, as in revision A: without a count record after the set, the task waits for the
-        next rebalance (618.14)."""
+        """In revision A, check the worker's own view; without a count record, wait for a rebalance (618.14)."""
         may_run = self.may_start()
         self.emit(Kind.TASK_CHECKED, status=OK if may_run else CONFLICT)
         if not may_run:
@@ -236,8 +232,7 @@ class SourceTask:
         return None
 
     def await_count(self) -> Script:
-        """Wait until the worker has read a count record after the set, as in revision M, and start as soon as it has
-        (618.44)."""
+        """In revision M, wait until the worker has read a count record after the set (618.44)."""
         yield Wait(lambda: self.stopping or self.may_start())
         if self.stopping:
             return STOP
@@ -256,8 +251,7 @@ class SourceTask:
         return None
 
     def check_before(self) -> Script:
-        """Read to the end, as in revision B: without a count record after the latest set the start is abandoned
-        (618.16)."""
+        """In revision B, read to the end; without a count record after the set, give up (618.16)."""
         may_run = yield from self.attempt("check_before", self.look_again)
         return None if may_run else ABANDON
 
@@ -317,8 +311,7 @@ class SourceTask:
         return self.env.config.offset_partitions, self.env.config.offset_replication
 
     def check_after(self) -> Script:
-        """Read to the end once more, and go on only if there is no newer set than the one started from (618.19,
-        618.20)."""
+        """Read to the end, and go on only if the set started from is still the newest (618.19, 618.20)."""
         passed = yield from self.attempt("check_after", self.check_generation)
         if passed:
             return None
@@ -333,8 +326,7 @@ class SourceTask:
         return self.env.revision.mismatch_fails
 
     def check_generation(self) -> bool:
-        """Return whether the set started from is still the newest; as shipped, also whether the task is still
-        assigned."""
+        """Return whether the set is still the newest and, as shipped, the task is still assigned."""
         self.herder.view.read_to_end()
         owned = self.id in self.herder.owned_tasks or not self.env.revision.checks_ownership
         passed = owned and not self.is_overtaken()
@@ -342,8 +334,7 @@ class SourceTask:
         return passed
 
     def is_overtaken(self) -> bool:
-        """Return whether the newest generation differs from the one started from, as this worker counts generations
-        (618.19)."""
+        """Return whether the newest generation differs from the one started from (618.19)."""
         return self.herder.view.state.generation(self.id[0]) != self.generation
 
     # Polling
@@ -415,8 +406,7 @@ class SourceTask:
         return True
 
     def leave_running(self) -> None:
-        """Leave a task running that did not stop in time: nothing waits for it any more (618.23). As shipped, its
-        producer is closed."""
+        """Leave a task running that did not stop in time; as shipped, close its producer (618.23)."""
         self.left_running = True
         self.emit(Kind.TASK_LEFT_RUNNING)
         if self.env.revision.cancels and self.producer is not None:

@@ -22,13 +22,11 @@ NONE = -1
 
 
 class Refused(Exception):
-    """A `Refused` is an error that an operation may raise into the thread that asked for it; any other exception is a
-    programming error."""
+    """A `Refused` is an error that an operation may raise into its thread; any other is a programming error."""
 
 
 class OperationError(Refused):
-    """An `OperationError` means that an operation did not succeed, as far as the thread knows. ``code`` is Kafka's; 7
-    is REQUEST_TIMED_OUT."""
+    """An `OperationError` is a failure with Kafka's ``code``, by default 7 (REQUEST_TIMED_OUT)."""
 
     def __init__(self, operation: str, code: int = 7, reason: str = "timed out") -> None:
         super().__init__(f"{operation}: {reason}")
@@ -36,8 +34,7 @@ class OperationError(Refused):
 
 
 class Operation(NamedTuple):
-    """An `Operation` is the next step of a thread that is visible outside of it. If ``interrupted`` holds, the thread
-    turns back before doing it."""
+    """An `Operation` is a thread's next visible step; if ``interrupted`` holds, the thread turns back before."""
 
     name: str
     worker: int
@@ -104,8 +101,7 @@ class Threads:
                 yield thread, at
 
     def waiting(self) -> list[tuple[int, str, int, int, int]]:
-        """Return (number, operation, worker, connector, task) of every operation that a driver can let happen, oldest
-        thread first."""
+        """Return (number, operation, worker, connector, task) of what can happen, oldest thread first."""
         return [(thread.number, at.name, thread.worker, at.connector, at.task) for thread, at in self.ready()]
 
     def step(self, number: int, outcome: str) -> None:
@@ -131,8 +127,7 @@ class Threads:
         self.settle()
 
     def act_alone(self, number: int) -> None:
-        """Let the operation of a thread happen, or fail, without a result for the thread, whose process is about to
-        end."""
+        """Do the operation of a thread without a result for the thread, whose process is about to end."""
         operation = self.threads[number].at
         assert isinstance(operation, Operation), "it waits for its operation"
         with suppress(Refused):

@@ -41,8 +41,7 @@ class AtLeast:
 
 @dataclass(frozen=True, slots=True)
 class AtMost:
-    """`AtMost` restricts a key to numbers that are not greater than `most`; ``reason`` states where this limit comes
-    from."""
+    """`AtMost` restricts a key to numbers up to `most`; ``reason`` states where this limit comes from."""
 
     most: int
     reason: str
@@ -67,8 +66,7 @@ other value. True and False do not count as numbers. A key annotated with anothe
 
 
 class Configuration:
-    """`Configuration` is the base of every configuration; its subclasses are frozen dataclasses in which every key has
-    a default."""
+    """`Configuration` is the base of every configuration, a frozen dataclass with defaults for all keys."""
 
     __slots__ = ()
 
@@ -86,8 +84,7 @@ class Configuration:
 
     @classmethod
     def parse(cls, config: Mapping[str, Any]) -> Self:
-        """Return the checked configuration with the keys of a mapping. Raise ValueError on an unknown key or a value
-        out of range."""
+        """Return the checked configuration of a mapping. Raise ValueError for a bad key or value."""
         return cls(**split(config, cls)[0])
 
 
@@ -103,8 +100,7 @@ def split(config: Mapping[str, Any], *kinds: type[Configuration]) -> list[dict[s
 
 @cache
 def _checks(kind: type[Configuration]) -> tuple[tuple[str, Callable[[Any], str]], ...]:
-    """Return pairs of a key and a function that returns what is wrong with a value of the key, in the order in which
-    the keys are declared."""
+    """Return the keys, in order, each with a function that returns what is wrong with its value."""
     hints = get_type_hints(kind, include_extras=True)
     return tuple((name, check) for name in kind.__dataclass_fields__ for check in _of_annotation(hints[name]))
 

@@ -127,8 +127,7 @@ def plant(
     name: str, rule: str, breaks: Breaks, *pieces: type, why: str = "", parts: Mapping[str, Any] | None = None,
     interface: bool = False, **needs: Any,
 ) -> None:  # fmt: skip
-    """Declare a defect without a class of its own: it consists of existing classes, of a value of ``parts``, or of
-    configuration alone."""
+    """Declare a defect without a class of its own: existing classes, a value of ``parts``, or configuration."""
     module = sys._getframe(1).f_globals["__name__"]
     _declare(module, pieces, parts or {}, needs, interface, name=name, rule=rule, breaks=breaks, why=why)
 

@@ -38,16 +38,14 @@ class Environment(Generic[C]):
         return self.kernel.now // US_PER_MS
 
     def number(self, what: str, first: int = 0) -> int:
-        """Return a number that nothing else of this kind has had in this history: `first`, and one more at every
-        call."""
+        """Return a number that is unique for its kind in this history: `first`, and one more at every call."""
         number = self._given.get(what, first)
         self._given[what] = number + 1
         return number
 
 
 def numbered(what: str, first: int = 0) -> Callable[[Any], int]:
-    """Return a method for an environment that numbers the things of one kind, as in `next_client =
-    numbered("client")`."""
+    """Return a method that numbers the things of one kind, as in `next_client = numbered("client")`."""
 
     def following(env: Environment[Any]) -> int:
         given = env._given  # as `number`, without the call

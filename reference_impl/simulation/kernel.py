@@ -13,8 +13,7 @@ Handler = Callable[[Any], object]
 
 
 class Kernel:
-    """A `Kernel` has the virtual time and everything queued in it. Entries due at the same time run in the order in
-    which they were queued."""
+    """A `Kernel` has the virtual time and a queue; entries due at the same time run in the order of queueing."""
 
     __slots__ = ("_draw", "_queue", "_queued", "now", "random")
 
@@ -52,8 +51,7 @@ class Kernel:
         self.now = until
 
     def wait(self, done: Callable[[], bool], latest_us: int) -> bool:
-        """Run queued entries until `done()` is true, which is asked after each entry. Return False if it is not true by
-        `latest_us`."""
+        """Run queued entries until `done()`; return False if it is not true by `latest_us`."""
         queue = self._queue
         while not done():
             if not queue or queue[0][0] > latest_us:

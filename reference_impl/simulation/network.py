@@ -80,8 +80,7 @@ class Receiver(Protocol):
 
 
 class Network:
-    """In a `Network`, messages wait in flight until a driver delivers them. An address may be an alias that moves (the
-    active controller)."""
+    """In a `Network`, messages wait until a driver delivers them. An address may be an alias that moves."""
 
     __slots__ = ("_sent", "in_flight", "kernel", "nodes")
 
@@ -125,8 +124,7 @@ class Network:
 
 
 class LossyNetwork(Network):
-    """A `LossyNetwork` delivers by itself, with a latency around `latency_us`; each message may be dropped, duplicated,
-    or delayed for long."""
+    """A `LossyNetwork` delivers by itself, and may drop, duplicate, or delay each message."""
 
     __slots__ = ("_faults", "_latency_us", "_long_us", "_odds", "_random")
 

@@ -12,8 +12,7 @@ from fencepost.reference_impl.simulation.network import Message
 
 
 class Node:
-    """A `Node` is a process under simulation. ``incarnation`` counts its lives: it is 0 at first, and grows by one at
-    every restart."""
+    """A `Node` is a process under simulation; ``incarnation`` counts its restarts."""
 
     __slots__ = ("_held", "incarnation", "kernel", "name", "paused", "running")
 
@@ -40,8 +39,7 @@ class Node:
             self.receive(message)
 
     def after(self, delay_us: int, handler: Handler, argument: Any = None) -> None:
-        """Set a timer of this incarnation: call `handler(argument)` in `delay_us` microseconds, unless the node crashes
-        before."""
+        """Set a timer of this incarnation: call `handler(argument)` in `delay_us` us unless it crashes before."""
         self.kernel.after(delay_us, self._fire, (self.incarnation, handler, argument))
 
     def crash(self) -> None:
@@ -58,8 +56,7 @@ class Node:
         self.running = True
 
     def pause(self) -> bool:
-        """Pause the node, as a long garbage collection does: nothing is lost and nothing happens. Return False if the
-        node is paused already or down."""
+        """Pause the node, as a long garbage collection does; return False if it is paused already or down."""
         stands, self.paused = self.paused, self.running
         return self.running and not stands
 

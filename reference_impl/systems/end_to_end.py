@@ -171,8 +171,7 @@ class IdFaults(id_blocks.Faults):
 
 
 class FreeRun(task_counts.FreeRun):
-    """A `FreeRun` is a whole system, driven only by a seed: Connect's scheduler, and what is queued on Kafka's
-    clock."""
+    """A `FreeRun` is a whole system, driven only by a seed, with Connect's scheduler and Kafka's clock."""
 
     def __init__(self, run: Run, config: Config, parts: Parts) -> None:
         self.whole = config
@@ -261,8 +260,7 @@ class FreeRun(task_counts.FreeRun):
         return sum(map(len, self.logs.values()))
 
     def play(self) -> None:
-        """Run until there are enough events, and then to a quiet end. Where a defect has Kafka stuck, the history ends
-        at that point."""
+        """Run until there are enough events, and then to a quiet end; a defect that has Kafka stuck ends it."""
         try:
             while self.total() < self.whole_run.events:
                 self.step()
@@ -274,8 +272,7 @@ class FreeRun(task_counts.FreeRun):
             self.kafka_faults.count("stuck")
 
     def pass_time(self, us: int) -> None:
-        """Let time pass on both clocks: workers catch up after a call, and Kafka in larger steps or while the workers
-        are idle."""
+        """Let time pass on both clocks; Kafka's advances in larger steps, or while workers are idle."""
         clock = self.clock
         self.kernel.advance(us + max(0, clock.now - self.kernel.now))
         if self.kernel.now - clock.now >= NOTICE_US or self.idle:
@@ -346,8 +343,7 @@ class FreeRun(task_counts.FreeRun):
         return at_the_end and not any(kafka.brokers.leaders[p].log.open for p in self.whole.sink_partitions)
 
     def calm(self) -> None:
-        """Stop the faults of messages, appends and group members: messages arrive, appends succeed, and nodes that are
-        away come back."""
+        """Stop the faults: messages arrive, appends succeed, and nodes that are away come back."""
         self.network.calm()
         self.id_network.calm()
         self.env.pace = SeededPace(self.clock, self.kafka_faults, 0.0, self.whole_run.append_us, self.whole_run.load_us)
@@ -365,8 +361,7 @@ class FreeRun(task_counts.FreeRun):
         self.kernel.after(OPERATOR_US, self.restart_silent, len(self.rows))
 
     def restart_unaware(self) -> None:
-        """Restart the members that do not read a partition because a late copy of their own heartbeat has given it to
-        them."""
+        """Restart members that ignore a partition given to them by a late copy of their heartbeat."""
         for slot, instance in enumerate(self.kafka.instances):
             if instance.consumer.is_unaware():
                 self.kafka.restart(slot)

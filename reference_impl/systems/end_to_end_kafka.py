@@ -86,8 +86,7 @@ class Config(Configuration):
 
     @property
     def input_partitions(self) -> list[int]:
-        """Return the numbers, among all partitions, of those that tasks write to, with Connect's own output topic
-        first."""
+        """Return the numbers of the partitions that tasks write to, Connect's output topic first."""
         return [OUTPUT_TOPIC, *range(FIRST_OWN, FIRST_OWN + self.inputs - 1)]
 
     @property
@@ -105,8 +104,7 @@ class Config(Configuration):
         )  # fmt: skip
 
     def of_brokers(self, needs: Needs) -> TransactionsConfig:
-        """Return the configuration of Kafka; `needs` is the configuration, by layer and key, without which a defect has
-        no effect."""
+        """Return Kafka's configuration; `needs` has, by layer, the keys that a defect needs."""
         return replace(self.brokers, **needs.get("transactions", {}))
 
     def of_group(self, needs: Needs) -> CopyingConfig:
@@ -150,8 +148,7 @@ class Config(Configuration):
 
 
 class Kind:
-    """`Kind` has the kinds of event; the number is the code in column `kind`. They are plain integers, because rows
-    hold nothing else."""
+    """`Kind` has the kinds of event as integers, which are the codes in column `kind`."""
 
     RESUMED, POLLED, GIVEN_UP = 1, 2, 3
     OUTPUT_READ, SINK_READ = 10, 11

@@ -65,8 +65,7 @@ class ResumingTask(HostTask):
         return self.env.numbers[self.id[0]]
 
     def start_from_newest_set(self) -> None:
-        """Start from the newest set, which also determines the task's source partitions, even if a newer set appears
-        during the start."""
+        """Start from the newest set, which also determines the task's source partitions."""
         super().start_from_newest_set()
         self.tasks = max(self.herder.view.state.tasks(self.id[0]), self.id[1] + 1)
 
@@ -175,8 +174,7 @@ class WholeParts:
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """`Parts` has the parts of each layer, and the keys of the layers' configurations without which a defect has no
-    effect."""
+    """`Parts` has the parts of each layer, and the configuration keys that a defect needs."""
 
     connect: ConnectParts = field(default_factory=ConnectParts)
     transactions: TransactionParts = field(default_factory=TransactionParts)

@@ -87,8 +87,7 @@ class Brokers(transactions.System):
 
 
 class System(DrivenSystem[Environment]):
-    """A `System` is one cluster. Slots of instances, and partitions of the input and of the output, are numbered from
-    0."""
+    """A `System` is one cluster. Slots of instances, and input and output partitions, are numbered from 0."""
 
     def __init__(self, env: Environment) -> None:
         self.env = env
@@ -135,8 +134,7 @@ class System(DrivenSystem[Environment]):
         self.instances[slot] = self.new_instance(slot)
 
     def upgrade(self, slot: int) -> bool:
-        """Let the instance end in order, and start one of the newer generation in its slot; return False if it is of
-        that generation already."""
+        """Replace the instance in order by one of the newer generation; return False if it is one already."""
         if slot not in self.env.old:
             return False
         self.close(slot)
@@ -151,8 +149,7 @@ class System(DrivenSystem[Environment]):
         return not coordinator.loading and coordinator.group.expire(self.instances[slot].consumer.member)
 
     def hide_topic(self, hidden: bool) -> None:
-        """Remove the input topic from the brokers' metadata, or add it again; commits of its offsets are refused while
-        it is removed."""
+        """Remove the input topic from the brokers' metadata, so that commits are refused, or add it again."""
         self.env.hidden = hidden
 
     def expire_pending(self) -> bool:
@@ -196,8 +193,7 @@ class System(DrivenSystem[Environment]):
         self.env.kernel.advance(ms * US_PER_MS)
 
     def settle(self, ms: int = 0, steps: bool = True) -> None:
-        """Deliver everything, oldest message first, and let time pass; with `steps`, the application goes on as
-        well."""
+        """Deliver everything, oldest first, and let time pass; with `steps`, the application goes on as well."""
         self._settle(steps)
         for _ in range(0, ms, SETTLE_STEP_MS):
             self.advance(SETTLE_STEP_MS)

@@ -53,8 +53,7 @@ def next_id_after(block: Block) -> int:
 
 
 def uses_rpc(config: Config) -> bool:
-    """Return whether brokers ask the controller from the start, rather than take their blocks from ZooKeeper
-    (730.21)."""
+    """Return whether brokers ask the controller from the start, or else use ZooKeeper (730.21)."""
     return config.starts_with_rpc
 
 
@@ -72,8 +71,7 @@ class Parts:
 
 
 class System(DrivenSystem[Environment]):
-    """A `System` is one cluster. Brokers and controllers are numbered from 0; -1 is the loop of the ZooKeeper-mode
-    controller."""
+    """A `System` is one cluster. Brokers and controllers are numbered from 0; -1 is ZooKeeper's controller loop."""
 
     def __init__(self, env: Environment, parts: Parts) -> None:
         config = env.config
@@ -93,8 +91,7 @@ class System(DrivenSystem[Environment]):
             env.network.nodes[broker.name] = broker
 
     def messages(self) -> list[tuple[int, str, int, int]]:
-        """Return the messages in flight, as (number, "request" | "response", broker, correlation number), oldest
-        first."""
+        """Return (number, "request" | "response", broker, correlation number) in flight, oldest first."""
         flying = self.env.network.in_flight.values()
         return [(m.number, m.kind, self._broker_of(m.source, m.target), m.body.number) for m in flying]
 
@@ -107,8 +104,7 @@ class System(DrivenSystem[Environment]):
         self.brokers[broker].restart()
 
     def fail_over(self) -> None:
-        """Let the active controller crash (and come back as a follower); the next one takes over from the committed
-        log."""
+        """Let the active controller crash and restart; the next one takes over from the committed log."""
         env = self.env
         self.active.restart()
         self.metadata_log.lose_uncommitted()
@@ -124,8 +120,7 @@ class System(DrivenSystem[Environment]):
             self.kraft[self.env.active_controller].commit(grant)
 
     def snapshot(self) -> None:
-        """Let the active controller write a snapshot of the committed state and truncate its log. On ZooKeeper this
-        does nothing."""
+        """Let the active KRaft controller write a snapshot of the committed state and truncate its log."""
         if not self.on_zookeeper:
             self.kraft[self.env.active_controller].take_snapshot()
 
@@ -133,8 +128,7 @@ class System(DrivenSystem[Environment]):
         self.env.kernel.advance(ms * US_PER_MS)
 
     def upgrade_broker(self, broker: int) -> bool:
-        """Restart a ZooKeeper-mode broker with a version that uses the RPC; return False if it does already
-        (730.21)."""
+        """Restart a ZooKeeper-mode broker with the RPC; return False if it uses that already (730.21)."""
         if self.on_rpc[broker]:
             return False
         self.on_rpc[broker] = True
@@ -143,8 +137,7 @@ class System(DrivenSystem[Environment]):
         return True
 
     def migrate(self) -> bool:
-        """Move from ZooKeeper to KRaft; return False unless in bridge mode with every broker on the RPC (730.14,
-        730.15)."""
+        """Move to KRaft; return False unless in bridge mode with every broker on the RPC (730.14, 730.15)."""
         all_ready = all(self.on_rpc) or self.parts.migrates_early
         if self.env.config.mode != "bridge" or not self.on_zookeeper or not all_ready:
             return False
@@ -159,8 +152,7 @@ class System(DrivenSystem[Environment]):
         return True
 
     def zk_step(self, broker: int) -> bool:
-        """Do the next ZooKeeper operation of a broker, or of the controller (-1); return False if there is none to
-        do."""
+        """Do the next ZooKeeper operation of a broker, or of the controller (-1); return False if none."""
         if broker >= 0:
             return self.brokers[broker].ids.step()
         return self.on_zookeeper and self.zk_controllers[self.env.active_controller].step()
@@ -218,8 +210,7 @@ def reference(config: Mapping[str, Any]) -> System:
 
 @dataclass(frozen=True, slots=True)
 class Run(LossyRun):
-    """A `Run` has the rates of faults, and the pace of clients and nodes. Durations are means, in virtual
-    microseconds."""
+    """A `Run` has rates of faults, and the pace of clients and nodes as means in virtual microseconds."""
 
     events: Natural = 200
     drop: Rate = 0.03
@@ -320,8 +311,7 @@ simulate, simulate_with_stats = FreeRun.simulate, FreeRun.simulate_with_stats
 
 
 def rows(brokers: int = 3, rounds: int = 2, size: int = 40) -> list[Row]:
-    """Return the rows of a history in which every broker hands out `rounds` blocks of `size` ids, in the order of the
-    event log's columns."""
+    """Return the rows of a history in which every broker hands out `rounds` blocks of `size` ids."""
     system = reference({"brokers": brokers, "block_size": size, "prefetch": 0, "controllers": 1})
     for _ in range(rounds):
         for broker in range(brokers):

@@ -69,8 +69,7 @@ class Parts:
 
 
 IDLE_ROUNDS = 4
-"""A task polls for ever, so nothing more will happen once this many rounds over everything that waits have had no
-effect."""
+"""After this many rounds without an effect nothing more will happen, although a task polls for ever."""
 
 Waiting = tuple[int, str, int, int, int]
 
@@ -156,8 +155,7 @@ class System(DrivenSystem[Environment]):
         return True
 
     def abort(self) -> bool:
-        """Let the connector ask for its transaction to be aborted when the batch is sent; return False if it has
-        none."""
+        """Let the connector ask to abort its transaction after the batch; return False if it has none."""
         task = self.current
         return isinstance(task, ExactlyOnceTask) and task.ask_for_abort()
 

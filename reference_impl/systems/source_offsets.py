@@ -160,8 +160,7 @@ class System(DrivenSystem[Environment]):
     # Tasks
 
     def restart(self, task: int) -> bool:
-        """Start a new instance of a task; the previous one is left behind if it runs. Return False if there is no such
-        task."""
+        """Start a new instance of a task, leaving the previous one behind; return False without such a task."""
         if task >= self.env.tasks:
             return False
         if self.env.runtime != EXACTLY_ONCE and (running := self.env.newest(task)) is not None:
@@ -449,8 +448,7 @@ class FreeRun(free_run.FreeRun[Run, Config]):
 
     @classmethod
     def simulate_with_stats(cls, seed: int, config: Mapping[str, Any]) -> tuple[list[tuple[int, ...]], dict[str, int]]:
-        """Run one history as the base class does; the configuration of a variant takes precedence over the defaults of
-        this class."""
+        """Run one history; a variant's configuration takes precedence over the defaults."""
         return super().simulate_with_stats(seed, {**CONFIGS.get(config.get("mode", ""), {}), **config})
 
     def begin(self, parts: Any) -> None:
@@ -537,8 +535,7 @@ class FreeRun(free_run.FreeRun[Run, Config]):
 
 
 def finish(system: System) -> None:
-    """Let everything go on, without faults, until the source is read to its end and all transactions are decided, and
-    audit it."""
+    """Go on without faults until the source is read to its end and everything is decided, and audit it."""
     for _ in range(SETTLE_MS // SETTLE_STEP_MS):
         go_on(system)
         if is_finished(system):

@@ -111,8 +111,7 @@ class RuntimeTask(HostTask):
     found: Mapping[int, Found]
 
     def report(self, kind: int, **columns: int) -> None:
-        """Emit an event of this task in the history of source tasks, and the corresponding one in that of the
-        cluster."""
+        """Emit an event of this task for source tasks, and the corresponding one of the cluster."""
         if self.env.numbers[self.id[0]] == 0:
             self.brokers.hear_of(kind, task=self.id[1], instance=self.instance, **columns)
         if kind == Kind.END_TOLD:
@@ -126,8 +125,7 @@ class RuntimeTask(HostTask):
             super().emit(ConnectKind.RECORDS_SENT)
 
     def emit(self, kind: int, status: int = NONE, error: int = 0, pair: tuple[int, int] | None = None) -> None:
-        """Emit an event of this task in the history of the cluster, and the corresponding one in that of source
-        tasks."""
+        """Emit an event of this task for the cluster, and the corresponding one of source tasks."""
         super().emit(kind, status, error, pair)
         if kind == ConnectKind.TASK_STARTING:
             self.report(Kind.INSTANCE_STARTED, generation=self.generation, runtime=EXACTLY_ONCE)

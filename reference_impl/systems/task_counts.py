@@ -26,8 +26,7 @@ from fencepost.reference_impl.systems.task_counts_cluster import Parts, System
 
 @dataclass(frozen=True, slots=True)
 class Habits(AnyRun):
-    """`Habits` are how users behave. Durations are means, in virtual microseconds; shares are of a connector's
-    requests."""
+    """`Habits` are how users behave: durations as means in virtual us, and shares of a connector's requests."""
 
     change_us: Natural = 300_000  # between two requests for one connector
     burst_us: Natural = 30_000  # until the next one, where a user has a change of mind
@@ -104,8 +103,7 @@ class Users:
         return accepted
 
     def end(self) -> None:
-        """Stop asking for anything new except that each connector exists, and let an operator check whether rounds are
-        missing."""
+        """Ask only that each connector exists, and let an operator check whether rounds are missing."""
         self.quiet = True
         for connector in range(len(self.sizes)):
             self.create(connector)
@@ -183,8 +181,7 @@ FIRST_STEPS = 6  # for so many steps the tasks of a worker that goes on come fir
 
 @dataclass(frozen=True, slots=True)
 class Rates(Habits):
-    """`Rates` has how often faults occur, per step of the scheduler, and how long they last (means, in virtual
-    microseconds)."""
+    """`Rates` has how often faults occur per step, and how long they last (means, in virtual microseconds)."""
 
     stall: Rate = 0.012  # a worker stands still
     aimed_share: Rate = 0.8  # of the stalls: of a worker with running tasks that does not lead
@@ -204,8 +201,7 @@ class Rates(Habits):
 
 
 class Faults(NodeFaults[Rates, System]):
-    """`Faults` has the faults of one history. ``away`` are the workers that are stalled or down, with the number of
-    that absence."""
+    """`Faults` has the faults of one history; ``away`` are the workers that are stalled or down."""
 
     names = ("stall", "crash", "expire", "compact", "foreign_set", "foreign_count", "new_support", "refuse")
 
@@ -458,8 +454,7 @@ class FreeRun(free_run.FreeRun[Run, Config]):
             self.users.look(self.rows)
 
     def pass_time(self, us: int) -> None:
-        """Let time pass: for users and faults at once, and in larger steps for brokers and for threads that wait for a
-        time."""
+        """Let time pass, in larger steps for brokers and waiting threads than for users and faults."""
         self.kernel.advance(us)
         ms = self.kernel.now // US_PER_MS
         if ms - self.noticed_ms >= NOTICE_MS or self.idle:

@@ -73,8 +73,7 @@ class System(DrivenSystem[Environment]):
     # Threads
 
     def threads(self) -> list[tuple[int, str, int, int, int]]:
-        """Return (number, operation, worker, connector, task) of every operation that can happen now, oldest thread
-        first."""
+        """Return (number, operation, worker, connector, task) of what can happen now, oldest thread first."""
         return self.env.threads.waiting()
 
     def step(self, number: int, outcome: str = "ok") -> None:
@@ -86,8 +85,7 @@ class System(DrivenSystem[Environment]):
     # Users
 
     def configure(self, worker: int, connector: int, tasks: int) -> bool:
-        """Create or reconfigure a connector with this many tasks (from 1); return False if no worker takes the
-        request."""
+        """Create or reconfigure a connector with `tasks` tasks; return False if no worker accepts it."""
         if not 1 <= tasks <= self.env.config.max_tasks:
             raise ValueError(f"configure with tasks={tasks}: must be 1 to max_tasks={self.env.config.max_tasks}")
         properties = {TASKS_MAX: str(tasks), REVISION: str(self.env.next_revision())}
@@ -100,15 +98,13 @@ class System(DrivenSystem[Environment]):
         return self._knows(worker, name) and self._ask(worker, connector, -1, lambda writes: writes.delete(name))
 
     def stop_connector(self, worker: int, connector: int) -> bool:
-        """Stop a connector, which gets a set of 0 tasks; return False if users cannot do that, or no worker takes the
-        request."""
+        """Stop a connector with a set of 0 tasks; return False if this is impossible or no worker accepts it."""
         name = self.names[connector]
         possible = self.env.revision.stops_connectors and self._knows(worker, name)
         return possible and self._ask(worker, connector, 0, lambda writes: writes.stop(name))
 
     def restart_connector(self, worker: int, connector: int) -> bool:
-        """Restart the Connector where it is assigned; return False if it is not assigned, or no worker takes the
-        request."""
+        """Restart the Connector where it is assigned; return False if it is not, or no worker accepts it."""
         name = self.names[connector]
         owners = [h for h in self._herders() if name in h.owned_connectors]
         if self._running(worker) is None or not owners:
@@ -118,7 +114,7 @@ class System(DrivenSystem[Environment]):
         return True
 
     def restart_task(self, worker: int, connector: int, task: int) -> bool:
-        """Restart a task where it is assigned; return False if it is not assigned, or no worker takes the request."""
+        """Restart a task where it is assigned; return False if it is not, or no worker accepts it."""
         name = self.names[connector]
         owners = [h for h in self._herders() if (name, task) in h.owned_tasks]
         if self._running(worker) is None or not owners:
@@ -222,8 +218,7 @@ class System(DrivenSystem[Environment]):
         return list(self.env.topic.records())
 
     def status(self, connector: int, task: int) -> Status:
-        """Return (state, trace) from the status topic, or two empty strings if there is none; task -1 is the
-        Connector."""
+        """Return (state, trace) of a task or (-1) the Connector from the status topic, or empty strings."""
         return self.env.statuses.get((self.names[connector], task), ("", ""))
 
     def _ask(self, worker: int, connector: int, count: int, job: Job) -> bool:
@@ -260,8 +255,7 @@ def build(config: Mapping[str, Any], parts: Parts) -> System:
 
 
 def second_cluster(system: System, config: Mapping[str, Any]) -> System:
-    """Return a second cluster of workers, another group, on the same Kafka: transactional ids are common to both
-    (618.49)."""
+    """Return a second cluster of workers on the same Kafka, with common transactional ids (618.49)."""
     checked = Config.parse(config)
     return System(Environment(checked, Kernel(checked.seed), Parts(), system.env))
 

@@ -91,8 +91,7 @@ class OfKey:
 
 
 class System(ClientSide):
-    """A `System` is one cluster. Slots, data partitions and groups are numbered from 0; offsets partitions follow the
-    data partitions."""
+    """A `System` is one cluster. Offsets partitions are numbered after the data partitions."""
 
     def __init__(self, env: Environment, parts: Parts) -> None:
         super().__init__(env, parts.producer, parts.admin, parts.reader)
@@ -113,8 +112,7 @@ class System(ClientSide):
         return self.coordinator.finish_append(ok)
 
     def fail_over(self, durable: bool = True) -> None:
-        """Let another node take over the transaction log; with `durable`, unfinished appends are in the log
-        (txn.19)."""
+        """Let another node take over the transaction log, with unfinished appends if `durable` (txn.19)."""
         self.coordinator.resign(durable)
         self.replace_coordinator()
 
@@ -147,8 +145,7 @@ class System(ClientSide):
         self.leaders[partition].change(restart)
 
     def elect_unclean(self, partition: int, lost: int) -> None:
-        """Let a replica lead that lacks the last `lost` batches and markers. Raise ValueError if unclean elections are
-        not allowed."""
+        """Let a replica lead that lacks the last `lost` batches. Raise ValueError if this is not allowed."""
         if not self.env.config.unclean_elections:
             raise ValueError("unclean_elections is false: no replica leads that is out of sync")
         log = self.leaders[partition].log
@@ -247,8 +244,7 @@ class Workload:
         self.planned = [0] * system.env.config.clients  # records still to send in the transaction of each slot
 
     def first_delay_us(self, slot: int) -> int:
-        """Return when an application starts: one per transactional id starts at once, and the other ones take over its
-        id later."""
+        """Return when an application starts: the first of each id at once, the other ones later."""
         return self.kernel.spread(self.habits.think_us if slot < self.txn_ids else self.habits.take_over_us)
 
     def act(self, slot: int) -> int:
@@ -368,8 +364,7 @@ class Faults(NodeFaults[Run, System]):
 # length. Message faults are "per message", failed appends "per append".
 
 TIME_OUTS = 20
-"""After this many time-outs without a fault everything has come to its end, because a pause lasts for some of them at
-most."""
+"""After this many time-outs without a fault, even the longest pause is over and everything has ended."""
 
 
 class FreeRun(free_run.FreeRun[Run, Config]):
@@ -462,8 +457,7 @@ def abort_hanging(system: System, partition: int) -> None:
 
 
 def expire_producers(system: System, partition: int) -> None:
-    """Let a leader check for producers that have been idle for a day, without waiting for the ten minutes between two
-    checks."""
+    """Let a leader remove producers that have been idle for a day now, without waiting for its next check."""
     system.leaders[partition].log.forget_idle()
 
 
@@ -487,8 +481,7 @@ def misdirect(system: System, numbers: Iterable[int]) -> None:
 
 
 def fail_over_uncovered(system: System) -> None:
-    """Let another node take over whose log has the appends that were under way, although they are above the high
-    watermark."""
+    """Let another node take over whose log has the pending appends above the high watermark."""
     system.coordinator.crash()
     log = system.transaction_log
     log.unfinished = deque(Append(append.record, unheard) for append in log.unfinished)

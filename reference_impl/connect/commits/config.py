@@ -81,8 +81,7 @@ class Config(Configuration):
 
     @classmethod
     def parse(cls, config: Mapping[str, Any]) -> Self:
-        """Return the checked configuration with the keys that the mode stands for; a key of `config` overrides that of
-        the mode."""
+        """Return the checked configuration: the keys of the mode, overridden by those of `config`."""
         mode = config.get("mode", PROPOSED)
         return cls(**split({**MODES.get(mode, {}), **config}, cls)[0])
 
@@ -109,8 +108,7 @@ class Config(Configuration):
 
 
 class Kind:
-    """`Kind` has the kinds of event; the number is the code in column `kind`. They are plain integers, because rows
-    hold nothing else."""
+    """`Kind` has the kinds of event as integers, which are the codes in column `kind`."""
 
     # Instances of the task
     INSTANCE_STARTED, RESUMED, STOPPING, INSTANCE_STOPPED, INSTANCE_FAILED, INSTANCE_KILLED = range(1, 7)

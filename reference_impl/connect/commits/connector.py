@@ -15,8 +15,7 @@ from fencepost.reference_impl.connect.commits.records import Offsets
 
 
 class SourceRecord(NamedTuple):
-    """A `SourceRecord` is one record of a poll: its source partition, its place there, and the source offset that it
-    carries."""
+    """A `SourceRecord` is one polled record: its source partition, its place there, and its source offset."""
 
     partition: int
     record: int

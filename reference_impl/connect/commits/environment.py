@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 # requests to different partitions have no order (src.1).
 
 Done = Callable[["Request", bool, int], None]
-"""This is the producer's callback; it takes the request, whether it was acknowledged, and its position (-1 where it was
-not)."""
+"""This is the producer's callback: the request, whether it was acknowledged, and its position (-1 if it was not)."""
 
 
 class Request:
@@ -42,8 +41,7 @@ class Request:
 
 
 class Sender:
-    """A `Sender` has what one producer has in flight, by lane: an output partition, or a source partition of the
-    offsets topic."""
+    """A `Sender` has one producer's requests by lane: an output partition, or a partition of stored offsets."""
 
     __slots__ = ("lanes",)
 

@@ -24,8 +24,7 @@ class TransactionThread(OffsetCommit):
     task: "ExactlyOnceTask"  # type: ignore[assignment]  # of the base's operations it has none but tell
 
     def start(self, outcome: str) -> bool:
-        """Call initTransactions(), which ends the transaction that the previous instance has left open, then read the
-        offsets."""
+        """Call initTransactions(), which ends the transaction of the previous instance, then read the offsets."""
         task = self.task
         task.abort_unfinished()
         if outcome != OK:
@@ -76,9 +75,8 @@ class TransactionThread(OffsetCommit):
         return True
 
     def dispatched(self) -> None:
-        """Go on after a batch was sent: the batch is committed, or it is aborted if the connector asked for this, and
-        then its offsets are committed alone. If there is nothing to commit, the connector's commit is called all the
-        same."""
+        """After a batch was sent, commit it, or abort it if the connector asked for this and commit only its offsets.
+        If there is nothing to commit, the connector's commit is called all the same."""
         task = self.task
         if task.abort_asked:
             task.abort_asked = False
@@ -100,8 +98,7 @@ class TransactionThread(OffsetCommit):
         return True
 
     def commit(self, outcome: str) -> bool:
-        """Commit the transaction when all of its records are acknowledged. An error fails the task, whatever became of
-        the transaction."""
+        """Commit the transaction when all of its records are acknowledged; any error fails the task."""
         task = self.task
         waits = task.producer.in_flight and not task.send_error
         if outcome == OK and waits:

@@ -91,8 +91,7 @@ Send = Callable[["Flush", int, int], None]
 
 
 class Flush:
-    """A `Flush` is one flush of offsets, as seen by the thread that waits for it. ``failed`` is None as long as the
-    flush is not over."""
+    """A `Flush` is one flush of offsets; ``failed`` is None as long as the flush is not over."""
 
     __slots__ = ("entries", "failed", "left", "number", "on_completion")
 
@@ -104,8 +103,7 @@ class Flush:
         self.on_completion = on_completion
 
     def written(self, ok: bool) -> None:
-        """Note that one of the offsets is written, or will not be; the first that will not be written ends the
-        flush."""
+        """Note that one offset was written, or failed; the first failure ends the flush."""
         self.left -= 1
         if self.failed is None and (not ok or not self.left):
             self.failed = not ok
@@ -113,8 +111,7 @@ class Flush:
 
 
 class OffsetStorageWriter:
-    """An `OffsetStorageWriter` has a buffer of offsets, and at most one flush at a time. A thread waits for another
-    thread's flush by `in_progress`."""
+    """An `OffsetStorageWriter` has a buffer of offsets, and at most one flush at a time."""
 
     __slots__ = ("current", "data", "to_flush")
 
@@ -159,8 +156,7 @@ class OffsetStorageWriter:
         return {**older, **newer}
 
     def handle_finish_write(self, flush: Flush, ok: bool) -> None:
-        """Handle that all of a flush is written, or that some of it will not be; a flush that was cancelled is
-        ignored."""
+        """Handle the end of a flush, successful or not; a flush that was cancelled is ignored."""
         if flush is not self.current:
             return
         if ok:

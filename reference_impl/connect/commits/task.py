@@ -20,8 +20,7 @@ IDLE = ""
 
 
 class OffsetCommit:
-    """An `OffsetCommit` is a thread that commits offsets: snapshot, begin, finish, tell. ``doing`` is the operation
-    that the thread will do next."""
+    """An `OffsetCommit` is a thread that commits offsets; ``doing`` is the operation that it will do next."""
 
     __slots__ = ("begun", "doing", "map", "number", "task", "thread")
 
@@ -40,8 +39,7 @@ class OffsetCommit:
         self.number = self.task.env.waiting_number()
 
     def step(self, outcome: str = OK) -> bool:
-        """Do the next operation with this outcome, and return True; return False, with nothing done, if it has to
-        wait."""
+        """Do the next operation with this outcome; return False, with nothing done, if it has to wait."""
         operation: Callable[[str], bool] = getattr(self, self.doing)
         return operation(outcome)
 
@@ -137,8 +135,7 @@ class Committer(OffsetCommit):
 
 
 class TaskThread(OffsetCommit):
-    """A `TaskThread` is the task's own thread (AbstractWorkerSourceTask.execute): it polls and sends, and at its end
-    commits offsets."""
+    """A `TaskThread` is the task's own thread: it polls and sends, and at its end commits offsets."""
 
     __slots__ = ()
 
@@ -225,8 +222,7 @@ class TaskThread(OffsetCommit):
 
 
 class Task:
-    """A `Task` is what both runtimes have in common. ``to_send`` has the records that were polled and are not sent
-    yet."""
+    """A `Task` is what both runtimes have in common; ``to_send`` has polled records that are not sent yet."""
 
     __slots__ = (
         "committer", "connector", "env", "failing", "leaving", "number", "offsets", "producer", "running",
@@ -260,8 +256,7 @@ class Task:
         return bool(every) and record.record % every == 0
 
     def filter(self, record: SourceRecord) -> None:
-        """Drop a record that a transformation filters out: commitRecord(record, null) is called, and its offset is not
-        committed."""
+        """Drop a record that a transformation filters out: commitRecord(record, null), and no offset."""
         self.show(Kind.FILTERED, record)
         self.connector.commit_record(record)
 
@@ -324,8 +319,7 @@ class Task:
         self.connector.commit_record(record)
 
     def output_of(self, record: SourceRecord) -> int:
-        """Return the output partition of a record; the records of one source partition go to all output partitions in
-        turn."""
+        """Return the output partition of a record; those of a source partition take turns."""
         return (record.partition + record.record) % self.env.config.outputs
 
     def show_flush(self, thread: int, number: int, entries: Mapping[int, int]) -> None:
@@ -409,8 +403,7 @@ class WorkerSourceTask(Task):
         self.tracked.drop()
 
     def record_done(self, request: Request, ok: bool, position: int) -> None:
-        """Handle the producer's callback (src.1): the connector is notified first, and then the record counts as
-        acknowledged."""
+        """Handle the producer's callback: notify the connector, then acknowledge the record (src.1)."""
         record, tracked = self.in_flight.pop(request.number)
         if ok:
             self.show(Kind.ACKNOWLEDGED, record, output=request.lane, position=position)

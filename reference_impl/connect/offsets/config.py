@@ -59,8 +59,7 @@ MIGRATING = ("migration-sentinel", "migration-race")
 
 
 EXACTLY_ONCE, FEATURE_OFF, OLDER_SOFTWARE = 0, 1, 2
-"""Tasks run on this feature, on the same software with the feature off, or on older software, which knows no offsets
-topic but the worker's."""
+"""Tasks run with this feature, without it, or on older software, which knows only the worker's offsets topic."""
 POLL, INTERVAL, CONNECTOR = "poll", "interval", "connector"
 
 
@@ -107,8 +106,7 @@ class Config(Configuration):
         return 0 if offset == self.records and round_ < self.rounds - 1 else offset
 
     def is_filtered(self, offset: int) -> bool:
-        """Return whether a transformation drops the record, which it does whenever the record is polled. The last
-        record of a partition is not dropped."""
+        """Return whether a transformation drops the record; the last one of a partition is never dropped."""
         return self.filtered > 0 and offset % self.filtered == 0 and offset != self.records
 
 
@@ -120,8 +118,7 @@ class Config(Configuration):
 
 
 class Kind:
-    """`Kind` has the kinds of event; the number is the code in column `kind`. They are plain integers, because rows
-    hold nothing else."""
+    """`Kind` has the kinds of event as integers, which are the codes in column `kind`."""
 
     # Operators, and the fencing of a task's transactional id
     CONFIGURED, TOPIC_DELETED, FENCED = range(1, 4)

@@ -44,16 +44,14 @@ class Environment(environment.Environment[Config]):
 
     @property
     def merges(self) -> bool:
-        """Return whether both topics are read as one, as in the later text; in the earlier text the offsets were copied
-        to the separate topic."""
+        """Return whether both topics are read as one, as in the later text."""
         return self.config.mode not in MIGRATING
 
     def newest(self, task: int) -> "Instance | None":
         return next((each for each in reversed(self.instances) if each.task == task and not each.ended), None)
 
     def is_assigned(self, instance: "Instance") -> bool:
-        """Return whether the instance is the current one of its task; a worker with an older instance has lost the
-        task."""
+        """Return whether the instance is its task's current one, so that its worker still has the task."""
         return self.assigned.get(instance.task) is instance
 
     def lacks_instance(self, task: int) -> bool:

@@ -92,16 +92,14 @@ class Instance(Process):
         return transactional_id(self.task)
 
     def check(self) -> Script:
-        """Fail this instance, which is late, if there is a newer set of tasks or a newer instance of the same task
-        (618.19)."""
+        """Fail this instance if there is a newer set of tasks or a newer instance of the same task (618.19)."""
         passed = yield from self.call("check", self.is_newest)
         self.report(Kind.INSTANCE_CHECKED, outcome=int(passed))
         if not passed:
             raise Failed("ConnectException: a newer set of tasks, or this task is not assigned to this worker")
 
     def is_newest(self) -> bool:
-        """Return whether this instance is of the newest set at the end of the config topic, and is the one assigned to
-        the worker."""
+        """Return whether this instance is of the newest set and is the one assigned to the worker."""
         return self.generation == self.env.generation and self.env.is_assigned(self)
 
     def await_content(self, store: OffsetStore) -> Script:
@@ -114,8 +112,7 @@ class Instance(Process):
             yield Wait(lambda: self.stopping or self.env.brokers.log(reader.partition).read_limit(True) > reader.end)
 
     def begin(self, store: OffsetStore, found: Mapping[int, Found]) -> Runtime:
-        """Give the source task its offsets, as `SourceTask.start` does, and return the runtime that runs it from then
-        on."""
+        """Start the source task with its offsets, and return the runtime that runs it."""
         for partition, place in found.items():
             self.report(Kind.OFFSET_FOUND, topic=place.topic, partition=partition, offset=place.offset)
         self.report(Kind.INSTANCE_RUNNING)

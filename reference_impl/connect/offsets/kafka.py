@@ -41,8 +41,7 @@ from fencepost.reference_impl.kafka.transaction_coordinator import Coordinator
 # is in `reference_impl.connect.brokers`.
 
 EARLIER, LATER = "earlier", "later"
-"""These are the two texts of KIP-618; in the later one, the admin fences with Write and Describe on the tasks'
-transactional ids."""
+"""These are the two texts of KIP-618; in the later one, the admin needs Write and Describe on the tasks' ids."""
 
 
 def of_writing(topic: str) -> tuple[Permission, ...]:
@@ -50,8 +49,7 @@ def of_writing(topic: str) -> tuple[Permission, ...]:
 
 
 def of_asking_the_end(topic: str) -> tuple[Permission, ...]:
-    """Return the permission for asking for the end of an offsets topic with read_uncommitted, which the text does "no
-    matter what" the isolation level is."""
+    """Return the permission for asking for the end of an offsets topic with read_uncommitted."""
     return (Permission(CONNECTOR_ADMIN, DESCRIBE, TOPIC, topic),)
 
 
@@ -109,8 +107,7 @@ TOPIC_OF = {partition: topic for topic, partition in PARTITION_OF.items()}
 
 
 class Record(NamedTuple):
-    """A `Record` is a record of the source, in the order of its partition: ``offset`` is the number of records up to
-    and including it."""
+    """A `Record` of the source has the ``offset`` that is the number of its partition's records up to it."""
 
     partition: int
     round: int
@@ -118,8 +115,7 @@ class Record(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """An `Entry` is an entry of an offsets topic: offset 0 is a null offset, a tombstone. Partition -1 is the sentinel
-    of the migration."""
+    """An `Entry` of an offsets topic is a tombstone if its offset is 0, and the sentinel if its partition is -1."""
 
     partition: int
     offset: int
@@ -188,8 +184,7 @@ class Brokers(brokers.Brokers):
             require(self.acls, needed(NAMES[partition]), call)
 
     def append_directly(self, partition: int, content: Any) -> None:
-        """Append one record outside any transaction, with a producer that is not idempotent and leaves no producer
-        state."""
+        """Append one record outside any transaction, leaving no producer state."""
         position = self.append_plainly(partition, content)
         batch = self.log(partition).batches[position]
         del self.log(partition).producers[batch.producer_id]
@@ -222,8 +217,7 @@ class Brokers(brokers.Brokers):
 
 
 class Rounds:
-    """`Rounds` is the round that each source partition is in, as far as its records are committed; the source knows
-    it."""
+    """`Rounds` is the round of each source partition, as far as its records are committed."""
 
     def __init__(self, config: Config) -> None:
         self.config = config

@@ -33,8 +33,7 @@ class Poll:
         self.asked = outcome
 
     def at_batch(self, now_ms: int) -> int:
-        """Return what ends after a batch: the transaction is committed (1), or aborted (0) and its offsets committed,
-        or nothing ends (-1)."""
+        """Return how the transaction ends after a batch: commit (1), abort (0), or not at all (-1)."""
         return COMMIT
 
     def is_due(self, now_ms: int) -> bool:
@@ -90,8 +89,7 @@ def boundary_of(config: Config) -> Poll:
 
 
 class SourceTask:
-    """A `SourceTask` has the source partitions of one task; ``rounds`` is the round that each partition of the external
-    system is in."""
+    """A `SourceTask` has the source partitions of one task; ``rounds`` is the current round of each."""
 
     def __init__(self, config: Config, found: Mapping[int, int], rounds: Mapping[int, int]) -> None:
         self.config = config
@@ -154,8 +152,7 @@ class SourceTask:
 
 
 class Runtime:
-    """A `Runtime` is the loop that every source task has, with or without exactly-once support
-    (AbstractWorkerSourceTask)."""
+    """A `Runtime` is the loop of every source task (AbstractWorkerSourceTask)."""
 
     def __init__(self, config: Config, host: Host, source: SourceTask, store: OffsetStore) -> None:
         self.config = config
@@ -189,8 +186,7 @@ class Runtime:
             self.report_record(Kind.POLLED, record)
 
     def send_batch(self) -> Script:
-        """Send all of a batch. Return False if the producer did not take a record now: that record and the rest are
-        tried again."""
+        """Send all of a batch; return False if the rest of it has to be tried again."""
         while self.to_send:
             record = self.to_send[0]
             if self.config.is_filtered(record.offset):
@@ -264,8 +260,7 @@ class ExactlyOnce(Runtime):
         self.boundary.begin(self.host.now_ms())
 
     def is_idle(self) -> bool:
-        """Return whether there is nothing to do; an open transaction that is due has to be ended even if the source has
-        nothing."""
+        """Return whether there is nothing to do; an open transaction that is due has to be ended."""
         return not (self.source.has_more() or (self.open and self.boundary.is_due(self.host.now_ms())))
 
     def polled(self, batch: list[Record]) -> None:

@@ -56,8 +56,7 @@ class Host(Protocol):
 
 
 class TopicReader:
-    """A `TopicReader` is one consumer of one offsets topic; ``offsets`` maps a source partition to the offset in its
-    last committed entry."""
+    """A `TopicReader` consumes one offsets topic; ``offsets`` has the last committed offset by source partition."""
 
     def __init__(self, brokers: Brokers, topic: int, committed: bool = True) -> None:
         self.brokers = brokers
@@ -114,8 +113,7 @@ WORKERS = "connect-offsets"
 
 
 class Choice(NamedTuple):
-    """A `Choice` is the topic that is written to and read first, and whether the worker's topic is read, and gets
-    copies, in addition to it."""
+    """A `Choice` is the topic to write to and read first, and whether the worker's topic is used as well."""
 
     primary: int
     with_worker: bool
@@ -202,13 +200,11 @@ class OffsetStore:
         self.readers = {topic: self.reader(topic) for topic in topics or self.topics()}
 
     def topics(self) -> tuple[int, ...]:
-        """Return the topics that are read; in the earlier text this is only the connector's own topic, once it is
-        filled."""
+        """Return the topics that are read; in the earlier text, only the connector's own topic."""
         return (GLOBAL, self.primary) if self.primary and self.env.merges else (self.primary,)
 
     def reader(self, topic: int) -> TopicReader:
-        """Return a reader of a topic. Without the feature the worker reads its topic with read_uncommitted, which is
-        its consumer's default."""
+        """Return a reader of a topic; without the feature the worker's topic is read uncommitted."""
         committed = self.runtime == EXACTLY_ONCE or topic == SEPARATE
         reader: TopicReader = self.env.new("reader", self.env.brokers, topic, committed)
         return reader
@@ -246,8 +242,7 @@ class OffsetStore:
         reader.consume()
 
     def view(self, partition: int) -> Found:
-        """Return the offset of a source partition in the combined view, in which the connector's own topic has
-        precedence."""
+        """Return the combined view's offset of a source partition; the connector's own topic has precedence."""
         for topic in sorted(self.readers, reverse=True):
             if partition in self.readers[topic].offsets:
                 return Found(topic, self.readers[topic].offsets[partition])

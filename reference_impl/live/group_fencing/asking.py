@@ -18,8 +18,7 @@ AT_ONCE_S = 0.05
 
 
 class GroupLine(Line):
-    """A `GroupLine` is the way to the brokers of one application; ``asked`` has the transactional ids that its requests
-    named."""
+    """A `GroupLine` is one application's way to the brokers; ``asked`` has the transactional ids it has used."""
 
     codec: GroupCodec
 
@@ -47,8 +46,7 @@ class Outstanding:
         self._waiting: list[tuple[Message, Any, Connection]] = []
 
     def send(self, message: Message) -> None:
-        """Send a request, and take its answer if it arrives at once. A request whose broker is away stays
-        unanswered."""
+        """Send a request, and take its answer if it arrives at once; an absent broker leaves it unanswered."""
         data = message.body.data
         try:
             address = self._line.address(data)

@@ -79,8 +79,7 @@ class GroupNames(Names):
         return self._numbers[member]
 
     def member(self, number: int) -> str:
-        """Return the member id of a number; one that no broker has revealed is made up, as a client of KIP-848 does
-        it."""
+        """Return the member id of a number, made up as in KIP-848 if no broker has revealed it."""
         if number == NO_MEMBER:
             return ""
         if number not in self.members:

@@ -27,8 +27,7 @@ Local = Callable[[str, int], int]
 
 
 class Rewriting:
-    """A `Rewriting` changes answers for clients of the proxy. ``at_most`` is the largest version offered, by Kafka's
-    name of the API."""
+    """A `Rewriting` changes answers for clients; ``at_most`` is the largest version offered, by API name."""
 
     def __init__(self, local: Local, at_most: Mapping[str, int]) -> None:
         self._local = local

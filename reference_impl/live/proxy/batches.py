@@ -20,8 +20,7 @@ _BATCH = struct.Struct(">qiibIhiqqqhii")  # base offset … base sequence, numbe
 
 
 class Sent(NamedTuple):
-    """A `Sent` is one record. ``place`` is (topic, partition) or (group,); ``behind`` counts within the batch;
-    ``sequence`` may be -1."""
+    """A `Sent` record has a ``place``, (topic, partition) or (group,); ``behind`` counts within the batch."""
 
     place: tuple[str, int] | tuple[str]
     record: int
@@ -81,7 +80,6 @@ def produce_results(response: Any) -> dict[tuple[str, int], tuple[int, int]]:
 
 
 def commit_error(response: Any) -> int:
-    """Return the first error of a TxnOffsetCommit's answer, because all partitions of a group succeed or fail
-    together."""
+    """Return the first error of a TxnOffsetCommit's answer, which is the same for all partitions."""
     errors = [int(each.error_code) for topic in response.topics for each in topic.partitions]
     return next((error for error in errors if error), 0)

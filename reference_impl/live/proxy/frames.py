@@ -24,8 +24,7 @@ _UNREAD = object()
 
 
 def api_key(name: str) -> int:
-    """Return the key of an API by Kafka's name, such as `EndTxn`. Raise ValueError for a name that kio does not
-    know."""
+    """Return the key of an API by Kafka's name, such as `EndTxn`. Raise ValueError for an unknown name."""
     try:
         return KEYS[name.replace("_", "").lower()]
     except KeyError:
@@ -64,8 +63,7 @@ def framed(frame: bytes) -> bytes:
 
 @dataclass(slots=True)
 class Request:
-    """A `Request` is one request as the client sent it. ``payload`` is kio's request, or None where kio does not know
-    that version."""
+    """A `Request` is one request as the client sent it; ``payload`` is None where kio cannot read it."""
 
     frame: bytes
     api_key: int

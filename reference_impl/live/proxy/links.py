@@ -48,8 +48,7 @@ class Decisions(Protocol):
         """Handle a request that has arrived from a client."""
 
     def on_request(self, link: Link, exchange: Exchange) -> bool:
-        """Return whether the request, which is the next one, may go to the broker; if not, it stays until `link.go_on`
-        is called."""
+        """Return whether the next request may go to the broker, or stays until `link.go_on` is called."""
 
     def on_answer(self, link: Link, exchange: Exchange) -> bool:
         """Return whether the answer, which is the next one, may go to the client; if not, it stays held."""
@@ -187,8 +186,7 @@ class Link:
             self.pull()
 
     def client_lost(self) -> None:
-        """Handle that the client has closed its socket. A held request stays; requests that wait behind it are
-        dropped."""
+        """Handle the client's closing: a held request stays, and requests that wait behind it are dropped."""
         if self.is_gone:
             return
         self.is_gone = True
@@ -198,8 +196,7 @@ class Link:
         self.close_if_idle()
 
     def broker_lost(self) -> None:
-        """Handle that the broker has closed its socket: the client gets what has been answered, and then its socket is
-        closed too."""
+        """Handle the broker's closing: the client gets what has been answered, and is then closed too."""
         self.broker, self.is_dead = None, True
         for exchange in (*self.waiting.values(), *list(self.asked)[self.is_held :]):  # what is held can go elsewhere
             exchange.give(None)

@@ -45,8 +45,7 @@ Rule = TypeVar("Rule", bound=Met)
 
 
 class Watcher(Protocol):
-    """A `Watcher` observes the requests and answers that pass; it is called in the proxy's thread, and must not
-    block."""
+    """A `Watcher` observes requests and answers in the proxy's thread, and must not block."""
 
     def requested(self, exchange: Exchange) -> None:
         """Note that a request has arrived from a client."""
@@ -150,8 +149,7 @@ class Proxy:
         return self._add(Cut(self, Meant(api, txn, client, where), is_before=True))
 
     def cut_after(self, api: str, txn: str | None = None, client: str | None = None, where: Where | None = None) -> Met:
-        """End the connection of the next such request when the broker has answered, so that the client never gets the
-        answer."""
+        """End the connection of the next such request when it is answered; the client gets no answer."""
         return self._add(Cut(self, Meant(api, txn, client, where), is_before=False))
 
     def meet_next(self, api: str, txn: str | None = None, client: str | None = None, where: Where | None = None) -> Met:

@@ -21,8 +21,7 @@ Where = Callable[[Any], bool]
 
 @dataclass(frozen=True)
 class Meant:
-    """A `Meant` selects requests: by an API with Kafka's name and, if given, by transactional id, client id and a
-    predicate."""
+    """A `Meant` selects requests by Kafka's API name and, if given, by transactional id, client id, predicate."""
 
     api: str
     transactional_id: str | None = None
@@ -143,8 +142,7 @@ class Held(Met):
 
 
 class HeldAnswer(Met):
-    """A `HeldAnswer` is a request whose answer the proxy holds back from the client, with every answer behind it on
-    that connection."""
+    """A `HeldAnswer` is a request whose answer is held back from the client, with every answer behind it."""
 
     def release(self) -> None:
         self._await(self._answered, None, "was answered")

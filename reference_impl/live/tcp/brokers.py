@@ -36,8 +36,7 @@ class Brokers:
         self.offered = self._offered()
 
     def ask(self, broker: int, request: Any) -> Any:
-        """Return the answer of one broker. Raise NoAnswer if there is none, or WireError for an answer that is not
-        Kafka's."""
+        """Return the answer of one broker. Raise NoAnswer, or WireError for an answer that is not Kafka's."""
         connection = self._connections.get(broker)
         if connection is None:
             connection = self._connections[broker] = self._connect(broker)

@@ -54,8 +54,7 @@ class NoAnswer(WireError):
 
 
 class Unreadable(WireError):
-    """An `Unreadable` is raised for an answer that arrived and cannot be read. Its message is one line, with the
-    request and the answer."""
+    """An `Unreadable` is raised, with request and answer in one line, for an answer that cannot be read."""
 
 
 class Broker(NamedTuple):

@@ -89,8 +89,7 @@ class Cursor:
 
 
 def decode(kind: Any, payload: bytes, offset: int = 0) -> tuple[Any, int]:
-    """Return a response, or a header, that begins at `offset`, and the offset where it ends. Raise ValueError for
-    malformed bytes."""
+    """Return a response, or a header, at `offset`, and the offset where it ends. Raise ValueError."""
     cursor = Cursor(payload, offset)
     return _entity(kind, cursor), cursor.at
 

@@ -23,8 +23,7 @@ SHORTEST_S, LONGEST_S = 0.001, 0.05
 
 
 class Patience:
-    """A `Patience` yields the numbers of tries for `seconds`, with pauses that grow from a millisecond to fifty and no
-    pause before the first."""
+    """A `Patience` yields tries for `seconds`, with pauses between them from a millisecond to fifty."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
@@ -100,8 +99,7 @@ def reading(request: Any, answer: Any) -> Iterator[None]:
 
 
 def only(found: Any, what: str, is_it: Callable[[Any], bool] = lambda _: True) -> Any:
-    """Return the one element of what must have exactly one element, and the expected one. Raise ValueError
-    otherwise."""
+    """Return the one element that must be there, and be the expected one. Raise ValueError otherwise."""
     elements = tuple(found or ())
     if len(elements) != 1:
         raise ValueError(f"it speaks of {len(elements)} {what}, not of one")

@@ -54,8 +54,7 @@ MODES: Mapping[str, Mapping[str, Bounds]] = {
 
 @dataclass(frozen=True, slots=True)
 class Offered:
-    """An `Offered` is what a cluster offers: version bounds by api key, finalized features, and the setting of
-    verification."""
+    """An `Offered` is a cluster's offer: version bounds by api key, finalized features, and verification."""
 
     address: str
     bounds: Mapping[int, Bounds]
@@ -71,8 +70,7 @@ class Offered:
         return most if most >= max(ours.least, theirs.least) else None
 
     def negotiate(self, mode: str) -> dict[str, int]:
-        """Return the version of every request in a mode. Raise WireError, with a message of one line, if the mode
-        cannot be used."""
+        """Return the version of every request in a mode. Raise WireError if the mode cannot be used."""
         spoken = {}
         for api in OURS:
             version = self.version(api, mode)

@@ -46,8 +46,7 @@ class Names:
         return f"{self.name}-group-{group}"
 
     def numbered_producer_id(self, real: int) -> int:
-        """Return the number of a producer id. Producer ids are numbered in order of appearance; one that a broker gives
-        twice has one number."""
+        """Return the number of a producer id; ids are numbered in order of appearance."""
         if real < 0:
             return NO_PRODUCER_ID
         number = self._by_real.get(real)
@@ -64,8 +63,7 @@ class Names:
 
 
 class TimedLog(TransactionEventLog):
-    """In a `TimedLog`, ``times_us[i]`` is when row i was written, in microseconds since 1970; column ``time_us`` stays
-    the virtual time."""
+    """A `TimedLog` has in ``times_us[i]`` when row i was written, in real microseconds since 1970."""
 
     __slots__ = ("_timed", "times_us")
 
@@ -79,8 +77,7 @@ class TimedLog(TransactionEventLog):
         self.times_us.append(time.time_ns() // 1000)
 
     def drain_timed(self) -> list[tuple[int, Event]]:
-        """Return pairs of wall-clock time in us and event for the rows since the last call of this method; `drain_rows`
-        has a count of its own."""
+        """Return pairs of real time in us and event since the last call of this method."""
         fresh = range(self._timed, len(self.rows))
         self._timed = len(self.rows)
         return [(self.times_us[row], readable(self.rows[row])) for row in fresh]
@@ -117,8 +114,7 @@ def split(config: Mapping[str, Any]) -> tuple[Config, WireConfig]:
 
 
 def transaction_timeout(config: Config, wire: WireConfig, asked_ms: int) -> int:
-    """Return the time-out that a broker gets instead of a client's transaction time-out; one that is too long stays
-    unchanged (error 50)."""
+    """Return the transaction time-out for the broker; one that is too long stays unchanged (error 50)."""
     if asked_ms > config.max_transaction_timeout_ms:
         return asked_ms
     return max(1, asked_ms // SCALE) if wire.timeouts else LONG_MS

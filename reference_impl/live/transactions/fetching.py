@@ -72,8 +72,7 @@ class FetchedLog:
         return only(topic.partitions, "partitions", lambda each: int(getattr(each, index)) == place.partition)
 
     def _ask(self, offset: int, committed: bool, most_bytes: int) -> Any:
-        """Return the answer to one Fetch; a broker returns the whole first batch, however little room there is
-        (KIP-74)."""
+        """Return the answer to one Fetch; a broker always returns the whole first batch (KIP-74)."""
         place, version = self._names.places[self.partition], self._version
         partition = build(
             "fetch", version, "FetchPartition", partition=place.partition, fetch_offset=offset,
@@ -113,8 +112,7 @@ class FetchedLog:
 
 
 class FetchedOffsets(FetchedLog):
-    """A `FetchedOffsets` has the offsets of a group; ``partition`` is the number of its offsets partition, after the
-    data partitions."""
+    """A `FetchedOffsets` has the offsets of a group; ``partition`` is its number after the data partitions."""
 
     def __init__(self, brokers: Brokers, versions: dict[str, int], names: Names, partition: int, group: int) -> None:
         super().__init__(brokers, versions, names, partition)
@@ -126,8 +124,7 @@ class FetchedOffsets(FetchedLog):
         raise ValueError(f"partition {self.partition} holds offsets, which are read by fetch_offset, not by read")
 
     def fetch_offset(self) -> tuple[int, int]:
-        """Return the error and the record; the error is 88 while an offset is pending, as far as the broker knows
-        require_stable (version 7)."""
+        """Return (error, record); the error is 88 while an offset is pending (from version 7 on)."""
         place, version = self._names.places[0], self._offsets_version
         topic = build(
             "offset_fetch", version, "OffsetFetchRequestTopic", name=place.topic, partition_indexes=(place.partition,)

@@ -49,8 +49,7 @@ class Control(Protocol):
 
 
 class WireSystem(ClientSide):
-    """A `WireSystem` has clients in this process and brokers elsewhere. `control` moves the brokers, where their owner
-    has passed one."""
+    """A `WireSystem` has clients in this process and brokers elsewhere, which `control` moves if it is given."""
 
     def __init__(self, env: Environment, wire: WireConfig, control: Control | None) -> None:
         super().__init__(env, Producer, Admin, Reader)
@@ -85,8 +84,7 @@ class WireSystem(ClientSide):
         return Remote(name, self.env.network, self.line.carry)
 
     def close(self) -> None:
-        """Give the partitions back; connections are shared and stay open. This happens by itself when the system is
-        garbage-collected."""
+        """Give the partitions back; this happens by itself when the system is garbage-collected."""
         self._finalizer()
 
     def log_append(self, ok: bool = True) -> bool:
@@ -125,8 +123,7 @@ class WireSystem(ClientSide):
         return self._reader(reader).read(InPieces(log, most) if most else log, committed, offset)
 
     def fetch_offset(self, reader: int, partition: int) -> tuple[int, int]:
-        """Return the (error, record) of an OffsetFetch with require_stable for a group's partition; the record is -1 if
-        there is none."""
+        """Return (error, record) of an OffsetFetch with require_stable; the record is -1 if there is none."""
         log = self._log(partition)
         if not isinstance(log, FetchedOffsets):
             raise ValueError(
@@ -137,8 +134,7 @@ class WireSystem(ClientSide):
         return self._reader(reader).fetch_offset(log)
 
     def drain_timed_events(self) -> list[tuple[int, Event]]:
-        """Return pairs of microseconds since 1970 and event since the last call of this method; `drain_events` has a
-        count of its own."""
+        """Return pairs of microseconds since 1970 and event since the last call of this method."""
         log = self.env.log
         assert isinstance(log, TimedLog), "over_tcp() has one written"
         return log.drain_timed()
@@ -155,8 +151,7 @@ class WireSystem(ClientSide):
             self.line.unsettled = self.wire.timeouts  # then the brokers end transactions by themselves
 
     def transaction_state(self, number: int = 0) -> str:
-        """Return Kafka's name of a transactional id's state, `UNKNOWN` if the brokers cannot answer now, or an empty
-        string if they never do."""
+        """Return Kafka's state of a transactional id: `UNKNOWN` if not known now, empty if never."""
         error, state = self.brokers.transaction(self.names.transactional_id(number))
         if error in TRY_AGAIN:
             self.brokers.forget()

@@ -32,8 +32,7 @@ UNSETTLED = frozenset({"Ongoing", "PrepareCommit", "PrepareAbort"})
 
 
 class Returned(NamedTuple):
-    """A `Returned` is what a system leaves: its places, and the transactional id that may have an open transaction in
-    them."""
+    """A `Returned` has the places of a system that is gone, and its transactional id."""
 
     places: tuple[Place, ...]
     transactional_id: str
@@ -59,8 +58,7 @@ class Pool:
         return f"{self._prefix}-{self._names}"
 
     def take(self, count: int) -> list[Place]:
-        """Return partitions in which no transaction is open, and whose end is known. Raise WireError if none can be
-        created."""
+        """Return partitions without open transactions, with known ends. Raise WireError if none can be made."""
         if len(self._free) < count:
             self._take_back()
         while len(self._free) < count:
@@ -120,8 +118,7 @@ class Pool:
         raise WireError(f"{self._brokers.bootstrap}: cannot create topic {topic}: error {code}, {why}")
 
     def remove(self, patience_s: float) -> str:
-        """Delete the topics, and return why that could not be done, or an empty string. What is in them is gone, and
-        nothing more is created."""
+        """Delete the topics and forget them; return why that could not be done, or an empty string."""
         self._free.clear()
         self._whole.clear()
         self.returned.clear()
@@ -165,8 +162,7 @@ class Pool:
         return error == NEVER_BEGUN or (not error and state not in UNSETTLED)
 
     def _ends(self, places: Sequence[Place], committed: bool) -> dict[Place, int]:
-        """Return the last stable offset, or the end, of each place; places whose leader does not answer are left
-        out."""
+        """Return the last stable offset, or the end, of each place whose leader answers."""
         found: dict[Place, int] = {}
         by_leader: dict[int, list[Place]] = {}
         for place in places:
@@ -217,8 +213,7 @@ class Pool:
             raise WireError(f"{self._brokers.bootstrap}: no producer id for transactional id {name}: error {error}")
 
     def _fence(self, transactional_id: str) -> int:
-        """Have an open transaction aborted, which takes a while and is checked the next time, and return the error
-        code."""
+        """Have an open transaction aborted, and return the error code; the outcome is checked later."""
         version = self._brokers.offered.version("init_producer_id") or 0
         request = build(
             "init_producer_id", version, since=("producer_id", "producer_epoch"), transactional_id=transactional_id,

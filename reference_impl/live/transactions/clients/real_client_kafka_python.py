@@ -23,8 +23,7 @@ from kafka.structs import OffsetAndMetadata
 
 
 class KafkaPythonProducer:
-    """A `KafkaPythonProducer` is one producer instance. ``settings`` are further settings of kafka-python, by its
-    names."""
+    """A `KafkaPythonProducer` is one producer; ``settings`` are further settings by kafka-python's names."""
 
     def __init__(
         self, bootstrap: str, txn_id: str, client_id: str, timeout_s: float = 10.0, **settings: object

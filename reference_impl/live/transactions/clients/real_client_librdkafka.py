@@ -22,8 +22,7 @@ OF_OWN = {KafkaError._FENCED: FENCED, KafkaError._TIMED_OUT: TIMED_OUT, KafkaErr
 
 
 class LibrdkafkaProducer:
-    """A `LibrdkafkaProducer` is one producer instance. ``settings`` are further settings of librdkafka, by its
-    names."""
+    """A `LibrdkafkaProducer` is one producer; ``settings`` are further settings by librdkafka's names."""
 
     def __init__(
         self, bootstrap: str, txn_id: str, client_id: str, timeout_s: float = 10.0, **settings: object
@@ -89,15 +88,13 @@ class LibrdkafkaProducer:
                 self._producer = None
 
     def _poll(self) -> None:
-        """Poll, because callbacks are only called during a poll; some errors are raised from it once more and are
-        ignored."""
+        """Poll, because callbacks are only called during a poll; errors that it raises are ignored."""
         while not self._closed.is_set():
             with contextlib.suppress(KafkaException, SystemError):
                 self._producer.poll(0.02)
 
     def _resume(self, method: Callable[..., Any], *arguments: Any) -> None:
-        """Make a call that waits for brokers. The call is made for a short while and resumed, so that it ends when the
-        producer is closed."""
+        """Make a blocking call in short slices, so that it ends when the producer is closed."""
         deadline = time.monotonic() + self._timeout_s
         with self._calling:
             while True:

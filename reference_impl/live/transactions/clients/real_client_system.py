@@ -84,8 +84,7 @@ INVALID_PRODUCER_EPOCH, PRODUCER_FENCED = 47, 90
 second, and answers it in no other case (TransactionCoordinator, KIP-588)."""
 SEEN_BY_READERS = frozenset({"fetched", "record_read", "record_seen", "offset_fetched"})
 Make = Callable[[str, str, str, float], RealProducer]
-"""This function makes a producer for bootstrap servers, a transactional id, a client id, and the bound of its calls in
-seconds."""
+"""This function makes a producer for bootstrap servers, transactional id, client id, and time-out in seconds."""
 
 
 class RealClientSystem:
@@ -129,8 +128,7 @@ class RealClientSystem:
         return self._messages.observed()
 
     def deliver(self, number: int, keep: bool = False) -> None:
-        """Deliver a message to the broker and wait until it has answered, or to the client and wait until it asks for
-        more or is done."""
+        """Deliver a message and wait until the broker has answered, or the client asks for more or is done."""
         message = next(each for each in self.messages() if each[0] == number)
         self._messages.deliver(number, keep)
         if message[1].endswith("_answer"):
@@ -281,8 +279,7 @@ def _throw_away(clients: Mapping[str, Slot], proxy: Proxy) -> None:
 def name_request(
     sniffer: Sniffer, clients: Mapping[str, Slot], admins: Mapping[str, str], exchange: Exchange
 ) -> tuple[str, str, str, int] | None:
-    """Return the kind of message that a request becomes, with its client, target and number, or None if it is not one
-    of the system's."""
+    """Return the kind, client, target and number of a request's message, or None if it is none."""
     request = exchange.request
     slot, admin = clients.get(request.client_id), admins.get(request.client_id)
     if (slot is None and admin is None) or exchange.number not in sniffer.numbers:

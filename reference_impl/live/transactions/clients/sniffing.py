@@ -28,8 +28,7 @@ Where = tuple[str, int] | tuple[str]  # a partition, or a group
 
 
 class Instance:
-    """An `Instance` is one client, as far as its requests reveal it. ``txn`` is the transaction under way, or -1 for
-    none."""
+    """An `Instance` is one client, as its requests reveal it; ``txn`` is its open transaction, or -1."""
 
     def __init__(self, number: int, txn_id: int) -> None:
         self.number = number
@@ -293,8 +292,7 @@ class Sniffer(Recorded):
 
 
 def _pair_of(message: Any) -> Pair:
-    """Return the producer id and epoch of a request or answer, under the names of its version, or (-1, -1) if it has
-    none."""
+    """Return the producer id and epoch of a request or answer, or (-1, -1) if it has none."""
     for prefix in ("", "v3_and_below_"):
         if hasattr(message, f"{prefix}producer_id"):
             return int(getattr(message, f"{prefix}producer_id")), int(getattr(message, f"{prefix}producer_epoch"))
