@@ -92,7 +92,7 @@ class Connector:
         return False
 
     def is_over(self, request: Request, leader: int, life: int) -> bool:
-        """Return whether the wait for the request is over, be it that the leader's process is gone."""
+        """Return whether the wait is over: the request is done, or this Connector or the leader has ended."""
         return request.done or self.stopping or self.env.workers[leader].lives != life
 
     def may_retry(self, at_ms: int, leader: int) -> bool:
