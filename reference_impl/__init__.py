@@ -1,7 +1,9 @@
-"""A second, runnable Kafka, written from the documents: the reference implementations and the simulation under them.
+"""This package is a second, runnable Kafka, written from the documents: the reference implementations and the
+simulation that carries them.
 
-Nothing here knows how the properties or the formal models are stated; what compares them reaches an implementation by
-name, `fencepost.reference_impl.systems.<protocol>:reference`, as any user's implementation is reached.
+Nothing in the package knows how the properties or the formal models are stated. What compares them reaches an
+implementation by name, `fencepost.reference_impl.systems.<protocol>:reference`, as it reaches any user's
+implementation.
 """
 
 if __name__ != "fencepost.reference_impl":

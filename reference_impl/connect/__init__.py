@@ -1,8 +1,9 @@
-"""Kafka Connect: workers that decide who may run (here), source tasks and their offsets (`offsets`), and how one task
-learns of its commits (`commits`).
+"""This package implements Kafka Connect: the workers that decide which tasks may run (in this folder), source tasks and
+their offsets (`offsets`), and how one task learns of its commits (`commits`).
 
-Read `rounds` and `source_task` first: they are the protocol of KIP-618 about who may run; then `herder`, the one thread
-that a worker decides in, and `group`, which says also what differs between the texts. `config_topic` and
-`config_records` are the config topic, `requests` what herders are asked for, `threads` how anything takes its time,
-`brokers` the Kafka below, `environment` and `config` what all share.
+Read `rounds` and `source_task` first: they are the part of KIP-618 that decides which tasks may run. Then read
+`herder`, the one thread in which a worker decides, and `group`, which also has the differences between the revisions of
+the document. `config_topic` and `config_records` are the config topic, `requests` are the requests that herders get,
+`threads` runs threads step by step, `brokers` is the Kafka cluster below, and `environment` and `config` are what all
+of them share.
 """

@@ -1,4 +1,5 @@
-"""The Kafka cluster under the workers: permissions, its topics, and the transactional producers that write them."""
+"""This module is the Kafka cluster under the workers: permissions, topics, and the transactional producers that write
+to the topics."""
 
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
@@ -22,12 +23,13 @@ from fencepost.reference_impl.kafka.transaction_coordinator import Coordinator
 from fencepost.reference_impl.kafka.transaction_states import TransactionLog
 from fencepost.reference_impl.simulation import Kernel, Network
 
-# Who acts under which principal, what that principal must be allowed, and how Kafka refuses it.
+# This section has the principals, the permissions that each needs, and Kafka's errors for a missing permission.
 #
-# The leader writes to the config topic as the *worker's producer* (618.47); a task produces as the *connector's
-# producer*; fencing is the *connector's admin* (618.12, 618.47): these are three different users in a secured cluster.
-# `Acls` starts with everything allowed; a test takes permissions away. The newer text added Write and Describe on the
-# task ids for the admin principal, without which every round fails with TRANSACTIONAL_ID_AUTHORIZATION_FAILED.
+# The leader writes to the config topic as the *worker's producer* (618.47), a task produces as the *connector's
+# producer*, and fencing is done as the *connector's admin* (618.12, 618.47): these are three different users in a
+# secured cluster. `Acls` starts with everything allowed; a test revokes permissions. The newer text added Write and
+# Describe on the task ids for the admin principal, without which every round fails with
+# TRANSACTIONAL_ID_AUTHORIZATION_FAILED.
 
 # Principals
 WORKER_PRODUCER, CONNECTOR_PRODUCER, CONNECTOR_ADMIN = "worker-producer", "connector-producer", "connector-admin"
@@ -58,17 +60,17 @@ _TOLERATED = frozenset((
 
 
 def leader_transactional_id(group_id: str) -> str:
-    """The id of the leader's producer for the config topic (618.24)."""
+    """Return the transactional id of the leader's producer for the config topic (618.24)."""
     return f"connect-cluster-{group_id}"
 
 
 def task_transactional_id(group_id: str, connector: str, task: int) -> str:
-    """The id of a task's producer (618.6). Not injective: names may contain dashes (618.49)."""
+    """Return the transactional id of a task's producer (618.6); names with dashes may collide (618.49)."""
     return f"{group_id}-{connector}-{task}"
 
 
 class Permission(NamedTuple):
-    """A principal may do an operation on a resource."""
+    """A `Permission` allows a principal to perform an operation on a resource."""
 
     principal: str
     operation: str
@@ -77,9 +79,11 @@ class Permission(NamedTuple):
 
 
 def of_leader(group_id: str, config_topic: str) -> tuple[Permission, ...]:
-    """The permissions for writing to the config topic, in the order in which Kafka asks for it (618.24, 618.47).
+    """Return the permissions for writing to the config topic, in the order in which Kafka asks for them (618.24,
+    618.47).
 
-    Describe (find the coordinator), Write (InitProducerId), IdempotentWrite (listed by the text), Write on the topic.
+    They are Describe (to find the coordinator), Write (InitProducerId), IdempotentWrite (which the document lists), and
+    Write on the topic.
     """
     transactional_id = leader_transactional_id(group_id)
     return (
@@ -91,8 +95,7 @@ def of_leader(group_id: str, config_topic: str) -> tuple[Permission, ...]:
 
 
 def of_fencing(group_id: str, connector: str, task: int) -> tuple[Permission, ...]:
-    """The permissions for fencing one id: those of InitProducerId, under the connector's admin principal (618.12,
-    618.47)."""
+    """Return the permissions that the connector's admin needs to fence one transactional id (618.12, 618.47)."""
     transactional_id = task_transactional_id(group_id, connector, task)
     return (
         Permission(CONNECTOR_ADMIN, DESCRIBE, TRANSACTIONAL_ID, transactional_id),
@@ -101,7 +104,7 @@ def of_fencing(group_id: str, connector: str, task: int) -> tuple[Permission, ..
 
 
 def of_task(group_id: str, connector: str, task: int) -> tuple[Permission, ...]:
-    """The permissions for opening a task's producer, under the connector's producer principal (618.18)."""
+    """Return the permissions for opening a task's producer, under the connector's producer principal (618.18)."""
     transactional_id = task_transactional_id(group_id, connector, task)
     return (
         Permission(CONNECTOR_PRODUCER, DESCRIBE, TRANSACTIONAL_ID, transactional_id),
@@ -111,8 +114,7 @@ def of_task(group_id: str, connector: str, task: int) -> tuple[Permission, ...]:
 
 
 def of_offsets_topic(topic: str) -> tuple[Permission, ...]:
-    """The permissions of the connector's admin for creating a separate offsets topic, and reading it to its end
-    (618.17)."""
+    """Return the permissions for creating a separate offsets topic and reading it to its end (618.17)."""
     return (
         Permission(CONNECTOR_ADMIN, CREATE, TOPIC, topic),
         Permission(CONNECTOR_ADMIN, DESCRIBE, TOPIC, topic),
@@ -120,21 +122,22 @@ def of_offsets_topic(topic: str) -> tuple[Permission, ...]:
 
 
 def of_description(topic: str) -> tuple[Permission, ...]:
-    """The permission of the connector's admin for finding a separate offsets topic that it does not create (618.54)."""
+    """Return the permission for finding a separate offsets topic that is not created (618.54)."""
     return (Permission(CONNECTOR_ADMIN, DESCRIBE, TOPIC, topic),)
 
 
 def tolerates_creation_error(error: int) -> bool:
     """Return whether a start goes on after this answer to creating a separate offsets topic (618.17).
 
-    As for the worker's own internal topics: it exists; the broker is too old to create topics; the admin may not
-    (then it has to be there already). Any other error fails the task. (TopicAdmin.java)
+    As for the worker's own internal topics, three errors are tolerated: the topic exists, the broker is too old to
+    create topics, and the admin is not authorized (the topic has to exist already then). Any other error fails the
+    task. (TopicAdmin.java)
     """
     return error == NONE or error in _TOLERATED
 
 
 def missing_topics(topics: Iterable[str]) -> str:
-    """The trace of a start that does not find topics, where it creates none (618.54)."""
+    """Return the trace of a start that does not find its topics and does not create any (618.54)."""
     return (
         f"ConnectException: missing {', '.join(topics)}, and internal.topics.automatic.creation.enable=false: nothing "
         "is created"
@@ -142,7 +145,7 @@ def missing_topics(topics: Iterable[str]) -> str:
 
 
 class Acls:
-    """Denied operations; everything else is allowed."""
+    """`Acls` has the denied operations; every other operation is allowed."""
 
     __slots__ = ("denied",)
 
@@ -156,7 +159,7 @@ class Acls:
         self.denied.discard(permission)
 
     def error(self, needed: tuple[Permission, ...]) -> int:
-        """Kafka's code for the first permission that is missing, 0 if none is."""
+        """Return Kafka's error code for the first permission that is denied, or 0 if none is."""
         if self.denied:
             for permission in needed:
                 if permission in self.denied:
@@ -164,14 +167,14 @@ class Acls:
         return NONE
 
 
-# The Kafka cluster under the workers: the transactional coordinator and partitions of
+# The Kafka cluster under the workers has the transaction coordinator and the partitions of
 # `reference_impl.systems.transactions`.
 #
-# A call of a client runs to its end before it returns: requests are delivered, appends to the transaction log finish,
-# back-offs pass, on a clock of Kafka's own. What workers race for is who calls first, not how far a call has got.
+# A client's call runs to its end before it returns: requests are delivered, appends to the transaction log finish, and
+# back-offs pass, on a clock of Kafka's own. Workers race for which call is first, not for how far a call has got.
 #
-# Partition 0 is the config topic; 1 is the topic that source tasks write to, 2 their offsets topic. 3 is the config
-# topic of a second group of workers, if there is one: transactional ids are common to all of them (618.49).
+# Partition 0 is the config topic, 1 is the topic that source tasks write to, and 2 is their offsets topic. 3 is the
+# config topic of a second group of workers, if there is one: transactional ids are common to all of them (618.49).
 
 CONFIG_TOPIC, OUTPUT_TOPIC, OFFSETS_TOPIC, SECOND_CONFIG_TOPIC = 0, 1, 2, 3
 PARTITIONS = 4
@@ -180,7 +183,7 @@ MAX_WAIT_MS = 60_000  # max.block.ms: a call that takes longer has no end
 
 
 class KafkaEnvironment(Environment):
-    """The environment of brokers and clients; `contents` says what the records numbered here carry."""
+    """A `KafkaEnvironment` is shared by brokers and clients; ``contents`` has the content of a record by number."""
 
     __slots__ = ("content", "contents")
 
@@ -197,11 +200,11 @@ class KafkaEnvironment(Environment):
 
 
 class Brokers:
-    """One cluster. Transactional ids are names here, and numbers below."""
+    """A `Brokers` is one Kafka cluster. It maps transactional ids, which are names, to numbers."""
 
     partitions = PARTITIONS
     producer: type[Producer] | None = None
-    """The producer of its clients, where it is another than Connect's own."""
+    """This is the class of the clients' producer, where it differs from Connect's own."""
 
     def __init__(self, config: Any) -> None:
         self.env = KafkaEnvironment(self.below(config), Kernel(config.seed))
@@ -219,7 +222,7 @@ class Brokers:
             self.env.network.nodes[leader.name] = leader
 
     def below(self, config: Any) -> TransactionsConfig:
-        """The configuration of brokers and clients, of that of a cluster which is on them."""
+        """Return the configuration of brokers and clients for that of a cluster of workers."""
         return TransactionsConfig(
             seed=config.seed, mode=config.transactions, clients=1, partitions=self.partitions,
             transaction_timeout_ms=config.transaction_timeout_ms,
@@ -229,7 +232,7 @@ class Brokers:
         return self.leaders[partition].log
 
     def transactional_id(self, name: str) -> int:
-        """The number of a transactional id; equal names are one id (618.49)."""
+        """Return the number of a transactional id; equal names are one id (618.49)."""
         return self.ids.setdefault(name, len(self.ids))
 
     def next_client(self) -> int:
@@ -237,7 +240,7 @@ class Brokers:
         return self.clients
 
     def fence(self, name: str, client: type[Admin] = Admin) -> Fenced:
-        """Admin.fenceProducers([name]) by a fresh admin: InitProducerId without a pair (618.12)."""
+        """Call Admin.fenceProducers([name]): a new admin client sends InitProducerId without an epoch (618.12)."""
         admin = client(self.env, self.next_client())
         self.env.network.nodes[admin.name] = admin
         transactional_id = self.transactional_id(name)
@@ -249,7 +252,6 @@ class Brokers:
         return fenced
 
     def create_topic(self, name: str, partitions: int, replication: int) -> int:
-        """Admin.createTopics([name]); Kafka's code."""
         if self.policy_error:
             return self.policy_error
         if name in self.topics:
@@ -258,13 +260,14 @@ class Brokers:
         return 0
 
     def append_plainly(self, partition: int, content: Any) -> int:
-        """One record by a producer without transactional id, new and gone again; returns its offset."""
+        """Append one record with a new producer without a transactional id, and return the record's offset."""
         self.env.content = content
         request = ProduceRequest(-1, partition, self.env.next_producer_id(), 0, 0, self.env.next_record(), False)
         return self.log(partition).append(request, NO_GUARD).offset
 
     def run(self, done: Callable[[], bool]) -> None:
-        """Until a client's call is done, and everything that it has set off. Raises RuntimeError if it never is."""
+        """Run the cluster until a client's call is done, and everything that it has triggered. Raise RuntimeError if
+        the call is not answered."""
         start_us = self.env.kernel.now
         self.settle()
         while not done():
@@ -274,29 +277,28 @@ class Brokers:
             self.settle()
 
     def advance(self, ms: int) -> None:
-        """Time passes: transactions time out."""
         self.env.kernel.advance(ms * 1000)
         self.settle()
 
     def settle(self) -> None:
-        """Deliver what is in flight, oldest first, and finish appends, until nothing is left."""
+        """Deliver the messages in flight, oldest first, and finish appends, until nothing is left."""
         network = self.env.network
         network.deliver_all()
         while self.coordinator.finish_append(True):
             network.deliver_all()
 
 
-# Producers as Connect uses them: every call blocks until it is done, and raises what it is refused with.
+# Connect uses producers whose calls block until they are done, and raise the error with which they are refused.
 #
 # `TransactionalProducer` is `transactions.Producer` (states, epochs, requests) with the brokers run to the end of every
 # call. A refused producer is of no further use: Connect closes it.
 
-# Kafka's names for being fenced: by the coordinator, and by a partition (or an older coordinator).
+# These are Kafka's errors for a fenced producer, from the coordinator and from a partition (or an older coordinator).
 FENCED = frozenset({ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_EPOCH})
 
 
 class KafkaError(Refused):
-    """A call was refused; `code` is Kafka's error code."""
+    """A `KafkaError` is raised for a call that was refused; ``code`` is Kafka's error code."""
 
     def __init__(self, code: int, what: str) -> None:
         name = NAMES.get(code, f"error {code}")
@@ -305,7 +307,7 @@ class KafkaError(Refused):
 
 
 class Client(Producer):
-    """The producer below, which remembers with which error it failed."""
+    """A `Client` is a producer that remembers with which error it failed."""
 
     error = ErrorCode.NONE
 
@@ -315,7 +317,7 @@ class Client(Producer):
 
 
 class TransactionalProducer:
-    """One instance. `needed` are the permissions that its principal must have (618.47)."""
+    """A `TransactionalProducer` is one instance; ``needed`` has the permissions that it requires (618.47)."""
 
     def __init__(self, brokers: Brokers, name: str, needed: tuple[Permission, ...]) -> None:
         self.brokers = brokers
@@ -326,13 +328,13 @@ class TransactionalProducer:
         self.client: Client = made(brokers.env, slot, brokers.transactional_id(name))
         brokers.env.network.nodes[client_name(slot)] = self.client
         self.closed = False
-        # The pair of `open`, by which this producer is distinguished from the others of its name; -1 before. In v2 each
-        # of its transactions has an epoch of its own, above this one.
+        # This is the producer id and epoch of `open`, by which this producer is distinguished from other producers of
+        # its name; -1 before. In v2 each of its transactions has an epoch of its own, above this one.
         self.producer_id = NO_PRODUCER_ID
         self.epoch = NO_PRODUCER_EPOCH
 
     def open(self) -> None:
-        """initTransactions(): every earlier producer of the name is fenced. Raises KafkaError."""
+        """Call initTransactions(), which fences every earlier producer of the name. Raise KafkaError if it fails."""
         self.check_open("initTransactions")
         error = self.brokers.acls.error(self.needed)
         if error:
@@ -347,7 +349,7 @@ class TransactionalProducer:
             raise KafkaError(self.client.error or ErrorCode.INVALID_TXN_STATE, f"beginTransaction of {self.name}")
 
     def send(self, partition: int, content: Any) -> None:
-        """send() of one record, and its answer. Raises KafkaError."""
+        """Call send() for one record, and wait for the answer. Raise KafkaError if it fails."""
         self.check_open("send")
         self.brokers.env.content = content
         self.client.send(partition)
@@ -355,19 +357,19 @@ class TransactionalProducer:
         self.check("send")
 
     def commit(self) -> None:
-        """commitTransaction(). Raises KafkaError."""
+        """Call commitTransaction(). Raise KafkaError if it fails."""
         self.check_open("commitTransaction")
         self.client.commit()
         self.finish("commitTransaction", State.COMMITTING_TRANSACTION)
 
     def abort(self) -> None:
-        """abortTransaction(). Raises KafkaError."""
+        """Call abortTransaction(). Raise KafkaError if it fails."""
         self.check_open("abortTransaction")
         self.client.abort()
         self.finish("abortTransaction", State.ABORTING_TRANSACTION)
 
     def close(self) -> None:
-        """close(Duration.ZERO): an open transaction stays open, until another producer takes the id or it times out."""
+        """Call close(Duration.ZERO); an open transaction stays open until it is fenced or times out."""
         if not self.closed:
             self.closed = True
             self.client.crash()
@@ -382,6 +384,6 @@ class TransactionalProducer:
             raise KafkaError(self.client.error, f"{call} of {self.name}")
 
     def check_open(self, call: str) -> None:
-        """A closed producer throws IllegalStateException."""
+        """Raise KafkaError for a closed producer, where Kafka throws IllegalStateException."""
         if self.closed:
             raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, f"{call} of {self.name} after close")

@@ -1,4 +1,4 @@
-"""The configuration of a cluster of workers, and its events."""
+"""This module has the configuration of a cluster of workers, and the kinds of its events."""
 
 from collections import namedtuple
 from dataclasses import dataclass
@@ -8,15 +8,15 @@ from fencepost.reference_impl.kafka.environment import MODES as TRANSACTION_MODE
 from fencepost.reference_impl.simulation import EventLog
 from fencepost.reference_impl.simulation.config import Configuration, Natural, OneOf, Positive
 
-# The events of a history of Connect workers: one row of integers each, in the order in which things happened.
+# A history of Connect workers has events as rows of integers, in the order in which things happened.
 #
-# -1 stands in a column that does not apply, and 0 in `error`.
+# -1 is the value of a column that does not apply, and 0 in `error`.
 
 SUPPORT_CODES = {"none": 0, "disabled": 1, "preparing": 2, "enabled": 3}
 
 
 class Kind:
-    """Kinds of event; the number is the code in column `kind`. Plain integers, because rows hold nothing else."""
+    """`Kind` has the kinds of event as integers, which are the codes in column `kind`."""
 
     # Workers and their users
     WORKER_STARTED, WORKER_STOPPED, WORKER_STALLED, WORKER_RESUMED, ASKED = range(1, 6)
@@ -47,7 +47,7 @@ Event = namedtuple(
 
 
 class ConnectEventLog(EventLog, kinds=Kind, event=Event):
-    """The log of one history of Connect workers."""
+    """A `ConnectEventLog` is the event log of one history of Connect workers."""
 
     __slots__ = ()
 
@@ -57,15 +57,13 @@ KIND_NAMES = ConnectEventLog.kind_names
 readable = ConnectEventLog.readable
 
 
-# The configuration of one Connect cluster: keys, defaults, ranges and reasons.
-
 MODES = ("A", "M", "B", "shipped")  # the three revisions of the document, and what Kafka ships
 SUPPORT = OneOf(*SUPPORT_CODES)
 
 
 @dataclass(frozen=True, slots=True)
 class Config(Configuration):
-    """One cluster. Times are virtual milliseconds; the defaults are Kafka's."""
+    """A `Config` is the configuration of one cluster of workers, with times in virtual ms and Kafka's defaults."""
 
     seed: int = 0
     mode: Annotated[str, OneOf(*MODES)] = "shipped"
@@ -85,15 +83,15 @@ class Config(Configuration):
     offsets_topic: str = ""  # offsets.storage.topic of every connector: a separate one, created by the tasks (618.17)
     offset_partitions: Positive = 25  # offset.storage.partitions of the workers
     offset_replication: Positive = 3  # offset.storage.replication.factor of the workers
-    # internal.topics.automatic.creation.enable (4.4.0, KIP-1209): off, the operator creates them (618.54)
+    # If internal.topics.automatic.creation.enable is off (4.4.0, KIP-1209), the operator creates the topics (618.54).
     creates_internal_topics: bool = True
     connector_partitions: Natural = 0  # of a separate offsets topic in a connector's configuration: no setting (618.48)
     transactional_id: str = ""  # a user's transactional.id for the leader's producer: ignored, with a warning (618.24)
-    # The protocol of the brokers' transactional coordinator: Kafka 3.3, as shipped, had v1.
+    # This is the protocol of the brokers' transaction coordinator: Kafka 3.3, as shipped, had v1.
     transactions: Annotated[str, OneOf(*TRANSACTION_MODES)] = "v1"
 
     def relate(self) -> None:
-        """Raises ValueError for an empty name, or values that do not fit the numbers of workers and connectors."""
+        """Raise ValueError for an empty name, or for values that do not fit the numbers of workers and connectors."""
         if not self.group_id:
             raise ValueError(f"config group_id={self.group_id!r}: must be a name")
         if isinstance(self.support, tuple) and len(self.support) != self.workers:
@@ -113,7 +111,7 @@ class Config(Configuration):
 
 
 def check_support(mode: str, value: str) -> None:
-    """Raises ValueError for a value of exactly.once.source.support that this revision does not have (618.46)."""
+    """Raise ValueError for a value of exactly.once.source.support that this revision does not have (618.46)."""
     if refusal := SUPPORT.refusal(value):
         raise ValueError(f"config support={value!r}: {refusal}")
     if value == "preparing" and mode != "shipped":

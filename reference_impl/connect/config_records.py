@@ -1,4 +1,5 @@
-"""The records of the config topic, what they mean to who reads them all, and the session keys that are among them."""
+"""This module has the records of the config topic, what they mean to a worker that reads them all, and the session keys
+that are among them."""
 
 import base64
 import hashlib
@@ -34,15 +35,15 @@ Properties = Mapping[str, str]
 
 
 class ConfigRecord(NamedTuple):
-    """One record as it stands in the topic. `value` is JSON, or None: a tombstone."""
+    """A `ConfigRecord` is one record of the config topic. ``value`` is JSON, or None for a tombstone."""
 
     key: str
     value: str | None
 
 
 class Parsed(NamedTuple):
-    """The content of a record. `connector` is "" and `task` is -1 where they do not apply; `value` None: a
-    tombstone."""
+    """A `Parsed` is the content of a record. ``connector`` is empty and ``task`` is -1 where they do not apply;
+    ``value`` is None for a tombstone."""
 
     kind: str
     connector: str
@@ -55,36 +56,36 @@ def connector_record(connector: str, properties: Properties) -> ConfigRecord:
 
 
 def connector_tombstone(connector: str) -> ConfigRecord:
-    """The connector is deleted. What is known of its tasks and their count keeps its records."""
+    """Return the record that deletes a connector; the records of its task configurations and of its task count stay."""
     return ConfigRecord(f"connector-{connector}", None)
 
 
 def task_record(connector: str, task: int, properties: Properties) -> ConfigRecord:
-    """The configuration of one task, numbered from 0."""
     return ConfigRecord(f"task-{connector}-{task}", _encoded({"properties": dict(properties)}))
 
 
 def commit_record(connector: str, tasks: int) -> ConfigRecord:
-    """The set of the task configurations 0 to tasks - 1 written before takes effect (618.3)."""
+    """Return the record by which the task configurations 0 to tasks - 1 take effect as a set (618.3)."""
     return ConfigRecord(f"commit-{connector}", _encoded({"tasks": tasks}))
 
 
 def count_record(mode: str, connector: str, count: int) -> ConfigRecord:
-    """As many producers of this connector's tasks may be alive from now on (618.1)."""
+    """Return the task count record: from then on, this many producers of the connector's tasks may be alive (618.1)."""
     if mode == SHIPPED:
         return ConfigRecord(f"tasks-fencing-{connector}", _encoded({"task-count": count}))
     return ConfigRecord(f"tasks-count-{connector}", _encoded({"tasks": count}))
 
 
 def count_tombstone(mode: str, connector: str) -> ConfigRecord:
-    """Nothing is known of this connector's producers: the rejected alternative of 618.38, which no revision writes."""
+    """Return the tombstone of a task count record, after which nothing is known of the connector's producers. This is
+    the rejected alternative of 618.38, which no revision writes."""
     return ConfigRecord(count_record(mode, connector, 0).key, None)
 
 
 def target_state_record(connector: str, state: str) -> ConfigRecord:
-    """The target state that a user sets. Workers that do not know STOPPED read it as PAUSED.
+    """Return the record with the target state that a user sets. Workers that do not know STOPPED read it as PAUSED.
 
-    Raises ValueError for a state that there is none of.
+    Raise ValueError for an unknown state.
     """
     if state not in TARGET_STATES:
         raise ValueError(
@@ -99,15 +100,14 @@ def target_state_tombstone(connector: str) -> ConfigRecord:
 
 
 def session_key_record(key_base64: str, algorithm: str, created_ms: int) -> ConfigRecord:
-    """The leader's new session key (KIP-507)."""
     value = {"key": key_base64, "algorithm": algorithm, "creation-timestamp": created_ms}
     return ConfigRecord("session-key", _encoded(value))
 
 
 @lru_cache(maxsize=4096)  # every worker reads the same records
 def parse(record: ConfigRecord) -> Parsed:
-    """The content of a record by key and value. Keys of other kinds (a user's restart request, logger levels) are
-    OTHER, as are task keys without a number. Raises ValueError for a value that is not a JSON object."""
+    """Return the content of a record by key and value. Keys of other kinds (a user's restart request, logger levels)
+    are OTHER, as are task keys without a number. Raise ValueError for a value that is not a JSON object."""
     kind, connector, task = parse_key(record.key)
     if record.value is None:
         return Parsed(kind, connector, task, None)
@@ -121,7 +121,7 @@ def parse(record: ConfigRecord) -> Parsed:
 
 
 def parse_key(key: str) -> tuple[str, str, int]:
-    """(kind, connector or "", task or -1) of a key."""
+    """Return the kind, the connector (or an empty string) and the task (or -1) of a key."""
     if key == "session-key":
         return SESSION_KEY, "", -1
     for prefix, kind in _PREFIXES:
@@ -136,7 +136,7 @@ def parse_key(key: str) -> tuple[str, str, int]:
 
 
 def count_in(value: Mapping[str, Any]) -> int:
-    """The number in a commit record's or a count record's value, under either name. Raises ValueError without one."""
+    """Return the number in the value of a commit or count record. Raise ValueError if there is none."""
     count = value.get("tasks", value.get("task-count"))
     if not isinstance(count, int) or isinstance(count, bool) or count < 0:
         raise ValueError(f"config value {dict(value)}: needs `tasks` or `task-count`, a whole number from 0")
@@ -157,22 +157,23 @@ def _encoded(value: Mapping[str, Any]) -> str:
     return json.dumps(value, separators=(",", ":"))
 
 
-# State of a worker as read from the config topic, record by record: sets of task configurations, counts, and which
+# A worker reads this state from the config topic, record by record: sets of task configurations, task counts, and which
 # connectors need fencing.
 #
-# Task configurations wait in a buffer until their commit record; a commit record whose buffer does not hold every task
-# from 0 (compaction took some away) applies nothing and marks the connector inconsistent. A commit record makes a
-# connector need a fencing round, a count record ends that (618.2, 618.4). Deleting a connector forgets its
-# configurations, never its count: tasks of the deleted one may still be alive (618.38).
+# Task configurations wait in a buffer until their commit record; a commit record whose buffer lacks a task from 0 on
+# (because of compaction) applies nothing and marks the connector inconsistent. After a commit record a connector needs
+# a fencing round, and a count record ends that (618.2, 618.4). Deleting a connector removes its configurations, never
+# its count, because tasks of the deleted connector may still be alive (618.38).
 #
-# Generations are counted here, by every worker for itself, and mean nothing to another one: after a compaction two
-# workers may count differently. Every rule is a method of its own. (ClusterConfigState, KafkaConfigBackingStore)
+# Every worker counts generations for itself, and they mean nothing to another worker: after a compaction two workers
+# may count differently. Every rule is a method of its own. (ClusterConfigState, KafkaConfigBackingStore)
 
 NOTHING = -1  # for places in the topic: there is no such record
 
 
 class ClusterConfigState:
-    """One worker's view. `offset` is the place of the next record to read; places are offsets in the config topic."""
+    """A `ClusterConfigState` is one worker's view of the config topic. ``offset`` is the place of the next record to
+    read; places are offsets in the config topic."""
 
     __slots__ = (
         "applied", "buffered", "commits", "connectors", "counted", "counts", "generations", "inconsistent", "offset",
@@ -197,7 +198,7 @@ class ClusterConfigState:
         self.session_key: Mapping[str, Any] | None = None
 
     def apply(self, record: ConfigRecord, offset: int) -> None:
-        """Take the record at `offset`, at or after the one expected (compaction leaves gaps). ValueError: before it."""
+        """Apply the record at `offset`. Raise ValueError for an offset before the expected one."""
         if offset < self.offset:
             raise ValueError(f"config record {record.key!r} at offset {offset}: the next one to read is {self.offset}")
         kind, connector, task, value = parse(record)
@@ -218,7 +219,6 @@ class ClusterConfigState:
         self.offset = offset + 1
 
     def apply_connector(self, connector: str, value: Mapping[str, Any] | None) -> None:
-        """A connector's new configuration, or its deletion."""
         if value is None:
             self.forget(connector)
         else:
@@ -226,7 +226,7 @@ class ClusterConfigState:
             self.target_states.setdefault(connector, "STARTED")
 
     def forget(self, connector: str) -> None:
-        """A deleted connector loses its configurations; count, generation and need of fencing stay (618.38, B34)."""
+        """Remove a deleted connector's configurations, but not its count and need of fencing (618.38, B34)."""
         known: tuple[dict[str, Any], ...] = (
             self.connectors, self.task_configs, self.buffered, self.task_counts, self.applied, self.sets,
         )  # fmt: skip
@@ -235,7 +235,7 @@ class ClusterConfigState:
         self.inconsistent.discard(connector)
 
     def apply_commit(self, connector: str, tasks: int, offset: int) -> None:
-        """The buffered set takes effect (618.3), if it is whole; that of an unknown connector is left over: dropped."""
+        """Let the buffered set take effect if it is complete (618.3); drop that of an unknown connector."""
         if connector not in self.connectors:
             self.forget(connector)
             return
@@ -251,7 +251,7 @@ class ClusterConfigState:
         self.pending_fencing.add(connector)
 
     def take_effect(self, connector: str, buffer: Mapping[int, Properties] | None, offset: int) -> None:
-        """The newest set is this one. Without any buffer (no task was ever read) it counts as no new generation."""
+        """Make this set the newest; it is a new generation unless no task was ever read."""
         if buffer is not None:
             self.task_configs.setdefault(connector, {}).update(buffer)
             self.generations[connector] = self.generations.get(connector, -1) + 1
@@ -260,12 +260,12 @@ class ClusterConfigState:
         self.inconsistent.discard(connector)
 
     def is_complete(self, buffer: Mapping[int, Properties], tasks: int) -> bool:
-        """Return whether every task from 0 to tasks - 1 is there; tasks beyond are tolerated."""
+        """Return whether every task from 0 to tasks - 1 is in the buffer; further tasks are tolerated."""
         return all(task in buffer for task in range(tasks))
 
     def apply_count(self, connector: str, value: Mapping[str, Any] | None, offset: int) -> None:
-        """As many producers may be alive; earlier sets need no fencing any more (618.2). No revision writes
-        tombstones."""
+        """Apply a task count record: this many producers may be alive, and earlier sets need no fencing any more
+        (618.2). No revision writes tombstones."""
         if value is None:
             self.counts.pop(connector, None)
             self.counted.pop(connector, None)
@@ -275,7 +275,7 @@ class ClusterConfigState:
         self.pending_fencing.discard(connector)
 
     def apply_target_state(self, connector: str, value: Mapping[str, Any] | None) -> None:
-        """The target state that a user has set; STARTED without a record."""
+        """Apply the target state that a user has set; without a record it is STARTED."""
         if value is None:
             self.target_states.pop(connector, None)
         else:
@@ -290,30 +290,29 @@ class ClusterConfigState:
         return sorted(self.connectors)
 
     def tasks(self, connector: str) -> int:
-        """Return how many tasks the newest set has; 0 while it is inconsistent."""
+        """Return how many tasks the newest set has; 0 while the set is inconsistent."""
         return 0 if connector in self.inconsistent else self.task_counts.get(connector, 0)
 
     def task_properties(self, connector: str, task: int) -> Properties | None:
-        """The configuration of one task of the newest set, None if it has none."""
+        """Return the configuration of one task of the newest set, or None if the set has no such task."""
         return self.task_configs.get(connector, {}).get(task) if task < self.tasks(connector) else None
 
     def target_state(self, connector: str) -> str:
         return self.target_states.get(connector, "STARTED")
 
     def set_place(self, connector: str) -> int:
-        """Where the commit record of the newest complete set stands, NOTHING if there is none: the set's name."""
+        """Return the place of the newest complete set's commit record, which identifies the set, or NOTHING."""
         return self.sets.get(connector, NOTHING)
 
     def count(self, connector: str) -> int | None:
-        """The count in the latest count record, None if there is none (618.6)."""
+        """Return the count in the latest task count record, or None if there is none (618.6)."""
         return self.counts.get(connector)
 
     def count_place(self, connector: str) -> int:
-        """Where the latest count record stands, NOTHING if there is none."""
         return self.counted.get(connector, NOTHING)
 
     def generation(self, connector: str) -> int:
-        """The number of the newest set as this worker counts, -1 if there is none (618.19)."""
+        """Return the number of the newest set as this worker counts the sets, or -1 if there is none (618.19)."""
         return self.generations.get(connector, -1)
 
     def needs_fencing(self, connector: str) -> bool:
@@ -329,10 +328,11 @@ Placed = tuple[int, ConfigRecord]
 
 
 def compacted(log: Iterable[Placed], upto: int | None = None, keep_tombstones: bool = False) -> list[Placed]:
-    """The records (offset, record) that compaction leaves: below `upto` (None: everywhere) the last of every key there.
+    """Return the pairs (offset, record) that compaction leaves: below `upto` (None: everywhere), the last record of
+    every key there.
 
-    Offsets stay as they were, and so does the order of what is left; a key whose last record is a tombstone is gone,
-    unless tombstones are still retained. What stands from `upto` on (the active segment) takes no part. (LogCleaner)
+    Offsets and the order of the remaining records do not change. A key whose last record is a tombstone is gone, unless
+    tombstones are still retained. What stands from `upto` on (the active segment) takes no part. (LogCleaner)
     """
     placed = list(log)
     end = upto if upto is not None else max((offset for offset, _ in placed), default=0) + 1
@@ -344,12 +344,12 @@ def compacted(log: Iterable[Placed], upto: int | None = None, keep_tombstones: b
     ]
 
 
-# Session keys and signatures of requests between workers (KIP-507).
+# This section has session keys and signatures of requests between workers (KIP-507).
 #
-# The leader makes a key, writes it to the config topic, and replaces it when it is older than its time to live or of
-# another algorithm or size than configured; the others learn it from the topic. A request carries the algorithm and the
-# MAC of its *body* under the sender's key: path and receiver are not covered, as in Kafka. Kafka verifies only under
-# the cooperative protocol ("sessioned"); here it is always done, since 618.10 says so without that condition.
+# The leader makes a key, writes it to the config topic, and replaces it when it is older than its time to live or has
+# another algorithm or size than configured; the other workers read it from the topic. A request carries the algorithm
+# and the MAC of its *body* under the sender's key: path and receiver are not covered, as in Kafka. Kafka verifies only
+# under the cooperative protocol ("sessioned"); this implementation always does, because 618.10 has no such condition.
 
 ALGORITHM = "HmacSHA256"  # inter.worker.key.generation.algorithm, inter.worker.signature.algorithm
 ALGORITHMS = {"HmacSHA256": hashlib.sha256, "HmacSHA512": hashlib.sha512, "HmacSHA1": hashlib.sha1}
@@ -364,7 +364,7 @@ OK, BAD_REQUEST, FORBIDDEN, UNAVAILABLE = 200, 400, 403, 503
 
 
 class SessionKey(NamedTuple):
-    """A key, and when it was made (virtual milliseconds)."""
+    """A `SessionKey` is a key with its algorithm and the time at which it was made (virtual milliseconds)."""
 
     secret: bytes
     algorithm: str
@@ -375,7 +375,7 @@ class SessionKey(NamedTuple):
 
 
 class Signature(NamedTuple):
-    """The headers that a signed request carries in addition to its body."""
+    """A `Signature` is the content of the headers that a signed request carries in addition to its body."""
 
     algorithm: str
     mac: bytes
@@ -389,7 +389,6 @@ def new_key(random: Random, now_ms: int) -> SessionKey:
 
 
 def key_in(value: Mapping[str, Any] | None) -> SessionKey | None:
-    """The key that a `session-key` record holds, None for none."""
     if value is None:
         return None
     return SessionKey(_decoded(value["key"]), value["algorithm"], value["creation-timestamp"])
@@ -399,22 +398,22 @@ _decoded = lru_cache(maxsize=64)(base64.b64decode)  # a leader asks before all t
 
 
 def needs_new_key(key: SessionKey | None, now_ms: int, ttl_ms: int = TTL_MS) -> bool:
-    """Return whether the leader has to make a key: there is none, it has expired, or it is of another kind."""
+    """Return whether the leader has to make a key: there is none, it has expired, or its algorithm or size differs."""
     if key is None or key.algorithm != ALGORITHM or len(key.secret) != KEY_BYTES:
         return True
     return ttl_ms > 0 and key.created_ms + ttl_ms <= now_ms
 
 
 def sign(key: SessionKey | None, body: bytes, algorithm: str = ALGORITHM) -> Signature | None:
-    """The signature of a request's body; None (an unsigned request) as long as the sender knows no key."""
+    """Return the signature of a request's body, or None (an unsigned request) as long as the sender knows no key."""
     return None if key is None else Signature(algorithm, _mac(key, body, algorithm))
 
 
 def signature_status(signature: Signature | None, body: bytes, key: SessionKey | None) -> int:
-    """Return how a request is answered for its signature alone.
+    """Return the HTTP status with which a request is answered for its signature alone.
 
-    400: unsigned, or signed in a way that is not accepted; 503: the receiver knows no key yet; 403: signed under
-    another key, or for another body; 200: it may be served.
+    The status is 400 if the request is unsigned, or signed in a way that is not accepted; 503 if the receiver knows no
+    key yet; 403 if it is signed under another key, or for another body; 200 if it may be served.
     """
     if signature is None or signature.algorithm not in VERIFIED:
         return BAD_REQUEST

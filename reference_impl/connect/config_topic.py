@@ -1,4 +1,5 @@
-"""The config topic: its log, what a worker has read of it, who may write, and what leaders write."""
+"""This module has the config topic: its log, each worker's view of it, the privilege of writing to it, and what leaders
+write."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
@@ -24,10 +25,11 @@ if TYPE_CHECKING:
     from fencepost.reference_impl.connect.herder import Herder
 
 
-# The config topic: one partition of records with keys, its readers' positions, its compaction, and what it announces.
+# The config topic is one partition of records with keys; this class has its readers' positions, its compaction, and its
+# events.
 #
-# Offsets are those of the partition's log, where the markers of transactions have offsets too. A position stands before
-# the next record that a reader will get: markers, aborted records and compacted ones are passed over.
+# Offsets are those of the partition's log, where the markers of transactions have offsets too. A position is that of
+# the next record that a reader will get: markers, aborted records and compacted ones are skipped.
 
 NONE = -1
 NAME = "connect-configs"
@@ -42,7 +44,7 @@ _TOMBSTONED = {config_records.CONNECTOR: Kind.CONNECTOR_TOMBSTONED, config_recor
 
 
 class ConfigTopic:
-    """The topic of one cluster of workers; `numbers` are the connectors' numbers in events, by name."""
+    """A `ConfigTopic` is the config topic of one cluster; ``numbers`` has the connectors' numbers in events."""
 
     def __init__(
         self, brokers: Brokers, log: ConnectEventLog, numbers: dict[str, int], partition: int = CONFIG_TOPIC
@@ -59,7 +61,7 @@ class ConfigTopic:
     # Reading
 
     def read(self, position: int, committed: bool) -> Placed | None:
-        """The first record at or after `position`, None if there is none; `committed`: the isolation level."""
+        """Return the first record at or after `position`, or None, at the isolation level of `committed`."""
         log = self.brokers.log(self.partition)
         if log.aborted:
             return next(iter(self.records(position, committed)), None)
@@ -70,16 +72,16 @@ class ConfigTopic:
         return None
 
     def position(self, offset: int, committed: bool) -> int:
-        """Where a reader stands that has got everything before `offset`: before a record, or at the end."""
+        """Return the position of a reader that has read up to `offset`: the next record, or the end."""
         following = self.read(offset, committed)
         return self.end(committed) if following is None else following[0]
 
     def end(self, committed: bool) -> int:
-        """Where reading ends for now, exclusive; not before an open transaction is decided."""
+        """Return the exclusive end of reading for now; a reader of committed records stops at an open transaction."""
         return self.leader.log.read_limit(committed)
 
     def records(self, position: int = 0, committed: bool = True) -> Iterable[Placed]:
-        """All (offset, record) from a position on that a reader gets."""
+        """Yield all pairs (offset, record) that a reader gets from a position on."""
         contents = self.brokers.env.contents
         answer = self.brokers.log(self.partition).fetch(position, committed)
         for batch in self._reader.skipping(answer):
@@ -87,18 +89,18 @@ class ConfigTopic:
                 yield batch.base_offset, contents[batch.record]
 
     def version(self) -> tuple[int, int, int]:
-        """What `records` has from the beginning is the same as long as this is."""
+        """Return a value that stays the same as long as `records` yields the same from the beginning."""
         return self.end(True), len(self.removed), self.leader.log.leader_epoch
 
-    # Writing is a producer's; here is what others hear of it
+    # Producers write records; these methods make events of what they have written.
 
     def announce(self, start: int, node: int, producer_id: int, epoch: int) -> None:
-        """Events for the records committed from offset `start` on."""
         for offset, record in self.records(start):
             self.announce_record(record, offset, node, producer_id, epoch)
 
     def announce_record(self, record: ConfigRecord, offset: int, node: int, producer_id: int, epoch: int) -> None:
-        """One record is committed; `set` is its own place for a commit record, else that of the latest one."""
+        """Emit the event of one committed record; its column `set` is the record's own place for a commit record, else
+        the place of the latest commit record."""
         kind, name, task, value = config_records.parse(record)
         code = (_TOMBSTONED if value is None else _WRITTEN).get(kind)
         if kind == config_records.COMMIT and value is not None:
@@ -115,31 +117,32 @@ class ConfigTopic:
         )  # fmt: skip
 
     def append_plainly(self, record: ConfigRecord, node: int = NONE) -> int:
-        """A record by a producer without transactions, a worker's or (-1) that of another program (618.34)."""
+        """Append a record without a transaction, for a worker or (-1) another program (618.34)."""
         offset = self.brokers.append_plainly(self.partition, record)
         self.announce_record(record, offset, node, NONE, NONE)
         return offset
 
     def compact(self) -> None:
-        """Keep the last record of every key, where it is; a tombstone too, since delete.retention.ms, by default a day,
-        is longer than any worker here is behind: one that missed a deletion would bring the connector back."""
+        """Compact the topic: the last record of every key stays at its offset. Tombstones stay as well, because
+        delete.retention.ms, by default a day, is longer than any worker here is behind: a worker that missed a deletion
+        would bring the connector back."""
         remaining = {offset for offset, _ in compacted(self.records(), keep_tombstones=True)}
         end = self.end(True)
         self.removed |= set(range(end)) - remaining
         self.log.emit(Kind.COMPACTED, offset=end)
 
 
-# A worker's view of the config topic: what it has read so far, and its listeners.
+# A worker's view of the config topic is what it has read so far; listeners are notified of each record.
 #
 # A background thread reads on, one record at a time; a thread that needs to know more reads to the end itself, which
-# moves the same view on. The isolation level is read_committed only with exactly-once support enabled.
+# advances the same view. The isolation level is read_committed only with exactly-once support enabled.
 
-# Told of a record: what it says, its offset, and whether its connector was known before.
+# A listener gets a record's content, its offset, and whether its connector was known before.
 Listener = Callable[[Parsed, int, bool], object]
 
 
 class View:
-    """One life of one worker. `position` is exclusive: the next record to read, or the end."""
+    """A `View` is what one worker has read of the config topic; ``position`` is the next record to read."""
 
     def __init__(self, env: "Environment", node: int, committed: bool, listener: Listener) -> None:
         self.env = env
@@ -150,9 +153,8 @@ class View:
         self.position = 0
 
     def is_behind(self) -> bool:
-        """Return whether there is a record to read."""
         topic = self.env.topic
-        # Asked over and over, mostly by who is at the very end of the log, readable or not.
+        # This is called very often, mostly when the view is at the very end of the log, readable or not.
         if self.position >= len(topic.leader.log.batches) or self.position >= topic.end(self.committed):
             return False
         return topic.read(self.position, self.committed) is not None
@@ -162,13 +164,13 @@ class View:
         self.env.emit(Kind.TOPIC_READ, node=self.node, offset=self.position)
 
     def read_to_end(self) -> None:
-        """Read everything that is there now (KafkaBasedLog.readToEnd)."""
+        """Read every record that exists now (KafkaBasedLog.readToEnd)."""
         while self.take_next():
             pass
         self.env.emit(Kind.TOPIC_READ, node=self.node, offset=self.position)
 
     def take_next(self) -> bool:
-        """Apply the next record, and tell the listener; False at the end."""
+        """Apply the next record and notify the listener; return False at the end."""
         topic = self.env.topic
         following = topic.read(self.position, self.committed)
         if following is None:
@@ -183,7 +185,7 @@ class View:
         return True
 
     def background(self) -> Script:
-        """The thread that reads on for ever (KafkaBasedLog's work thread)."""
+        """Read on for ever, as the work thread of KafkaBasedLog does."""
         while True:
             yield Wait(self.is_behind)
             try:
@@ -192,22 +194,22 @@ class View:
                 continue  # a poll without success is polled again
 
     def is_at_end(self) -> bool:
-        """Return whether another thread has read to the end meanwhile."""
         return not self.is_behind()
 
 
-# The leader's right to write to the config topic: its transactional producer `connect-cluster-<group>` (618.24).
+# The right to write to the config topic is the leader's transactional producer `connect-cluster-<group>` (618.24).
 #
-# The worker that opened it last holds it; the one before is refused with its next write, drops its producer, and may
+# The worker that opened it last has it. The previous one is refused at its next write, drops its producer, and may
 # claim again in its next tick if it still takes itself for the leader (618.26). Leaders without the feature write
-# plainly.
+# without transactions.
 
 ILLEGAL_STATE = -1  # IllegalStateException: no code of Kafka's
 
 
 class WritePrivilege:
-    """The privilege of one life of one worker. `fenced`: a write was refused, or its outcome is unknown: claim again.
-    `commits`: its process lives to the end of a write."""
+    """A `WritePrivilege` is the right of one worker, since its start, to write to the config topic. ``fenced`` is true
+    if a write was refused or its outcome is unknown, so that the worker has to claim the privilege again. ``commits``
+    is false if the worker's process ends before the commit of a write."""
 
     def __init__(self, env: "Environment", node: int, transactional: bool) -> None:
         self.env = env
@@ -219,14 +221,14 @@ class WritePrivilege:
 
     @property
     def must_claim(self) -> bool:
-        """Return whether a leader has to open a producer before it may write; one that is still held is stored."""
+        """Return whether a leader has to open a producer before it may write."""
         return self.transactional and (self.fenced or self.producer is None)
 
     def transactional_id(self) -> str:
         return leader_transactional_id(self.env.config.group_id)
 
     def claim(self) -> None:
-        """Open the producer, which fences every leader before. Raises OperationError."""
+        """Open the producer, which fences every earlier leader. Raise OperationError if it fails."""
         self.drop()
         permissions = of_leader(self.env.config.group_id, NAME)
         producer = TransactionalProducer(self.env.brokers, self.transactional_id(), permissions)
@@ -239,18 +241,17 @@ class WritePrivilege:
         self.env.emit(Kind.TOPIC_CLAIMED, node=self.node, producer_id=producer.producer_id, epoch=producer.epoch)
 
     def drop(self) -> None:
-        """Close the producer: the next one is new."""
         if self.producer is not None:
             self.producer.close()
         self.producer = None
 
     def lose(self) -> None:
-        """A write was refused, or its outcome is not known (PrivilegedWriteException)."""
+        """Give up the privilege, because a write was refused or its outcome is not known (PrivilegedWriteException)."""
         self.drop()
         self.fenced = self.transactional
 
     def write(self, records: Iterable[ConfigRecord]) -> None:
-        """One transaction with these records. Raises OperationError: fenced, not allowed, or without a producer."""
+        """Write these records in one transaction. Raise OperationError if the producer is refused or missing."""
         if not self.transactional:
             for record in records:
                 self.env.topic.append_plainly(record, self.node)
@@ -275,16 +276,16 @@ class WritePrivilege:
         topic.announce(start, self.node, *pair)
 
 
-# Writes of the leader to the config topic for users and Connectors, and their transactions.
+# This section has what the leader writes to the config topic for users and Connectors, and in which transactions.
 #
-# The documents give every record a transaction of its own, Kafka one to every call (618.25). The configurations of a
-# set come first, its commit record in a later transaction.
+# The documents have a transaction for every record, Kafka has one for every call (618.25). The configurations of a set
+# come first, and its commit record follows in a later transaction.
 
 Job = Callable[["Writes"], Script]
 
 
 class Writes:
-    """The writes of one worker while it leads."""
+    """`Writes` has the writes of one worker while it leads."""
 
     def __init__(self, herder: "Herder") -> None:
         self.herder = herder
@@ -294,7 +295,7 @@ class Writes:
         return self.herder.is_leader
 
     def serve(self, connector: str, job: Job, request: Request, forwarded: bool = False) -> Script:
-        """On the herder's thread: do the job if this worker leads, else hand it on, once."""
+        """Do the job on the herder's thread if this worker leads; otherwise forward it to the leader, once."""
         herder = self.herder
         if not self.may_write():
             leader = herder.env.workers[herder.leader].herder if herder.leader >= 0 else None
@@ -312,27 +313,27 @@ class Writes:
             request.finish()
 
     def transactions(self, batch: Sequence[ConfigRecord], connector: str) -> Script:
-        """Write records: one transaction for all of them, or one for each (618.25). Raises OperationError."""
+        """Write records in one transaction, or in one for each record (618.25). Raise OperationError if it fails."""
         groups = [[record] for record in batch] if self.revision.record_per_transaction else [list(batch)]
         for group in groups:
             if group:
                 yield from self.herder.write(group, connector)
 
     def put_connector(self, connector: str, properties: Mapping[str, str]) -> Script:
-        """A user's configuration; it also starts a stopped connector."""
+        """Write a user's configuration of a connector, which also starts a stopped connector."""
         batch = [config_records.connector_record(connector, properties)]
         if self.revision.states_targets:
             batch.append(config_records.target_state_record(connector, "STARTED"))
         yield from self.transactions(batch, connector)
 
     def delete(self, connector: str) -> Script:
-        """The connector goes; its task configurations and its count record stay (618.38)."""
+        """Delete the connector; its task configurations and its task count record stay (618.38)."""
         if self.herder.view.state.is_known(connector):
             batch = [config_records.connector_tombstone(connector), config_records.target_state_tombstone(connector)]
             yield from self.transactions(batch, connector)
 
     def put_tasks(self, connector: str, configs: Sequence[Mapping[str, str]]) -> Script:
-        """A set of task configurations, then its commit record (618.3)."""
+        """Write a set of task configurations, then its commit record (618.3)."""
         state = self.herder.view.state
         if configs and state.target_state(connector) == "STOPPED":
             raise OperationError("write", -1, f"connector {connector} is stopped: no tasks for it")
@@ -342,7 +343,7 @@ class Writes:
             yield from self.transactions([config_records.commit_record(connector, len(configs))], connector)
 
     def stop(self, connector: str) -> Script:
-        """A set of no tasks first, then the target state, which any worker may write, without the privilege."""
+        """Write an empty set of tasks, then the target state, which needs no privilege."""
         if self.herder.view.state.is_known(connector):
             yield from self.put_tasks(connector, [])
             record = config_records.target_state_record(connector, "STOPPED")

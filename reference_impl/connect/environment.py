@@ -1,6 +1,5 @@
-"""The environment that all workers of one cluster share: configuration, clock, events, brokers, config topic, group,
-threads.
-"""
+"""This module has the environment that all workers of one cluster share: configuration, clock, events, brokers, config
+topic, group and threads."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -17,12 +16,12 @@ if TYPE_CHECKING:
 
 Status = tuple[str, str]  # state, trace
 YIELDING = ("FAILED", "UNASSIGNED")
-"""States that a worker does not write over what another one wrote in a later generation."""
+"""A worker does not write these states over what another worker wrote in a later generation."""
 
 
 class Environment(environment.Environment[Config]):
-    """One per cluster of workers; `beside` is another cluster's, on whose Kafka this one is too, or `brokers` says what
-    Kafka that is."""
+    """There is one `Environment` per cluster of workers. ``sibling`` is the environment of another cluster on whose
+    Kafka this cluster runs too; alternatively, ``brokers`` is the Kafka cluster."""
 
     log_type = ConnectEventLog
     log: ConnectEventLog
@@ -52,8 +51,9 @@ class Environment(environment.Environment[Config]):
         self.written_by: dict[tuple[str, int], tuple[int, int]] = {}  # worker, and generation of its assignment
 
     def put_status(self, connector: str, task: int, state: str, trace: str, node: int, generation: int) -> None:
-        """Write to the status topic.  A worker that is out of the group, whose task fails since another worker has it
-        by now, does not say so: REST goes on saying RUNNING. (KafkaStatusBackingStore.putSafe, canWriteSafely)"""
+        """Write a status to the status topic. A worker that is out of the group, whose task fails because another
+        worker has it by now, does not write this: REST goes on reporting RUNNING. (KafkaStatusBackingStore.putSafe,
+        canWriteSafely)"""
         writer, written = self.written_by.get((connector, task), (node, generation))
         if state in YIELDING and writer != node and written > generation:
             return

@@ -1,6 +1,5 @@
-"""The group of the workers: its members, how connectors and tasks are assigned, and what each revision of the document
-does differently.
-"""
+"""This module has the group of the workers: its members, how connectors and tasks are assigned, and the differences
+between the revisions of the document."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -10,15 +9,16 @@ from typing import NamedTuple, TypeVar
 from fencepost.reference_impl.connect.config import ConnectEventLog, Kind
 from fencepost.reference_impl.connect.threads import OperationError
 
-# Assignors: the two ways in which the leader distributes connectors and tasks over the members (618.41).
+# An assignor is the way in which the leader distributes connectors and tasks over the members; there are two (618.41).
 #
-# Both are functions of what they are given, balanced (no member has two more than another, connectors and tasks counted
-# apart) and deterministic. Members are worker numbers, connectors are names, a task is (connector, number).
+# Both are deterministic functions of their arguments, and balanced (no member has two more than another, with
+# connectors and tasks counted separately). Members are worker numbers, connectors are names, a task is (connector,
+# number).
 #
-# Eager: all members have let go of everything before joining; a new distribution from nothing. Cooperative: members
-# keep what they have where that is balanced; what has to move is revoked first, and given out only in the rebalance
-# after the one that revoked it, so that no task is given to two members. (EagerAssignor,
-# IncrementalCooperativeAssignor; without the latter's delay for members that may come back:
+# Eager: all members have given up everything before joining, and the distribution starts from nothing. Cooperative:
+# members keep what they have where that is balanced; what has to move is revoked first, and given out only in the
+# rebalance after the one that revoked it, so that no task is given to two members. (EagerAssignor,
+# IncrementalCooperativeAssignor, without the latter's delay for members that may come back:
 # scheduled.rebalance.max.delay.ms = 0.)
 
 TaskId = tuple[str, int]
@@ -26,14 +26,14 @@ Item = TypeVar("Item", str, TaskId)
 
 
 class Owned(NamedTuple):
-    """The connectors and tasks that a member says it has, when it joins."""
+    """An `Owned` has the connectors and tasks that a member claims to have when it joins."""
 
     connectors: frozenset[str] = frozenset()
     tasks: frozenset[TaskId] = frozenset()
 
 
 class Assignment(NamedTuple):
-    """The connectors and tasks of a member from now on, in order, and those that it must stop (then it joins again)."""
+    """An `Assignment` has what a member runs from now on, in order, and what it must stop before it joins again."""
 
     connectors: tuple[str, ...] = ()
     tasks: tuple[TaskId, ...] = ()
@@ -51,7 +51,7 @@ Assignor = Callable[[Members, Iterable[str], Iterable[TaskId]], dict[int, Assign
 
 
 def eager(members: Members, connectors: Iterable[str], tasks: Iterable[TaskId]) -> dict[int, Assignment]:
-    """Round robin in order of member: first the connectors, then, where these ended, the tasks."""
+    """Distribute round robin in order of member: first the connectors, then, from where these ended, the tasks."""
     given: dict[int, tuple[list[str], list[TaskId]]] = {member: ([], []) for member in sorted(members)}
     if not given:
         return {}
@@ -64,7 +64,7 @@ def eager(members: Members, connectors: Iterable[str], tasks: Iterable[TaskId]) 
 
 
 def cooperative(members: Members, connectors: Iterable[str], tasks: Iterable[TaskId]) -> dict[int, Assignment]:
-    """Members keep what is balanced; surplus, and what two claim, is revoked (B36); the rest is given."""
+    """Let members keep what is balanced, revoke the surplus and what two members claim (B36), and give out the rest."""
     remaining_connectors = rebalanced({member: owned.connectors for member, owned in members.items()}, connectors)
     remaining_tasks = rebalanced({member: owned.tasks for member, owned in members.items()}, tasks)
     return {
@@ -81,7 +81,7 @@ def cooperative(members: Members, connectors: Iterable[str], tasks: Iterable[Tas
 def rebalanced(
     owned: Mapping[int, frozenset[Item]], items: Iterable[Item]
 ) -> dict[int, tuple[tuple[Item, ...], tuple[Item, ...]]]:
-    """By member (what it has from now on, what is revoked from it) for one kind of thing."""
+    """Return, for one kind of thing and by member, what the member has from now on and what is revoked from it."""
     there = sorted(set(items))
     claims = [item for mine in owned.values() for item in mine]
     undisputed = {item for item in there if claims.count(item) == 1}
@@ -97,7 +97,7 @@ def rebalanced(
 
 
 def _quotas(held: Mapping[int, int], total: int) -> dict[int, int]:
-    """How many of `total` each member may have: as even as can be, the odd ones with those that hold most already."""
+    """Return how many of `total` each member may have; the odd ones are for those that hold most already."""
     if not held:
         return {}
     least, odd = divmod(total, len(held))
@@ -121,7 +121,7 @@ ASSIGNMENT, CONNECTOR, TASK = "assignment", "connector", "task"
 
 @dataclass(frozen=True, slots=True)
 class Revision:
-    """One revision. `steps` is the start-up of a task, in order; each is a method of `SourceTask`."""
+    """A `Revision` is one revision of the document; ``steps`` names the methods of a task's start-up, in order."""
 
     mode: str
     rounds_by: str
@@ -159,10 +159,10 @@ def uses_transactions(revision: Revision, support: str) -> bool:
     return support in ("preparing", "enabled") or revision.leader_always_transactional
 
 
-# The group coordinator: who is a member, in which generation, and what the leader has assigned (Connect's protocol).
+# The group coordinator has the members, the generation, and what the leader has assigned (Connect's protocol).
 #
-# A rebalance is joins by all members (or the expiry of those that do not come), then the leader's assignment, then
-# the sync of all. The first to join leads; a leader stays leader as long as it stays a member.
+# A rebalance consists of joins by all members (or the expiry of those that do not join), then the leader's assignment,
+# then the sync of all. The first member to join leads; a leader stays leader as long as it stays a member.
 
 NONE = -1
 ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID, REBALANCE_IN_PROGRESS = 22, 25, 27
@@ -170,7 +170,7 @@ ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID, REBALANCE_IN_PROGRESS = 22, 25, 27
 
 @dataclass(eq=False, slots=True)
 class Join:
-    """One JoinGroup request, answered when `generation` is set; void: the member is not one any more."""
+    """A `Join` is one JoinGroup request; ``void`` means that its sender is not a member any more."""
 
     worker: int
     owned: Owned
@@ -185,7 +185,7 @@ class Join:
 
 @dataclass(frozen=True, slots=True)
 class Handed:
-    """The answer of a rebalance to one member."""
+    """A `Handed` is the answer of a rebalance to one member."""
 
     generation: int
     leader: int
@@ -195,7 +195,7 @@ class Handed:
 
 @dataclass(slots=True)
 class Group:
-    """One group. `members` are those of the generation, `joining` those that have asked for the next one."""
+    """A `Group` has the ``members`` of the current generation and those ``joining`` the next one."""
 
     log: ConnectEventLog
     members: dict[int, Join] = field(default_factory=dict)
@@ -207,11 +207,11 @@ class Group:
     assignments: dict[int, Assignment] | None = None  # of this generation, once the leader has handed them in
 
     def must_rejoin(self, worker: int) -> bool:
-        """Return whether a heartbeat would be answered with a rebalance, or with "who are you"."""
+        """Return whether a heartbeat would be answered with REBALANCE_IN_PROGRESS or UNKNOWN_MEMBER_ID."""
         return worker not in self.joining and (self.preparing or worker not in self.members)
 
     def join(self, worker: int, owned: Owned, offset: int) -> Join:
-        """Ask to join; the answer comes when all members have asked."""
+        """Ask to join; the answer follows when all members have asked."""
         request = Join(worker, owned, offset)
         earlier = self.joining.get(worker)
         if earlier is not None:
@@ -223,7 +223,7 @@ class Group:
         return request
 
     def complete(self) -> None:
-        """All members have joined: the next generation begins, with its leader."""
+        """Begin the next generation, with its leader, if all members have joined."""
         if not self.preparing or not self.joining or self.members.keys() - self.joining.keys():
             return
         self.generation += 1
@@ -236,7 +236,7 @@ class Group:
             request.generation = self.generation
 
     def expire(self, worker: int) -> bool:
-        """The session of a member ends; False if it is none."""
+        """End the session of a member; return False if the worker is not a member."""
         member, waiting = self.members.pop(worker, None), self.joining.pop(worker, None)
         if waiting is not None:
             waiting.void = True
@@ -250,24 +250,23 @@ class Group:
         return True
 
     def assign(self, worker: int, generation: int, assignments: dict[int, Assignment], offset: int) -> None:
-        """The leader hands in who has what, made from the config topic before `offset`."""
+        """Take the assignments from the leader, which made them from the config topic before `offset`."""
         self.check(worker, generation, "assign")
         self.assignments = assignments
         self.offset = offset
         self.log.emit(Kind.ASSIGNMENT_MADE, node=worker, member=generation, offset=offset)
 
     def is_assigned(self, worker: int, generation: int) -> bool:
-        """Return whether a sync would be answered now, be it with an error."""
+        """Return whether a sync would be answered now, possibly with an error."""
         return self.error(worker, generation) != 0 or self.assignments is not None
 
     def sync(self, worker: int, generation: int) -> Handed:
-        """The assignment that the leader has made for a member."""
+        """Return the assignment that the leader has made for a member."""
         self.check(worker, generation, "sync")
         assert self.assignments is not None, "a sync waits for the assignment"
         return Handed(generation, self.leader, self.offset, self.assignments[worker])
 
     def error(self, worker: int, generation: int) -> int:
-        """The error with which a member's request of this generation is refused; 0: it is not."""
         if worker not in self.members:
             return UNKNOWN_MEMBER_ID
         if self.preparing:
@@ -275,7 +274,7 @@ class Group:
         return 0 if generation == self.generation else ILLEGAL_GENERATION
 
     def check(self, worker: int, generation: int, call: str) -> None:
-        """Raises OperationError for a member or a generation that is no longer one."""
+        """Raise OperationError if the worker is not a member any more, or the generation is not the current one."""
         error = self.error(worker, generation)
         if error:
             raise OperationError(call, error, "the group has gone on")

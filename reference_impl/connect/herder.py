@@ -1,4 +1,4 @@
-"""A worker, and its herder: the one thread in which it decides, one thing after the other."""
+"""This module has a worker and its herder: the one thread in which the worker decides, one thing after another."""
 
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
@@ -28,21 +28,22 @@ if TYPE_CHECKING:
     from fencepost.reference_impl.connect.environment import Environment
 
 
-# The herder: one thread of a worker that does one thing at a time, with its view, assignment, tasks and Connectors.
+# The herder is one thread of a worker that does one thing at a time, with its view, assignment, tasks and Connectors.
 #
-# What it does next (DistributedHerder.tick): first the group, then the right to write, then a session key if a new one
-# is due, then what users, rounds and Connectors asked for, in order. Scripts (methods that yield) run on the herder's
-# thread, one after the other. All of it is memory of one life of a worker.
+# In each tick (DistributedHerder.tick) it handles first the group, then the right to write, then a session key if a new
+# one is due, then the requests of users, rounds and Connectors, in order. Scripts (methods that yield) run on the
+# herder's thread, one after another. All of this is in the worker's memory and is lost when it stops.
 #
-# Rebalances, as the thread goes through them: let go, join, lead, sync, take what is assigned. Eager: everything is
-# stopped before joining. Cooperative: only tasks of sets that are no longer the newest are (618.22), everything else
-# runs on; what has to move is revoked in one rebalance and given out in the next (618.41). (DistributedHerder, Worker)
+# The thread goes through a rebalance in these steps: let go, join, lead, sync, take what is assigned. Eager: everything
+# is stopped before joining. Cooperative: only tasks of sets that are no longer the newest are stopped (618.22), and
+# everything else runs on; what has to move is revoked in one rebalance and given out in the next (618.41).
+# (DistributedHerder, Worker)
 
 NONE = -1
 
 
 class Herder:
-    """One life of one worker."""
+    """A `Herder` is the herder of one worker between a start and the next stop."""
 
     def __init__(self, env: "Environment", node: int, support: str) -> None:
         self.env = env
@@ -72,13 +73,13 @@ class Herder:
 
     @property
     def enabled(self) -> bool:
-        """Return whether source tasks run with exactly-once support."""
         return self.support == "enabled"
 
     @property
     def reads_committed(self) -> bool:
-        """Return whether it passes over what was aborted in the config topic: not while it is `preparing`, though it
-        may lead and writes in transactions then (KafkaConfigBackingStore.setupAndCreateKafkaBasedLog)."""
+        """Return whether the worker skips aborted records of the config topic. It does not do so while it is
+        `preparing`, although it may lead and then writes in transactions
+        (KafkaConfigBackingStore.setupAndCreateKafkaBasedLog)."""
         return self.enabled
 
     @property
@@ -96,7 +97,7 @@ class Herder:
 
     @property
     def is_eager(self) -> bool:
-        """Return whether every member lets go of everything in every rebalance."""
+        """Return whether every member gives up everything in every rebalance."""
         return self.env.config.protocol == "eager"
 
     # The thread
@@ -124,18 +125,17 @@ class Herder:
         return bool(self.requests)
 
     def must_claim(self) -> bool:
-        """Return whether a leader was fenced, or could not open its producer: it claims again (618.26)."""
+        """Return whether this leader was fenced, or could not open its producer, and has to claim again (618.26)."""
         return self.leader == self.node and self.privilege.fenced
 
     def must_make_key(self) -> bool:
-        """Return whether the leader has to write a new session key."""
         if self.leader != self.node or not self.env.revision.signs:
             return False
         now_ms = self.env.now_ms
         return now_ms >= self.not_before_ms and needs_new_key(key_in(self.view.state.session_key), now_ms)
 
     def make_key(self) -> Script:
-        """Write a new session key; if that fails, read to the end before the next try."""
+        """Write a new session key; if that fails, wait and read to the end before the next try."""
         key = new_key(self.env.kernel.random, self.env.now_ms)
         try:
             yield from self.write([key.record()])
@@ -151,13 +151,13 @@ class Herder:
         return Operation(name, self.node, act, self.env.numbers.get(connector, NONE), task, interrupted)
 
     def submit(self, script: Callable[[Request], Script]) -> Request:
-        """Something for the herder's thread to do in turn."""
         request = Request(script)
         self.requests.append(request)
         return request
 
     def write(self, batch: Sequence[ConfigRecord], connector: str = "", name: str = "write") -> Script:
-        """One transaction on the config topic, and a read to its end. Raises OperationError; the privilege is gone."""
+        """Write one transaction to the config topic, and read the topic to its end. Raise OperationError if this fails,
+        with the privilege given up."""
 
         def act() -> None:
             self.privilege.write(batch)
@@ -172,7 +172,7 @@ class Herder:
             raise
 
     def claim(self) -> Script:
-        """Open the leader's producer; if that fails, again after a while. Whether it is open."""
+        """Open the leader's producer and return whether that succeeded; a failure is retried after a while."""
         if self.env.config.transactional_id:
             self.warnings.append(
                 f"transactional.id={self.env.config.transactional_id} is ignored: the leader's producer has its own"
@@ -189,10 +189,11 @@ class Herder:
     # What the view says
 
     def heard(self, parsed: Parsed, offset: int, known: bool) -> None:
-        """A record has been read, by this worker or for it: connectors that come or go, and new sets, need a rebalance.
+        """Handle a record that was read, on this thread or another: a connector that is new or deleted, and a new set,
+        need a rebalance.
 
-        An owned Connector is started again even if it has just come: it went before, and was created anew before
-        this worker let go of it. (DistributedHerder: ConfigUpdateListener, processConnectorConfigUpdates)
+        An owned Connector is started again even if it is new: it was deleted, and was created anew before this worker
+        gave it up. (DistributedHerder: ConfigUpdateListener, processConnectorConfigUpdates)
         """
         name, exists = parsed.connector, parsed.value is not None
         if parsed.kind == config_records.CONNECTOR:
@@ -213,18 +214,18 @@ class Herder:
     # Tasks
 
     def start_task(self, name: str, task: int) -> None:
-        """A thread for a task of the newest set; none if that set has no such task."""
+        """Start a thread for a task of the newest set, unless that set has no such task."""
         if self.may_start(name, task):
             started = self.env.parts.task(self, name, task)
             self.tasks[name, task] = started
             self.env.threads.start(self.node, started.run())
 
     def may_start(self, name: str, task: int) -> bool:
-        """Return whether the newest set has such a task (618.52); what an older one had is configured all the same."""
+        """Return whether the newest set has such a task (618.52)."""
         return self.view.state.task_properties(name, task) is not None
 
     def stop_tasks(self, ids: Iterable[TaskId]) -> Script:
-        """Stop these, side by side; those that take too long are left to themselves (618.23)."""
+        """Stop these tasks in parallel; those that take too long are left running (618.23)."""
         stopping = [self.tasks[task] for task in sorted(ids) if task in self.tasks]
         for task in stopping:
             task.stopping = True
@@ -239,8 +240,7 @@ class Herder:
                 self.put_status(*task.id, "UNASSIGNED")
 
     def put_status(self, name: str, task: int, state: str, trace: str = "") -> None:
-        """Say what became of a task, or (-1) of a Connector, in the generation of the assignment by which this worker
-        has it."""
+        """Write the status of a task, or (-1) of a Connector, in this worker's generation."""
         self.env.put_status(name, task, state, trace, self.node, self.generation)
 
     def restart_task(self, name: str, task: int, request: Request) -> Script:
@@ -252,20 +252,19 @@ class Herder:
     # Connectors
 
     def start_connector(self, name: str) -> None:
-        """A thread for the Connector, which makes the tasks' configurations."""
+        """Start a thread for the Connector, which makes the tasks' configurations."""
         if self.view.state.is_known(name):
             started = self.env.parts.connector(self, name)
             self.connectors[name] = started
             self.env.threads.start(self.node, started.run())
 
     def stop_connector(self, name: str) -> None:
-        """Connectors stop at once here."""
         stopped = self.connectors.pop(name, None)
         if stopped is not None:
             stopped.stopping = True
 
     def restart_connector(self, name: str, request: Request) -> Script:
-        """For a new configuration, a new target state, or because a user says so."""
+        """Restart the Connector for a new configuration, a new target state, or on a user's request."""
         self.stop_connector(name)
         if name in self.owned_connectors:
             self.start_connector(name)
@@ -275,20 +274,20 @@ class Herder:
     # A rebalance
 
     def must_rejoin(self) -> bool:
-        """Return whether the next thing to do is a rebalance: asked for here, or heard of in a heartbeat."""
+        """Return whether a rebalance is next, on this worker's own request or after a heartbeat."""
         if self.rejoin or self.wanted > self.offset:
             return True
         return self.env.group.must_rejoin(self.node) and self.has_noticed()
 
     def has_noticed(self) -> bool:
-        """An expired member hears of it with its next heartbeat, all else at once."""
+        """Return whether this worker knows of the rebalance; if it was expired, the next heartbeat reveals it."""
         interval_ms = self.env.config.heartbeat_ms
         if not interval_ms or self.expired_ms == NONE or self.node in self.group.members:
             return True
         return self.env.now_ms // interval_ms > self.expired_ms // interval_ms
 
     def rebalance(self) -> Script:
-        """One try; what fails is tried again in the next tick."""
+        """Try one rebalance; a failed try is repeated in the next tick."""
         self.rejoin = True
         yield from self.let_go()
         owned = Owned() if self.is_eager else Owned(self.owned_connectors, self.owned_tasks)
@@ -311,14 +310,14 @@ class Herder:
     # A rebalance: before joining
 
     def let_go(self) -> Script:
-        """Stop what has to stop before this worker may join: everything in an eager group, else tasks of old sets."""
+        """Stop what has to stop before joining: everything in an eager group, otherwise tasks of old sets."""
         if self.is_eager:
             yield from self.revoke(self.owned_tasks, self.owned_connectors)
         elif self.env.config.preemptive_stop:
             yield from self.stop_tasks(self.outdated())
 
     def outdated(self) -> list[TaskId]:
-        """Running tasks of a set that is not the newest one, and of connectors that are gone."""
+        """Return the running tasks of sets that are not the newest, and of deleted connectors."""
         state = self.view.state
         return [task.id for task in self.tasks.values() if not task.ended and task.set != state.set_place(task.id[0])]
 
@@ -337,17 +336,18 @@ class Herder:
     # A rebalance: the leader's part
 
     def lead(self, generation: int) -> Script:
-        """Compute the assignment and hand it in; in A fence before that (618.8). Raises OperationError."""
+        """Compute the assignment, in revision A after fencing (618.8). Raise OperationError if this fails."""
         computed_from = self.view.position
         if self.env.revision.rounds_by == ASSIGNMENT and self.enabled:
             if self.privilege.must_claim and not (yield from self.claim()):
                 raise OperationError("claim", reason="no assignment without the right to write")
-            # The text does not say it: a leader that decides on what it read long ago counts less than there may be.
+            # The text does not require this read, but a leader that decides on an old view may count fewer producers
+            # than there are.
             yield self.operation("read", self.view.read_to_end)
             computed_from = self.view.position
             yield from self.rounds.in_assignment()
         yield self.operation("assign", lambda: self.assign(generation))
-        # A: a set that was committed in between has not been fenced for.
+        # In A, a set that was committed in between has not been fenced for.
         if self.env.revision.rounds_by == ASSIGNMENT and self.wanted > computed_from:
             self.submit(self.ask_for_another)
 
@@ -356,11 +356,10 @@ class Herder:
         yield from ()
 
     def furthest(self) -> int:
-        """How far the member that knows most has read the config topic."""
         return max((member.offset for member in self.group.members.values()), default=0)
 
     def assign(self, generation: int) -> None:
-        """The assignment, made from the config topic up to where the leader has read; in A to its end (618.8)."""
+        """Make the assignment from what the leader has read; in A, from the whole config topic (618.8)."""
         if self.env.revision.rounds_by == ASSIGNMENT or self.view.position < self.furthest():
             self.view.read_to_end()
         error = self.group.error(self.node, generation)
@@ -375,13 +374,13 @@ class Herder:
     def distribute(
         self, members: Members, connectors: Iterable[str], tasks: Iterable[TaskId], generation: int
     ) -> dict[int, Assignment]:
-        """Connectors and tasks of the newest sets over the members: what else one of them has is revoked (618.53)."""
+        """Distribute connectors and tasks of the newest sets; revoke everything else (618.53)."""
         return ASSIGNORS[self.env.config.protocol](members, connectors, tasks)
 
     # A rebalance: after the sync
 
     def take(self, handed: Handed) -> Script:
-        """Take what is assigned: let go of the rest, become leader or not, catch up, start."""
+        """Apply this worker's assignment: give up the rest, lead or not, catch up, and start what is assigned."""
         led, self.leader = self.is_leader, handed.leader
         self.generation, self.offset = handed.generation, handed.offset
         self.env.emit(
@@ -416,10 +415,10 @@ class Herder:
     def start_assigned(self) -> Script:
         """Start what is assigned and does not run; what runs with an older set is stopped first.
 
-        A task that failed is not started, as long as this worker has it (DistributedHerder.startWork starts what is not
-        in `runningAssignment`, and the task is).  So it stays failed with a worker that fell out of the group, whose
-        task was fenced by the worker that has it by then, if that one is gone before the first is back:
-        WorkerCoordinator keeps `assignmentSnapshot` and says in `metadata` that it has the task, and
+        A task that failed is not started as long as this worker has it (DistributedHerder.startWork starts what is not
+        in `runningAssignment`, and the task is). So it stays failed in this case: a worker fell out of the group, its
+        task was fenced by the worker that got the task, and that worker is gone before the first is back.
+        WorkerCoordinator keeps `assignmentSnapshot` and claims the task in `metadata`, and
         IncrementalCooperativeAssignor revokes only what two members claim.
         """
         state = self.view.state
@@ -436,13 +435,14 @@ class Herder:
                 self.start_task(name, task)
 
 
-# A worker: a process that is started, stalls, crashes and is restarted, with its herder and its other threads.
+# A worker is a process that is started, stalls, crashes and is restarted, with its herder and its other threads.
 
 INTERNAL_TOPICS = ("connect-configs", "connect-offsets", "connect-status")
 
 
 class Worker:
-    """One worker; `lives` counts its starts, `herder` is None while it is down; `failure` is why its start failed."""
+    """A `Worker` is one worker process; ``lives`` counts its starts, ``herder`` is None while it is down, and
+    ``failure`` is why its start failed."""
 
     def __init__(self, env: "Environment", node: int, support: str) -> None:
         self.env = env
@@ -457,7 +457,7 @@ class Worker:
         return self.node in self.env.threads.stalled
 
     def start(self) -> None:
-        """A new life: nothing is known but the configuration. It ends at once without its internal topics (618.54)."""
+        """Start the worker anew; it stops at once if its internal topics are missing (618.54)."""
         self.lives += 1
         self.failure = ""
         self.env.emit(Kind.WORKER_STARTED, node=self.node, support=SUPPORT_CODES[self.support])
@@ -471,13 +471,13 @@ class Worker:
         self.env.threads.start(self.node, self.herder.view.background())
 
     def missing(self) -> list[str]:
-        """The topics that workers share, and that there are not: none where workers create them."""
+        """Return the internal topics of the workers that do not exist; the list is empty where workers create them."""
         if self.env.config.creates_internal_topics:
             return []
         return [topic for topic in INTERNAL_TOPICS if topic not in self.env.brokers.internal]
 
     def crash(self) -> None:
-        """The process is gone at once; crashing twice is crashing once."""
+        """Kill the process at once; a second crash has no further effect."""
         if self.herder is not None:
             self.env.threads.kill(self.node)
             self.env.threads.stalled.discard(self.node)

@@ -1,4 +1,5 @@
-"""What a herder is asked for by others, and the endpoint at which a leader is asked for a round of fencing."""
+"""This module has the requests that other threads and workers make to a herder, and the endpoint that takes requests
+for a round of fencing."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,12 +9,12 @@ from typing import NamedTuple
 from fencepost.reference_impl.connect.config_records import OK, SessionKey, Signature, signature_status
 from fencepost.reference_impl.connect.threads import Script
 
-# Requests that a worker's herder thread does in turn, and the answers of one worker to another.
+# This section has requests that a worker's herder thread does in turn, and the answers of one worker to another.
 
 
 @dataclass(eq=False, slots=True)
 class Request:
-    """One thing to do on the herder's thread. `error`: why it was not done, "" if it was."""
+    """A `Request` is one thing to do on the herder's thread. ``error`` is why it was not done, and empty if it was."""
 
     script: Callable[["Request"], Script]
     done: bool = False
@@ -26,8 +27,8 @@ class Request:
 
 @dataclass(eq=False, slots=True)
 class Reply:
-    """The reply that the asker of a round waits for: an HTTP status, 0 as long as there is none, and the trace of a
-    failure."""
+    """A `Reply` is the answer for which a requester of a round waits: an HTTP status, which is 0 as long as there is
+    none, and the trace of a failure."""
 
     status: int = 0
     trace: str = ""
@@ -38,14 +39,15 @@ class Reply:
             self.trace = trace
 
 
-# The internal endpoint by which a round of fencing is asked for: `PUT /connectors/<connector>/fence` (618.10).
+# A round of fencing is asked for at the internal endpoint `PUT /connectors/<connector>/fence` (618.10).
 #
-# A worker that gets the request decides, in this order: does it know the endpoint at all (404), is the request signed
-# (400, 503, 403), does it lead (else it forwards, at most over two hops, then 409), is there such a connector (404), is
-# it a source connector (400). Only then it starts a round, or joins the one under way, whose result is the answer: 200,
-# 409 when a newer set was committed meanwhile, 500 for any failure, with its trace.
+# A worker that gets the request checks, in this order: whether it knows the endpoint at all (404), whether the request
+# is signed (400, 503, 403), whether it leads (otherwise it forwards, over at most two hops, then 409), whether the
+# connector exists (404), and whether it is a source connector (400). Only then does it start a round, or join the one
+# under way, whose result is the answer: 200, 409 when a newer set was committed meanwhile, or 500 for any failure, with
+# its trace.
 #
-# It is served whatever `exactly.once.source.support` says; only a version without the feature lacks it.
+# The endpoint is served whatever `exactly.once.source.support` is; only a version without the feature lacks it.
 # (InternalClusterResource.java, HerderRequestHandler.java, DistributedHerder.java)
 
 BAD_REQUEST, FORBIDDEN, NOT_FOUND, CONFLICT = 400, 403, 404, 409
@@ -63,7 +65,8 @@ REASONS = {
 
 
 class FenceRequest(NamedTuple):
-    """One request. `forward` as in its query: None from the asker, True over the first hop, False over the second."""
+    """A `FenceRequest` is one request for a round. ``forward`` is as in its query: None from the requester, True over
+    the first hop, False over the second."""
 
     connector: str
     signature: Signature | None
@@ -76,7 +79,7 @@ class FenceRequest(NamedTuple):
 
 
 class Receiver(NamedTuple):
-    """Knowledge of the worker that gets a request, at that moment."""
+    """A `Receiver` is what the worker that gets a request knows at that moment."""
 
     serves: bool  # its version has the endpoint
     key: SessionKey | None
@@ -87,7 +90,7 @@ class Receiver(NamedTuple):
 
 
 class Verdict(Enum):
-    """The kinds of decision on a request."""
+    """A `Verdict` is the kind of decision on a request."""
 
     ANSWER = "answer"  # at once, with a status
     FORWARD = "forward"  # to the leader
@@ -95,7 +98,7 @@ class Verdict(Enum):
 
 
 class Decision(NamedTuple):
-    """The verdict; `status` with ANSWER, `target` and the request to send there with FORWARD."""
+    """A `Decision` on a request has a ``status`` with ANSWER, or a ``target`` and a request for it with FORWARD."""
 
     verdict: Verdict
     status: int = OK
@@ -108,7 +111,7 @@ def answered(status: int) -> Decision:
 
 
 class FenceEndpoint:
-    """The decision, one method for each thing looked at."""
+    """A `FenceEndpoint` decides on requests, with one method for each condition."""
 
     __slots__ = ()
 
@@ -124,24 +127,24 @@ class FenceEndpoint:
         return Decision(Verdict.ROUND) if status == OK else answered(status)
 
     def signature_status(self, request: FenceRequest, receiver: Receiver) -> int:
-        """200, or 400, 403, 503: only workers of this cluster may ask."""
+        """Return the HTTP status (200, 400, 403 or 503) for the signature of the request."""
         return signature_status(request.signature, BODY, receiver.key)
 
     def pass_on(self, request: FenceRequest, receiver: Receiver) -> Decision:
-        """To the leader; not further than two hops, and nowhere as long as no leader is known: 409."""
+        """Forward the request to the leader, over at most two hops; otherwise answer 409."""
         if request.forward is False or receiver.leader < 0:
             return answered(CONFLICT)
         forwarded = request._replace(forward=request.forward is None)
         return Decision(Verdict.FORWARD, target=receiver.leader, request=forwarded)
 
     def connector_status(self, connector: str, receiver: Receiver) -> int:
-        """200, 404 for a connector that there is none of, 400 for a sink."""
+        """Return 200, or 404 for a connector that does not exist, or 400 for a sink."""
         if connector not in receiver.connectors:
             return NOT_FOUND
         return OK if connector in receiver.sources else BAD_REQUEST
 
 
 def trace(status: int, connector: str, cause: str = "") -> str:
-    """The trace in the FAILED status of a task or connector after such an answer (618.11)."""
+    """Return the trace in the FAILED status of a task or connector after such an answer (618.11)."""
     reason = REASONS.get(status, "")
     return f"ConnectRestException: {status}: {reason}: connector {connector}{': ' + cause if cause else ''}"

@@ -1,4 +1,5 @@
-"""A round of fencing: how a worker asks for it, and what the leader does: fence, check, count."""
+"""This module has a round of fencing: how a worker asks for it, and how the leader fences, checks and writes the task
+count record."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -30,16 +31,17 @@ if TYPE_CHECKING:
     from fencepost.reference_impl.connect.herder import Herder
 
 
-# Asking the leader for a round of fencing: within the worker if it leads itself, else over the endpoint (618.10).
+# A worker asks the leader for a round of fencing within the worker if it leads itself, otherwise over the endpoint
+# (618.10).
 #
-# The asker waits as long as its request may be answered; the answer travels back as an operation of its own. A request
+# The requester waits as long as its request may be answered; the answer returns as an operation of its own. A request
 # that reaches a worker which does not lead is forwarded (requests.py).
 
 NONE = -1
 
 
 def ask_for_round(herder: "Herder", connector: str, task: int, given_up: "Callable[[], bool]") -> Script:
-    """Ask, and wait; returns the `Reply`, whose status is 0 if it was `given_up` meanwhile. Never raises."""
+    """Ask for a round and return the `Reply`; its status is 0 if the caller has `given_up` meanwhile."""
     env = herder.env
     number = env.next_request()
     reply = Reply()
@@ -69,8 +71,8 @@ def ask_for_round(herder: "Herder", connector: str, task: int, given_up: "Callab
 
 
 def send(herder: "Herder", connector: str, task: int, number: int, reply: Reply) -> bool:
-    """The request reaches the worker that the asker takes for the leader; True if that is itself. Raises
-    OperationError."""
+    """Send the request to the worker that the sender takes for the leader; return True if that is the sender itself.
+    Raise OperationError if it fails."""
     env = herder.env
     env.emit(Kind.ROUND_ASKED, node=herder.node, connector=env.numbers[connector], task=task, request=number)
     if herder.is_leader:
@@ -82,7 +84,6 @@ def send(herder: "Herder", connector: str, task: int, number: int, reply: Reply)
 
 
 def deliver(herder: "Herder", target: int, request: FenceRequest, number: int, reply: Reply) -> None:
-    """The request arrives at a worker. Raises OperationError if that worker is down."""
     receiver = herder.env.workers[target].herder if target != NONE else None
     if receiver is None:
         raise OperationError("ask", reason="connection refused")
@@ -90,7 +91,7 @@ def deliver(herder: "Herder", target: int, request: FenceRequest, number: int, r
 
 
 def receive(herder: "Herder", request: FenceRequest, number: int, reply: Reply) -> Script:
-    """The thread of the worker that got the request (a stalled one gets to it later)."""
+    """Handle the request on a thread of the worker that got it; a stalled worker does this later."""
     state = herder.view.state
     names = frozenset(state.names())
     known = Receiver(herder.serves, key_in(state.session_key), herder.node, herder.leader, names, names)
@@ -108,18 +109,20 @@ def receive(herder: "Herder", request: FenceRequest, number: int, reply: Reply) 
             reply.settle(SERVER_ERROR, trace(SERVER_ERROR, request.connector, str(error)))
 
 
-# Rounds of zombie fencing, by the leader: fence as many ids as the latest count record says, then write the next one.
+# In a round of zombie fencing, the leader fences as many ids as the latest count record has, then writes the next count
+# record.
 #
-# The decision and the write are the herder thread's, the fencing is a thread of the round's own, so that rounds of
-# different connectors run side by side (618.9). Between the look at the topic's end that follows the fencing and the
-# write, the herder thread does nothing else: it cannot lose and regain the write privilege there (618.43). A round
-# that is over is taken out by its own thread, later: who asks in between meets it, and has to be told of its own set.
+# The herder thread decides and writes; a thread of the round's own does the fencing, so that rounds of different
+# connectors run in parallel (618.9). Between the check of the topic's end that follows the fencing and the write, the
+# herder thread does nothing else: it cannot lose and regain the write privilege there (618.43). The round's own thread
+# removes a round that is over, later: a request in between finds it, and has to be answered for its own set.
 # (DistributedHerder.doFenceZombieSourceTasks, ZombieFencing: there the thread is the admin client's)
 
 
 @dataclass(eq=False, slots=True)
 class Round:
-    """One round. `set` is the one it is for, `generation` the leader's number of it; `over` with `status`."""
+    """A `Round` is one round of fencing. ``set`` is the set that it is for, and ``generation`` is the leader's number
+    of that set. The round ended with ``status`` if ``over`` is true."""
 
     connector: str
     request: int
@@ -136,7 +139,7 @@ class Round:
 
 
 class Rounds:
-    """All rounds of one worker while it leads; every rule of them is a method."""
+    """`Rounds` has all rounds of one worker while it leads; every rule of a round is a method."""
 
     admin = Admin  # fences
 
@@ -148,36 +151,36 @@ class Rounds:
     # The rules
 
     def must_fence(self, count: int, size: int) -> bool:
-        """Return whether a round fences anything: not from one task to one, where the new one fences the old
-        (618.5)."""
+        """Return whether a round fences anything; from one task to one, the new one fences the old (618.5)."""
         return not (count == 1 and size == 1)
 
     def ids(self, round: Round) -> Iterable[int]:
-        """The tasks whose transactional ids are fenced: from 0, as many as the latest count record says (618.6)."""
+        """Return the tasks to fence: from 0, as many as the latest task count record has (618.6)."""
         return range(round.to_fence)
 
     def count_to_record(self, state: ClusterConfigState, connector: str) -> int:
-        """The count in the new record: the size of the newest committed set (618.42)."""
+        """Return the count for the new record: the size of the newest committed set (618.42)."""
         return state.task_counts.get(connector, 0)
 
     def is_overtaken(self, round: Round) -> bool:
-        """Return whether a newer set has been committed than the round is for (618.43)."""
+        """Return whether a set newer than the round's was committed (618.43)."""
         return self.herder.view.state.generation(round.connector) != round.generation
 
     def may_join(self, round: Round) -> bool:
-        """Return whether who asks now, for the newest set, gets the answer of this round: not that of one that is over
-        and was for another set (618.4). As released, Kafka answers with that all the same."""
+        """Return whether a task that asks now, for the newest set, gets the answer of this round. It does not if the
+        round is over and was for another set (618.4). As released, Kafka answers with the result of such a round all
+        the same."""
         newest = self.herder.view.state.commits.get(round.connector)
         return not round.over or round.set == newest
 
     def all_fenced(self, errors: list[int]) -> bool:
-        """Return whether the record may be written: only after every fencing succeeded (618.7)."""
+        """Return whether the task count record may be written: only after every fencing succeeded (618.7)."""
         return not any(errors)
 
     # A round that was asked for (M, B, shipped)
 
     def serve(self, connector: str, number: int, reply: Reply, request: Request) -> Script:
-        """On the herder's thread: look at the end of the topic, and decide what has to be done."""
+        """Read the config topic to its end on the herder's thread, and decide what has to be done."""
         herder = self.herder
         try:
             yield herder.operation("start_round", herder.view.read_to_end, connector)
@@ -204,20 +207,19 @@ class Rounds:
         request.finish()
 
     def join(self, round: Round, reply: Reply) -> None:
-        """Wait for the end of a round; one that is over answers at once."""
+        """Wait for the end of a round; a round that is over answers at once."""
         if round.over:
             reply.settle(round.status, round.trace)
         else:
             round.replies.append(reply)
 
     def has_producers_to_fence(self, connector: str) -> bool:
-        """Return whether there is a count record, and more than the single-task shortcut to do about it."""
+        """Return whether there is a task count record, and the round is not from one task to one."""
         state = self.herder.view.state
         count = state.count(connector)
         return count is not None and self.must_fence(count, state.task_counts.get(connector, 0))
 
     def prepare(self, connector: str, number: int) -> Round:
-        """A round as it would be now."""
         state = self.herder.view.state
         count = state.count(connector) or 0
         size = self.count_to_record(state, connector)
@@ -228,14 +230,14 @@ class Rounds:
         self.emit(Kind.ROUND_STARTED, round, count=len(list(self.ids(round))) if fences else 0)
 
     def fence_and_hand_over(self, round: Round) -> Script:
-        """The round's own thread: fence, let the herder check and write, and take the round out when it is over."""
+        """Fence on the round's own thread, let the herder conclude, and remove the round at its end."""
         yield from self.fence(round)
         if round.fenced:
             self.herder.submit(partial(self.check_and_conclude, round))
         yield from self.take_out(round)
 
     def take_out(self, round: Round) -> Script:
-        """Some time after a round is over, for whatever reason, it is none of those under way."""
+        """Remove a round from those under way some time after it is over, for whatever reason."""
         yield Wait(lambda: round.over)
         while True:
             try:
@@ -245,12 +247,12 @@ class Rounds:
             return
 
     def remove(self, round: Round) -> None:
-        """Unless another one has taken its place."""
+        """Remove the round unless another round has taken its place."""
         if self.active.get(round.connector) is round:
             del self.active[round.connector]
 
     def fence(self, round: Round) -> Script:
-        """Fence every id. The first failure fails the round: nothing is written."""
+        """Fence every transactional id. A failure fails the round: nothing is written."""
         errors = []
         for task in self.ids(round):
             try:
@@ -265,7 +267,7 @@ class Rounds:
         round.fenced = True
 
     def fence_one(self, round: Round, task: int) -> int:
-        """Admin.fenceProducers for one id, as the connector's admin principal (618.12, 618.47); Kafka's code."""
+        """Fence one id as the connector's admin principal (618.12, 618.47), and return Kafka's error code."""
         env, group = self.env, self.env.config.group_id
         error = env.brokers.acls.error(of_fencing(group, round.connector, task))
         if error:
@@ -278,7 +280,7 @@ class Rounds:
         return fenced.error
 
     def check_and_conclude(self, round: Round, request: Request) -> Script:
-        """On the herder's thread, and nothing in between: no newer set, then the record (618.43)."""
+        """Check for a newer set and write the task count record, on the herder's thread (618.43)."""
         request.finish()
         if round.over:
             return
@@ -291,7 +293,7 @@ class Rounds:
             yield from self.conclude(round)
 
     def check(self, round: Round) -> None:
-        """Read to the end; a newer set ends the round: it needs one of its own."""
+        """Read to the end of the config topic, and end the round if there is a newer set."""
         self.herder.view.read_to_end()
         overtaken = round.cancelled or self.is_overtaken(round)
         self.emit(Kind.ROUND_CHECKED, round, status=CONFLICT if overtaken else OK)
@@ -299,7 +301,7 @@ class Rounds:
             self.finish(round, CONFLICT, "a newer set of task configurations was committed")
 
     def conclude(self, round: Round) -> Script:
-        """Write the record, and answer all that wait for the round."""
+        """Write the task count record, and answer all requests that wait for the round."""
         record = config_records.count_record(self.env.config.mode, round.connector, round.to_record)
         try:
             yield from self.herder.write([record], round.connector, "write_count")
@@ -311,20 +313,19 @@ class Rounds:
     # Ends
 
     def overtake(self, connector: str) -> None:
-        """A new set has been read: a round under way is for an old one. A task that asks before it has fenced all its
-        ids joins it all the same, and is answered 409 with the others."""
+        """Cancel a round under way because a new set has been read. A task that asks before the round has fenced all
+        its ids joins it all the same, and is answered 409 like the others."""
         round = self.active.get(connector)
         if round is not None:
             round.cancelled = True
 
     def fail(self, round: Round, error: int, cause: str) -> None:
-        """The round has failed; all that wait for it fail too (618.11)."""
+        """Fail the round, and with it all requests that wait for it (618.11)."""
         if not round.over:
             self.emit(Kind.ROUND_FAILED, round, status=SERVER_ERROR, error=error)
             self.finish(round, SERVER_ERROR, cause)
 
     def finish(self, round: Round, status: int, cause: str = "") -> None:
-        """End the round: all that wait for it get this answer."""
         round.over = True
         round.status = status
         round.trace = trace(status, round.connector, cause) if cause else ""
@@ -334,7 +335,7 @@ class Rounds:
     # Rounds within an assignment (A)
 
     def in_assignment(self) -> Script:
-        """Fence for every connector that needs it, side by side, then write the records (618.8, 618.9)."""
+        """Fence for every connector that needs it, in parallel, then write the task count records (618.8, 618.9)."""
         herder = self.herder
         state = herder.view.state
         rounds = [self.prepare(name, self.env.next_request()) for name in state.names() if state.needs_fencing(name)]

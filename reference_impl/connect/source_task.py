@@ -1,6 +1,5 @@
-"""What a worker runs: Connectors, which make the configurations of tasks; and source tasks, how they start, poll and
-end.
-"""
+"""This module has what a worker runs: Connectors, which make the configurations of tasks, and source tasks, with how
+they start, poll and end."""
 
 from collections.abc import Callable
 from functools import partial
@@ -31,18 +30,18 @@ if TYPE_CHECKING:
     from fencepost.reference_impl.connect.herder import Herder
 
 
-# The Connector: the object that makes the configurations of its tasks, on the worker that owns it.
+# The Connector is the object that makes the configurations of its tasks, on the worker that owns it.
 #
-# Started, it publishes a set through the leader if its tasks would be configured differently from the newest set. In M
-# it also asks for rounds: when it starts with nothing to publish, and after the rebalance that follows a new set
-# (618.21). A round that fails fails the Connector, until it is restarted (618.11).
+# When it starts, it publishes a set through the leader if its tasks would be configured differently from the newest
+# set. In M it also asks for rounds: when it starts with nothing to publish, and after the rebalance that follows a new
+# set (618.21). A round that fails fails the Connector, until it is restarted (618.11).
 
 NONE = -1
 TASKS_MAX, REVISION = "tasks.max", "revision"
 
 
 class Connector:
-    """One start of one Connector. `stopping`: it ends as soon as it looks."""
+    """A `Connector` is one start of one Connector. If ``stopping`` is true, it ends at its next check."""
 
     def __init__(self, herder: "Herder", name: str) -> None:
         self.herder = herder
@@ -67,7 +66,7 @@ class Connector:
             yield from self.ask()
 
     def configs(self) -> list[dict[str, str]] | None:
-        """taskConfigs(): None for a connector that is gone or stopped."""
+        """Return the result of taskConfigs(), or None for a connector that is deleted or stopped."""
         state = self.herder.view.state
         properties = state.connectors.get(self.name)
         if properties is None or state.target_state(self.name) == "STOPPED":
@@ -75,7 +74,7 @@ class Connector:
         return [{"task": str(task), REVISION: properties[REVISION]} for task in range(int(properties[TASKS_MAX]))]
 
     def publish(self) -> Script:
-        """Have the leader write the set, if it is a new one, until that succeeds; True if there was nothing to do."""
+        """Have the leader write the set until that succeeds; return True if there was nothing to do."""
         while not self.stopping:
             configs = self.configs()
             if configs is None:
@@ -93,15 +92,15 @@ class Connector:
         return False
 
     def is_over(self, request: Request, leader: int, life: int) -> bool:
-        """Return whether there is no more to wait for: done, or the leader's process is gone."""
+        """Return whether the wait is over: the request is done, or this Connector or the leader has ended."""
         return request.done or self.stopping or self.env.workers[leader].lives != life
 
     def may_retry(self, at_ms: int, leader: int) -> bool:
-        """After a while, or at once with another leader."""
+        """Return whether to retry: after a while, or at once with another leader."""
         return self.stopping or self.env.now_ms >= at_ms or self.herder.leader != leader
 
     def current(self) -> list[dict[str, str] | None] | None:
-        """The newest set as the worker knows it; None if there is none, or it is not whole."""
+        """Return the newest set as the worker knows it, or None if there is none or it is incomplete."""
         state = self.herder.view.state
         if self.name not in state.task_counts or self.name in state.inconsistent:
             return None
@@ -109,7 +108,7 @@ class Connector:
         return [None if properties is None else dict(properties) for properties in found]
 
     def hand_to_leader(self, configs: list[dict[str, str]]) -> Request | None:
-        """Put the set into the leader's queue; None if it cannot be reached."""
+        """Put the set into the leader's queue; return None if the leader cannot be reached."""
         leader = self.env.workers[self.herder.leader].herder if self.herder.leader != NONE else None
         if leader is None:
             return None
@@ -117,13 +116,13 @@ class Connector:
         return leader.submit(lambda request: writes.serve(name, lambda w: w.put_tasks(name, configs), request))
 
     def rebalanced(self) -> None:
-        """A rebalance is over: if there is a set that needs fencing, ask (618.21)."""
+        """Ask for a round after a rebalance, if there is a set that needs fencing (618.21)."""
         state = self.herder.view.state
         if state.needs_fencing(self.name) and state.set_place(self.name) != self.asked_for:
             self.due = True
 
     def ask(self) -> Script:
-        """Ask the leader for a round. A newer set fails nothing: after a while the Connector asks for that one's."""
+        """Ask the leader for a round; if a newer set was committed meanwhile, ask again after a while."""
         self.due = False
         self.asked_for = self.herder.view.state.set_place(self.name)
         reply = yield from ask_for_round(self.herder, self.name, NONE, lambda: self.stopping)
@@ -136,19 +135,19 @@ class Connector:
             self.herder.put_status(self.name, NONE, "FAILED", reply.trace)
 
 
-# A source task's thread: its start, step by step, then polling, until it stops or fails.
+# A source task's thread does the steps of its start, then polls until it stops or fails.
 #
-# The steps of each revision, and their order, are in group.py; each is a method here that lets the start go on
+# The steps of each revision, and their order, are in group.py; each is a method of this class that lets the start go on
 # (None), or ends it (618.14 to 618.20, 618.44). Every poll is a transaction of its own: records and their offsets, then
-# the commit. A task that was instructed to stop looks between two operations, as Kafka's does; one that its worker has
-# left running no longer looks, except that as shipped its producer is closed.
-# (WorkerTask, AbstractWorkerSourceTask, ExactlyOnceWorkerSourceTask)
+# the commit. A task that was asked to stop checks for that between two operations, as Kafka's does; one that its worker
+# has left running no longer checks, except that as shipped its producer is closed. (WorkerTask,
+# AbstractWorkerSourceTask, ExactlyOnceWorkerSourceTask)
 
 ABANDON, STOP = "abandon", "stop"  # how a step ends a start, without failing it
 
 
 class TaskFailed(Refused):
-    """The start, or a poll, has failed; `trace` is what the status will say."""
+    """A `TaskFailed` is raised when the start, or a poll, has failed; its message becomes the trace of the status."""
 
     def __init__(self, trace: str, error: int = NONE) -> None:
         super().__init__(trace)
@@ -156,13 +155,12 @@ class TaskFailed(Refused):
 
 
 def never() -> bool:
-    """Nothing turns this operation back."""
     return False
 
 
 class SourceTask:
-    """One start of one task: an instance. `set` and `generation` are those it starts from; its events name the set that
-    its configuration is of, which is the same one."""
+    """A `SourceTask` is one start of one task: an instance. ``set`` and ``generation`` are those it starts from; its
+    events have the set of its configuration, which is the same one."""
 
     def __init__(self, herder: "Herder", name: str, task: int) -> None:
         self.herder = herder
@@ -180,7 +178,7 @@ class SourceTask:
         self.start_from_newest_set()
 
     def start_from_newest_set(self) -> None:
-        """The newest set that the worker knows now is the one that this instance starts from (gen0, 618.19)."""
+        """Start this instance from the newest set that the worker knows now (gen0, 618.19)."""
         state = self.herder.view.state
         self.set = self.configured_by = state.set_place(self.id[0])
         self.generation = state.generation(self.id[0])
@@ -212,7 +210,7 @@ class SourceTask:
         return self.env.revision.steps
 
     def start_up(self) -> Script:
-        """Step by step; None if the task may poll."""
+        """Do the steps of the start, and return None if the task may poll."""
         for step in self.steps():
             ending = yield from getattr(self, step)()
             if ending is not None:
@@ -224,7 +222,7 @@ class SourceTask:
     # The steps of the start
 
     def look(self) -> Script:
-        """A: on the worker's own view; without a count record after the set wait for the next rebalance (618.14)."""
+        """In revision A, check the worker's own view; without a count record, wait for a rebalance (618.14)."""
         may_run = self.may_start()
         self.emit(Kind.TASK_CHECKED, status=OK if may_run else CONFLICT)
         if not may_run:
@@ -234,7 +232,7 @@ class SourceTask:
         return None
 
     def await_count(self) -> Script:
-        """M: the same, but the task starts as soon as the record is read (618.44)."""
+        """In revision M, wait until the worker has read a count record after the set (618.44)."""
         yield Wait(lambda: self.stopping or self.may_start())
         if self.stopping:
             return STOP
@@ -244,7 +242,7 @@ class SourceTask:
         return None if may_run else ABANDON
 
     def ask(self) -> Script:
-        """B, shipped: a round, by the leader; any failure fails the task (618.15, 618.11)."""
+        """Ask the leader for a round, as in revision B and as shipped; any failure fails the task (618.15, 618.11)."""
         reply = yield from ask_for_round(self.herder, *self.id, lambda: self.stopping)
         if not reply.status:
             return STOP
@@ -253,12 +251,11 @@ class SourceTask:
         return None
 
     def check_before(self) -> Script:
-        """B: read to the end; without a count record after the latest set the start is abandoned (618.16)."""
+        """In revision B, read to the end; without a count record after the set, give up (618.16)."""
         may_run = yield from self.attempt("check_before", self.look_again)
         return None if may_run else ABANDON
 
     def look_again(self) -> bool:
-        """Read to the end, and whether a count record stands after the latest set."""
         self.herder.view.read_to_end()
         may_run = self.may_start()
         self.emit(Kind.TASK_CHECKED, status=OK if may_run else CONFLICT)
@@ -268,7 +265,7 @@ class SourceTask:
         return self.herder.view.state.may_run(self.id[0])
 
     def open_producer(self) -> Script:
-        """initTransactions() under the task's id, which fences the producer that held it (618.18)."""
+        """Call initTransactions() under the task's id, which fences the producer that held it (618.18)."""
         if self.producer is None:
             name = task_transactional_id(self.env.config.group_id, *self.id)
             self.producer = TransactionalProducer(
@@ -284,8 +281,8 @@ class SourceTask:
         self.emit(Kind.PRODUCER_OPENED)
 
     def create_offsets_topic(self) -> Script:
-        """If a separate offsets topic is used, create it; what the worker tolerates for its own topics is ignored, any
-        other error fails the task (618.17). Where workers create no topics it has to be there (618.54)."""
+        """If a separate offsets topic is used, create it. What the worker tolerates for its own topics is ignored, and
+        any other error fails the task (618.17). Where workers create no topics it has to exist (618.54)."""
         if self.env.config.offsets_topic and self.env.config.creates_internal_topics:
             yield from self.attempt("create_topic", self.create)
         elif self.env.config.offsets_topic:
@@ -293,14 +290,13 @@ class SourceTask:
         return None
 
     def create(self) -> None:
-        """The call itself, as the connector's admin."""
         brokers, topic = self.env.brokers, self.env.config.offsets_topic
         error = brokers.acls.error(of_offsets_topic(topic)) or brokers.create_topic(topic, *self.topic_sizes())
         if not tolerates_creation_error(error):
             raise TaskFailed(f"ConnectException: offsets topic {topic} cannot be created: error {error}", error)
 
     def find(self) -> None:
-        """Look for what is not created, as the connector's admin: nothing is tolerated.
+        """Find the topic, which is not created, as the connector's admin; no error is tolerated.
         (KafkaTopicBasedBackingStore.topicInitializer, TopicAdmin.describeTopics)"""
         brokers, topic = self.env.brokers, self.env.config.offsets_topic
         error = brokers.acls.error(of_description(topic))
@@ -310,12 +306,12 @@ class SourceTask:
             raise TaskFailed(missing_topics([topic]), UNKNOWN_TOPIC_OR_PARTITION)
 
     def topic_sizes(self) -> tuple[int, int]:
-        """Partitions and replication factor of a separate offsets topic: the worker's, whatever the connector says
-        (618.48)."""
+        """Return the number of partitions and the replication factor of a separate offsets topic: they are the
+        worker's, whatever the connector's configuration has (618.48)."""
         return self.env.config.offset_partitions, self.env.config.offset_replication
 
     def check_after(self) -> Script:
-        """Read to the end once more: no newer set than the one started from (618.19, 618.20)."""
+        """Read to the end, and go on only if the set started from is still the newest (618.19, 618.20)."""
         passed = yield from self.attempt("check_after", self.check_generation)
         if passed:
             return None
@@ -330,8 +326,7 @@ class SourceTask:
         return self.env.revision.mismatch_fails
 
     def check_generation(self) -> bool:
-        """Return whether the set started from is still the newest; as shipped, also whether the task is still
-        assigned."""
+        """Return whether the set is still the newest and, as shipped, the task is still assigned."""
         self.herder.view.read_to_end()
         owned = self.id in self.herder.owned_tasks or not self.env.revision.checks_ownership
         passed = owned and not self.is_overtaken()
@@ -339,13 +334,13 @@ class SourceTask:
         return passed
 
     def is_overtaken(self) -> bool:
-        """Generations compared, as this worker counts them (618.19)."""
+        """Return whether the newest generation differs from the one started from (618.19)."""
         return self.herder.view.state.generation(self.id[0]) != self.generation
 
     # Polling
 
     def poll_until_stopped(self) -> Script:
-        """One transaction for every poll: records, their offsets, and the commit (618.20)."""
+        """Run one transaction for every poll: records, their offsets, and the commit (618.20)."""
         looks = self.must_stop  # a task that does not get to its end polls once more before it looks again
         while True:
             sent = yield from self.attempt("poll", self.send_records, looks)
@@ -358,7 +353,6 @@ class SourceTask:
                 looks = never
 
     def send_records(self) -> None:
-        """Send the records of a poll, in an open transaction."""
         producer = self.producer
         assert producer is not None, "polls begin after the start"
         self.polls += 1
@@ -371,7 +365,7 @@ class SourceTask:
         self.emit(Kind.RECORDS_SENT)
 
     def commit(self) -> None:
-        """Records and offsets become visible together."""
+        """Commit the transaction: records and offsets become visible together."""
         assert self.producer is not None, "something was sent"
         pair = self.producer.producer_id, self.producer.epoch
         try:
@@ -381,13 +375,12 @@ class SourceTask:
         self.emit(Kind.TRANSACTION_COMMITTED, pair=pair)
 
     def refused(self, error: KafkaError) -> None:
-        """Fenced, or something else that this producer does not get over."""
         if error.code in FENCED:
             self.emit(Kind.TRANSACTION_REFUSED, error=error.code)
         raise TaskFailed(str(error), error.code) from error
 
     def poll_plainly(self) -> Script:
-        """Without exactly-once support: records without transactions, offsets after them."""
+        """Run without exactly-once support: send records without transactions, and offsets after them."""
         looks = self.must_stop
         while True:
             sent = yield from self.attempt("poll", self.send_plainly, looks)
@@ -396,7 +389,6 @@ class SourceTask:
             looks = never if sent is INTERRUPTED else self.must_stop
 
     def send_plainly(self) -> None:
-        """Every record is visible at once."""
         self.polls += 1
         self.env.brokers.append_plainly(OUTPUT_TOPIC, (*self.id, self.instance, self.polls))
         self.emit(Kind.RECORDS_SENT)
@@ -406,7 +398,7 @@ class SourceTask:
     # Ends, and what every operation needs
 
     def stop(self) -> Script:
-        """Stop as asked; False if the task does not get to it ("failed"): it polls on."""
+        """Stop as asked; return False if the stop fails: the task polls on."""
         try:
             yield self.herder.operation("stop", lambda: self.end(Kind.TASK_STOPPED), *self.id)
         except OperationError:
@@ -414,14 +406,14 @@ class SourceTask:
         return True
 
     def leave_running(self) -> None:
-        """It did not stop in time: nothing waits for it any more (618.23); as shipped, its producer is closed."""
+        """Leave a task running that did not stop in time; as shipped, close its producer (618.23)."""
         self.left_running = True
         self.emit(Kind.TASK_LEFT_RUNNING)
         if self.env.revision.cancels and self.producer is not None:
             self.producer.close()
 
     def fail(self, failure: TaskFailed) -> None:
-        """FAILED, with a trace; a task that is being stopped only logs it."""
+        """Fail the task with a trace in its status; a task that is being stopped only logs the failure."""
         self.failed = True
         if self.stopping:
             self.end(Kind.TASK_STOPPED, error=failure.error)
@@ -429,7 +421,7 @@ class SourceTask:
             self.end(Kind.TASK_FAILED, "FAILED", str(failure), failure.error)
 
     def end(self, kind: int, state: str = "", trace: str = "", error: int = 0) -> None:
-        """The thread is over; an open transaction stays open."""
+        """End the thread; an open transaction stays open."""
         self.ended = True
         self.emit(kind, error=error)
         if self.producer is not None:
@@ -438,12 +430,11 @@ class SourceTask:
             self.put_status(state, trace)
 
     def put_status(self, state: str, trace: str = "") -> None:
-        """Only the instance that its worker counts as the task's."""
+        """Write the status, unless the worker no longer counts this instance as the task's."""
         if not self.left_running:
             self.herder.put_status(*self.id, state, trace)
 
     def attempt(self, name: str, act: Callable[[], Any], interrupted: Callable[[], bool] | None = None) -> Script:
-        """One operation, whose failure is the task's."""
         try:
             return (yield self.herder.operation(name, act, *self.id, interrupted))
         except OperationError as error:

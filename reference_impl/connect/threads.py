@@ -1,8 +1,9 @@
-"""Threads that a driver moves: each runs until its next operation on the outside, and waits there for its turn.
+"""This module runs threads that a driver moves: each runs until its next operation on the outside, and waits there for
+its turn.
 
-A thread is a generator. It yields an `Operation` (something that happens outside of it, when the driver says so, and
-whose result or exception comes back from the `yield`) or a `Wait` (for something inside the worker; it goes on by
-itself as soon as the condition holds, also when it is stalled no longer).
+A thread is a generator. It yields an `Operation` (something that happens outside of it, when the driver lets it, and
+whose result or exception comes back from the `yield`) or a `Wait` (for something inside the worker; the thread goes on
+by itself as soon as the condition holds and it is not stalled).
 
     config = yield Operation("check_after", worker, act=read_to_end)
     yield Wait(lambda: request.done)
@@ -21,11 +22,11 @@ NONE = -1
 
 
 class Refused(Exception):
-    """The error that an operation may raise into the thread that asked for it; any other is a defect."""
+    """A `Refused` is an error that an operation may raise into its thread; any other is a programming error."""
 
 
 class OperationError(Refused):
-    """An operation did not succeed, as far as the thread knows. `code` is Kafka's: 7, REQUEST_TIMED_OUT."""
+    """An `OperationError` is a failure with Kafka's ``code``, by default 7 (REQUEST_TIMED_OUT)."""
 
     def __init__(self, operation: str, code: int = 7, reason: str = "timed out") -> None:
         super().__init__(f"{operation}: {reason}")
@@ -33,8 +34,7 @@ class OperationError(Refused):
 
 
 class Operation(NamedTuple):
-    """The next step of a thread that is visible outside of it. `interrupted`: when it holds, the thread turns back
-    before doing it."""
+    """An `Operation` is a thread's next visible step; if ``interrupted`` holds, the thread turns back before."""
 
     name: str
     worker: int
@@ -45,13 +45,12 @@ class Operation(NamedTuple):
 
 
 class Wait(NamedTuple):
-    """The thread waits until this holds."""
+    """A `Wait` lets the thread wait until its condition holds."""
 
     until: Callable[[], bool]
 
 
 def at_once() -> bool:
-    """A thread that has not begun waits for nothing."""
     return True
 
 
@@ -62,7 +61,7 @@ Script = Generator[Operation | Wait, Any, Any]  # what a script returns is for t
 
 @dataclass(slots=True)
 class Thread:
-    """One thread; `at` is what it waits at, None once it has ended."""
+    """A `Thread` is one thread; ``at`` is what it waits at, and is None once it has ended."""
 
     number: int
     worker: int
@@ -73,7 +72,7 @@ class Thread:
 
 
 class Threads:
-    """All threads of a cluster. `stalled` are the workers whose threads stand still."""
+    """`Threads` has all threads of a cluster. ``stalled`` are the workers whose threads are paused."""
 
     def __init__(self) -> None:
         self.threads: dict[int, Thread] = {}
@@ -81,20 +80,20 @@ class Threads:
         self._started = 0
 
     def start(self, worker: int, script: Script) -> int:
-        """A new thread, which runs as soon as the running one waits; returns its number."""
+        """Start a new thread, which runs as soon as the running one waits, and return its number."""
         number = self._started
         self._started += 1
         self.threads[number] = Thread(number, worker, script, None, at_once)
         return number
 
     def kill(self, worker: int) -> None:
-        """The process of this worker is gone, with all its threads."""
+        """Kill the process of this worker, with all its threads."""
         for thread in [thread for thread in self.threads.values() if thread.worker == worker]:
             del self.threads[thread.number]
             thread.at = None
 
     def ready(self) -> Iterator[tuple[Thread, Operation]]:
-        """Threads that a driver can let go on, with what they would do, oldest thread first."""
+        """Yield the threads that a driver can let go on, with their next operation, oldest thread first."""
         stalled = self.stalled
         for thread in self.threads.values():
             at = thread.at
@@ -102,13 +101,13 @@ class Threads:
                 yield thread, at
 
     def waiting(self) -> list[tuple[int, str, int, int, int]]:
-        """(number, operation, worker, connector, task) of all that a driver can let happen, oldest thread first."""
+        """Return (number, operation, worker, connector, task) of what can happen, oldest thread first."""
         return [(thread.number, at.name, thread.worker, at.connector, at.task) for thread, at in self.ready()]
 
     def step(self, number: int, outcome: str) -> None:
-        """The operation of a thread happens. `failed`: it does not, and the thread gets an error; `lost`: it does, and
-        the thread gets the same error. Raises KeyError for a thread that has no operation now, ValueError for the
-        outcome."""
+        """Let the operation of a thread happen with this outcome. With `failed`, it does not happen and the thread gets
+        an error; with `lost`, it happens and the thread gets the same error. Raise KeyError for a thread that has no
+        operation now, ValueError for an unknown outcome."""
         if outcome not in OUTCOMES:
             raise ValueError(f"outcome={outcome!r}: must be one of {', '.join(OUTCOMES)}")
         thread = self.threads.get(number)
@@ -128,7 +127,7 @@ class Threads:
         self.settle()
 
     def act_alone(self, number: int) -> None:
-        """The operation of a thread happens, or fails, and the thread does not hear of it: its process is to go."""
+        """Do the operation of a thread without a result for the thread, whose process is about to end."""
         operation = self.threads[number].at
         assert isinstance(operation, Operation), "it waits for its operation"
         with suppress(Refused):
@@ -140,7 +139,6 @@ class Threads:
             self.run(thread, INTERRUPTED if isinstance(thread.at, Operation) else None)
 
     def run(self, thread: Thread, result: Any = None, error: Exception | None = None) -> None:
-        """From where the thread waits to where it waits next."""
         thread.at, thread.may_go_on = None, at_once
         try:
             if error is not None:

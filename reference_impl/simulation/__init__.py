@@ -1,11 +1,12 @@
-"""The deterministic simulation that carries the reference implementations: clock, network, nodes, faults, event log.
+"""This package is the deterministic simulation that carries the reference implementations: clock, network, nodes,
+faults and event log.
 
-One code base, two ways to drive it. A *driver* (a test, Hypothesis) decides every delivery itself: `Network`.
-*Free-running*, a seed decides: `LossyNetwork` and `FaultMix`. In both, the same seed and the same calls give the
-same rows in any process: the only sources of order are the kernel's queue and its random generator.
+One code base is driven in two ways. With `Network`, a *driver* (a test, Hypothesis) decides every delivery itself. In a
+*free-running* history, a seed decides, with `LossyNetwork` and `FaultMix`. In both, the same seed and the same calls
+give the same rows in any process: the only sources of order are the kernel's queue and its random generator.
 
-`config.py` is how a protocol declares its keys, `environment.py` what every cluster has, `free_run.py`
-how a history runs by itself.
+`config.py` is how a protocol declares its configuration keys, `environment.py` is what every cluster has, and
+`free_run.py` runs a history by itself.
 """
 
 from fencepost.reference_impl.simulation.kernel import Kernel

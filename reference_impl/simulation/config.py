@@ -1,4 +1,5 @@
-"""A configuration: a frozen dataclass whose annotations say what each key may be, checked when it is made.
+"""A configuration is a frozen dataclass whose annotations state which values each key may have; it is checked when it
+is made.
 
     @dataclass(frozen=True, slots=True)
     class Config(Configuration):
@@ -8,7 +9,7 @@
 
     Config.parse({"clients": 0})    # ValueError: config clients=0: must be at least 1
 
-A protocol declares its keys with their defaults, ranges and reasons, and in `relate` what must hold between them.
+A protocol declares its keys with their defaults and ranges, and declares in `relate` what must hold between them.
 """
 
 from collections.abc import Callable, Mapping
@@ -18,36 +19,34 @@ from typing import Annotated, Any, ClassVar, Self, get_args, get_origin, get_typ
 
 
 class OneOf:
-    """One of these texts."""
+    """`OneOf` restricts a key to one of these strings."""
 
     def __init__(self, *values: str) -> None:
         self.values = values
 
     def refusal(self, value: Any) -> str:
-        """Return what is wrong with the value; empty if nothing is."""
+        """Return what is wrong with the value, or an empty string if it is allowed."""
         return "" if value in self.values else f"must be one of {', '.join(self.values)}"
 
 
 @dataclass(frozen=True, slots=True)
 class AtLeast:
-    """A number from `least` on."""
+    """`AtLeast` restricts a key to numbers that are not less than `least`."""
 
     least: int
 
     def refusal(self, value: Any) -> str:
-        """Return what is wrong with the value; empty if nothing is."""
         return "" if value >= self.least else f"must be at least {self.least}"
 
 
 @dataclass(frozen=True, slots=True)
 class AtMost:
-    """A number up to `most`; `reason` says whose limit that is."""
+    """`AtMost` restricts a key to numbers up to `most`; ``reason`` states where this limit comes from."""
 
     most: int
     reason: str
 
     def refusal(self, value: Any) -> str:
-        """Return what is wrong with the value; empty if nothing is."""
         return "" if value <= self.most else f"{self.reason}, the greatest is {self.most}"
 
 
@@ -62,12 +61,12 @@ TYPES: Mapping[Any, tuple[tuple[type, ...], str]] = {
     str: ((str,), "must be a text"),
     tuple: ((tuple,), "must be a list"),
 }
-"""By the type that a key is annotated with: the types of its values, and what is stated about any other value. True and
-False are no numbers. A key annotated with another type is checked by `relate` only."""
+"""This table maps the type with which a key is annotated to the Python types of its values and to the message about any
+other value. True and False do not count as numbers. A key annotated with another type is checked by `relate` only."""
 
 
 class Configuration:
-    """The base of every configuration; the subclasses are frozen dataclasses, in which every key has a default."""
+    """`Configuration` is the base of every configuration, a frozen dataclass with defaults for all keys."""
 
     __slots__ = ()
 
@@ -81,18 +80,17 @@ class Configuration:
         self.relate()
 
     def relate(self) -> None:
-        """Raises ValueError where values that are right by themselves do not go together."""
+        """Raise ValueError where values that are valid by themselves contradict each other."""
 
     @classmethod
     def parse(cls, config: Mapping[str, Any]) -> Self:
-        """The configuration that a mapping says, checked. Raises ValueError on an unknown key or a value out of
-        range."""
+        """Return the checked configuration of a mapping. Raise ValueError for a bad key or value."""
         return cls(**split(config, cls)[0])
 
 
 def split(config: Mapping[str, Any], *kinds: type[Configuration]) -> list[dict[str, Any]]:
-    """The keys of each of several configurations that are written as one mapping, lists (JSON has no tuples) as
-    tuples. Raises ValueError on a key that none of them has."""
+    """Split one mapping into the keys of each of several configurations, with lists (JSON has no tuples) turned into
+    tuples. Raise ValueError on a key that none of the configurations has."""
     known = {name for kind in kinds for name in kind.__dataclass_fields__}
     if unknown := config.keys() - known:
         raise ValueError(f"config has unknown keys {sorted(unknown)}: known are {sorted(known)}")
@@ -102,7 +100,7 @@ def split(config: Mapping[str, Any], *kinds: type[Configuration]) -> list[dict[s
 
 @cache
 def _checks(kind: type[Configuration]) -> tuple[tuple[str, Callable[[Any], str]], ...]:
-    """(key, what is wrong with a value of it) in the order in which the keys are declared."""
+    """Return the keys, in order, each with a function that returns what is wrong with its value."""
     hints = get_type_hints(kind, include_extras=True)
     return tuple((name, check) for name in kind.__dataclass_fields__ for check in _of_annotation(hints[name]))
 

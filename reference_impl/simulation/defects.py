@@ -1,13 +1,13 @@
-"""Implementations with one thing wrong each.
+"""This module declares defects: implementations with one thing wrong each.
 
-A defect is a class, or a small function, that takes the place of a part of the correct implementation, and says so
-itself, in one place:
+A defect is a class, or a small function, that takes the place of a part of the correct implementation. Its decorator
+declares it:
 
     @defect("730.10", PROMISE)
     class SnapshotOmitsNextId(Controller): ...
 
-It is called `snapshot_omits_next_id`.  `registry` collects the defects of some modules, in the order in which they are
-declared there; a protocol's file in `defects` has its registry, and finds each as an attribute.
+The name of this defect is `snapshot_omits_next_id`. `registry` collects the defects of some modules, in the order in
+which they are declared there. A protocol's file in `defects` has its registry, and finds each defect as an attribute.
 """
 
 import re
@@ -23,7 +23,7 @@ T = TypeVar("T", bound=Callable[..., Any])
 
 
 class Breaks(Enum):
-    """The strongest thing that a defect can break."""
+    """`Breaks` is the strongest thing that a defect can break."""
 
     PROMISE = "promise"
     CONFORMANCE = "conformance"
@@ -36,9 +36,10 @@ PROMISE, CONFORMANCE, PROGRESS, NOTHING = Breaks.PROMISE, Breaks.CONFORMANCE, Br
 
 @dataclass(frozen=True, slots=True)
 class Defect(Generic[Parts]):
-    """One thing wrong, and a factory of implementations with it. `needs`: the config without which it cannot show.
-    `harmless`: of what breaks nothing, the variant of the model that keeps every promise with the same mistake, the
-    rule, and the mutation; empty where the variant itself has it."""
+    """A `Defect` is one thing wrong, and a factory of implementations with it. ``needs`` is the configuration without
+    which the defect has no effect. ``harmless`` is for defects that break nothing: the variant of the model that keeps
+    every promise with the same mistake, the rule, and the mutation, which is empty where the variant itself has the
+    mistake."""
 
     name: str
     rule: str
@@ -58,8 +59,9 @@ D = TypeVar("D", bound=Defect[Any])
 
 
 class Registry(dict[str, D], Generic[D]):
-    """The defects of one protocol by name. `interface`: those that break one rule of the interface, a format or an
-    error code, which no promise needs: tests that are marked with the rule find them, and perhaps nothing else."""
+    """A `Registry` has the defects of one protocol by name. ``interface`` has those that break one rule of the
+    interface, a format or an error code, that no promise needs: tests that are marked with the rule find them, and
+    perhaps nothing else does."""
 
     def __init__(self, defects: Iterable[D], interface: Iterable[D] = ()) -> None:
         super().__init__()
@@ -71,13 +73,14 @@ class Registry(dict[str, D], Generic[D]):
                 table[one.name] = one
 
     def find(self, name: str) -> D:
-        """The broken implementation of that name. Raises KeyError with the known names."""
+        """Return the defect of that name. Raise KeyError with the known names if there is none."""
         if name not in self:
             raise KeyError(f"no broken implementation is called {name!r}: known are {', '.join(sorted(self))}")
         return self[name]
 
     def attribute(self, name: str) -> D:
-        """For a module's `__getattr__`: every entry as `<protocol>:<name>`, the way any implementation is named."""
+        """Return the defect of that name for a module's `__getattr__`, so that `<protocol>:<name>` reaches every defect
+        in the way any implementation is named."""
         if found := self.get(name) or self.interface.get(name):
             return found
         raise AttributeError(f"no broken implementation is called {name!r}: known are {sorted(self)}")
@@ -85,8 +88,8 @@ class Registry(dict[str, D], Generic[D]):
 
 @dataclass(frozen=True)
 class _Declared:
-    """A defect before it is known which parts there are: classes whose part is inferred, parts by name, and the fields
-    of `Defect` that do not depend on the protocol."""
+    """A `_Declared` is a defect before the parts of its protocol are known: classes whose part is inferred, parts by
+    name, and the fields of `Defect` that do not depend on the protocol."""
 
     pieces: tuple[Any, ...]
     parts: Mapping[str, Any]
@@ -95,7 +98,7 @@ class _Declared:
 
 
 _DECLARED: dict[str, list[_Declared]] = {}
-"""By module, in order."""
+"""This table has the declared defects by module, in the order of their declarations."""
 
 
 def defect(
@@ -104,9 +107,10 @@ def defect(
 ) -> Callable[[T], T]:  # fmt: skip
     """The decorated class or function takes the place of a part of the correct implementation, and breaks the `rule`.
 
-    Its part is the one whose correct class it is derived from; a function says which `part`. `name`: if it is not the
-    class's own in snake case. `also`: what takes the place of further parts. `interface`: see
-    `Registry`. The rest is the config that it `needs`.
+    A class replaces the part whose correct class it is derived from; for a function, ``part`` names the part. ``name``
+    is given if it is not the class's own name in snake case. ``also`` has what takes the place of further parts.
+    ``interface`` is explained at `Registry`. The remaining keyword arguments are the configuration that the defect
+    needs.
     """
 
     def declare(wrong: T) -> T:
@@ -123,7 +127,7 @@ def plant(
     name: str, rule: str, breaks: Breaks, *pieces: type, why: str = "", parts: Mapping[str, Any] | None = None,
     interface: bool = False, **needs: Any,
 ) -> None:  # fmt: skip
-    """A defect without a class of its own: classes that are there already, a value of `parts`, or config alone."""
+    """Declare a defect without a class of its own: existing classes, a value of ``parts``, or configuration."""
     module = sys._getframe(1).f_globals["__name__"]
     _declare(module, pieces, parts or {}, needs, interface, name=name, rule=rule, breaks=breaks, why=why)
 
@@ -139,8 +143,8 @@ def _declare(
 def registry(
     parts: type[Parts], build: Callable[[Mapping[str, Any], Parts], Any] | None, *modules: ModuleType | str
 ) -> Registry[Defect[Parts]]:
-    """The defects that are declared in these modules. `parts`: a dataclass of replaceable parts, each with the correct
-    one as its default.  Raises TypeError for a class of which it is not plain whose place it takes."""
+    """Return the defects that are declared in these modules. ``parts`` is a dataclass of replaceable parts, each with
+    the correct one as its default. Raise TypeError for a class that does not clearly take the place of one part."""
     names = [module if isinstance(module, str) else module.__name__ for module in modules]
     tables: tuple[list[Defect[Parts]], list[Defect[Parts]]] = [], []
     for declared in (each for name in names for each in _DECLARED.get(name, ())):
@@ -153,7 +157,6 @@ def _replaced(parts: type[Parts], declared: _Declared) -> Parts:
 
 
 def _part_of(parts: type[Any], piece: type) -> str:
-    """The part whose correct class is the nearest base of this one."""
     for base in piece.__mro__[:-1]:
         if found := [one.name for one in fields(parts) if one.default is base]:
             if len(found) > 1:

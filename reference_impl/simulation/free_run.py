@@ -1,10 +1,10 @@
-"""Free-running histories: a cluster, its clients and its faults, moved by nothing but a seed.
+"""This module runs free-running histories: a cluster, its clients and its faults, driven only by a seed.
 
     rows = simulate(7, {"mode": "bridge", "events": 500, "restart": 0.02})
 
-gives 500 rows in the order of the protocol's columns; the same seed and config give the same rows in any process. A
-protocol has a `FreeRun` of its own, which builds the cluster and lets its clients work, and `NodeFaults`, which has a
-method for each fault; `simulate` is a method of its `FreeRun`.
+This call returns 500 rows in the order of the protocol's columns; the same seed and configuration give the same rows in
+any process. A protocol has a `FreeRun` of its own, which builds the cluster and lets its clients work, and
+`NodeFaults`, which has a method for each fault. `simulate` is a method of its `FreeRun`.
 """
 
 from collections.abc import Mapping
@@ -24,8 +24,9 @@ MESSAGE_FAULTS = ("drop", "duplicate", "delay")
 
 @dataclass(frozen=True, slots=True)
 class Run(Configuration):
-    """The configuration of a free-running history besides that of its cluster. A protocol adds the rates of its node
-    faults, under the names of the faults, and its clients' habits. Durations are means, in virtual microseconds."""
+    """A `Run` is the configuration of a free-running history, without that of its cluster. A protocol adds the rates of
+    its node faults, under the names of the faults, and the habits of its clients. Durations are means, in virtual
+    microseconds."""
 
     events: int = 300
     broken: str = ""  # name of a broken implementation (its module in `defects`); empty: the correct one
@@ -34,7 +35,7 @@ class Run(Configuration):
 
 @dataclass(frozen=True, slots=True)
 class LossyRun(Run):
-    """The run of a cluster whose nodes send messages."""
+    """A `LossyRun` is the configuration of a run whose cluster has nodes that send messages."""
 
     drop: Rate = 0.0  # per message: lost
     duplicate: Rate = 0.0  # per message: a second copy comes later
@@ -43,7 +44,6 @@ class LossyRun(Run):
     delay_us: Natural = 1_000_000
 
     def network(self, kernel: Kernel, faults: FaultMix) -> LossyNetwork:
-        """The network that loses, doubles and delays messages at these rates."""
         odds = {fault: getattr(self, fault) for fault in MESSAGE_FAULTS}
         return LossyNetwork(kernel, faults, odds, self.latency_us, self.delay_us)
 
@@ -54,8 +54,9 @@ C = TypeVar("C", bound=Configuration)
 
 
 class NodeFaults(Generic[R, S]):
-    """The node faults of one history. Each of `names` is a method: it strikes at the place that a number stands for,
-    and returns whether it changed anything. Random numbers are below `places`."""
+    """`NodeFaults` has the node faults of one history. Each of ``names`` is the name of a method that injects the fault
+    at the place that a number stands for, and returns whether this changed anything. Random numbers are below
+    ``places``."""
 
     names: ClassVar[tuple[str, ...]]
 
@@ -72,7 +73,7 @@ class NodeFaults(Generic[R, S]):
             self.strike((fault, int(self.kernel.random.random() * self.places)))
 
     def strike(self, what: tuple[str, int]) -> None:
-        """Inject one fault: (name, place). It counts only if it changed anything."""
+        """Inject one fault, given as its name and its place. The fault counts only if it changed anything."""
         fault, number = what
         if fault not in self.names:
             raise ValueError(f"no node fault is called {fault!r}: known are {', '.join(self.names)}")
@@ -80,7 +81,6 @@ class NodeFaults(Generic[R, S]):
             self.mix.count(fault)
 
     def pause_for(self, mean_us: int, node: Any) -> bool:
-        """The node stands still for a while; False if it does, or is down."""
         paused: bool = node.pause()
         if paused:
             self.kernel.after(self.kernel.spread(mean_us), lambda _: node.resume())
@@ -88,20 +88,20 @@ class NodeFaults(Generic[R, S]):
 
 
 class FreeRun(Generic[R, C]):
-    """One history: a cluster with its clients and faults, all queued in one kernel."""
+    """A `FreeRun` is one history: a cluster with its clients and faults, all queued in one kernel."""
 
     run_type: ClassVar[type[Run]]
     config_type: ClassVar[type[Configuration]]
     cluster_defaults: ClassVar[Mapping[str, Any]] = {}
-    """Keys whose defaults differ from those of a driven cluster."""
+    """These configuration keys have defaults that differ from those of a driven cluster."""
 
     parts_type: ClassVar[type]
     faults_type: ClassVar[type[NodeFaults[Any, Any]]]
     defects: ClassVar[str]
-    """The module of the protocol's defects; it is loaded only for a history with one."""
+    """This is the module of the protocol's defects; it is loaded only for a history with a defect."""
 
     nodes: NodeFaults[Any, Any]
-    """Set by `begin`."""
+    """The node faults of the history are set by `begin`."""
 
     rows: list[Row]
     system: Any
@@ -117,14 +117,14 @@ class FreeRun(Generic[R, C]):
             self.kernel.at(time_us, self.nodes.strike, (fault, number))
 
     def possible_faults(self) -> tuple[str, ...]:
-        """The node faults that this cluster can have: all of them, unless its mode says otherwise."""
+        """Return the node faults that this cluster can have: all of them, unless its mode excludes some."""
         return self.faults_type.names
 
     def begin(self, parts: Any) -> None:
         raise NotImplementedError(f"{type(self).__name__} must build a cluster and queue its clients: override begin()")
 
     def play(self) -> None:
-        """Until there are enough rows, and with `quiet_end` on to an end without faults."""
+        """Run the history until there are enough rows and, with `quiet_end`, on to an end without faults."""
         self.play_events()
         if getattr(self.run, "quiet_end", False):
             self.settle()
@@ -135,18 +135,18 @@ class FreeRun(Generic[R, C]):
         self.kernel.run(self.rows, self.run.events)
 
     def settle(self) -> None:
-        """Faults stop, and the history comes to its end; for a protocol whose run has `quiet_end`."""
+        """Stop the faults and bring the history to its end, for a protocol whose run has `quiet_end`."""
         raise NotImplementedError(f"{type(self).__name__} has quiet_end: override settle()")
 
     def audit(self, _: object) -> None:
-        """An auditor looks, and will look again; for a protocol that queues it."""
+        """Audit the cluster now, and queue the next audit, for a protocol that starts this."""
         self.system.audit()
         self.kernel.after(self.run.audit_us, self.audit)  # type: ignore[attr-defined]
 
     @classmethod
     def implementation(cls, broken: str) -> tuple[Mapping[str, Any], Any]:
-        """The defect of that name with the config that it needs to show, or for the empty name the correct parts.
-        Raises KeyError with the known names."""
+        """Return the configuration and the parts of the defect of that name, or the correct parts for the empty name.
+        Raise KeyError with the known names if there is no such defect."""
         if not broken:
             return {}, cls.parts_type()
         defect: Defect[Any] = import_module(cls.defects).find(broken)
@@ -154,13 +154,14 @@ class FreeRun(Generic[R, C]):
 
     @classmethod
     def simulate(cls, seed: int, config: Mapping[str, Any]) -> list[Row]:
-        """One history: rows in column order. The keys of `config` are those of the cluster's and of the run's; `seed`
-        wins over a key of that name. Raises ValueError for a bad config, KeyError for an unknown `broken`."""
+        """Run one history and return its rows in column order. The keys of `config` are those of the cluster and of the
+        run; `seed` takes precedence over a key of that name. Raise ValueError for a bad configuration and KeyError for
+        an unknown `broken`."""
         return cls.simulate_with_stats(seed, config)[0]
 
     @classmethod
     def simulate_with_stats(cls, seed: int, config: Mapping[str, Any]) -> tuple[list[Row], dict[str, int]]:
-        """One history, and how often each fault was injected in it. As `simulate`."""
+        """Run one history as `simulate` does, and return its rows and how often each fault was injected."""
         of_run, of_cluster = split(config, cls.run_type, cls.config_type)
         run: Any = cls.run_type(**of_run)
         needs, parts = cls.implementation(run.broken)

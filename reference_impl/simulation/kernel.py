@@ -1,7 +1,7 @@
-"""The kernel: a virtual clock in microseconds, a queue of things to come, and one seeded random generator.
+"""The kernel is a virtual clock in microseconds, a queue of future calls, and one seeded random generator.
 
-Nothing here knows a protocol. `at` and `after` queue something that happens later; time passes only in
-`advance` (a driver's clock step) and `run` (free-running), and jumps from one queued entry to the next.
+The kernel knows no protocol. `at` and `after` queue a call. Time passes only in `advance` (a driver's clock step),
+`wait` and `run` (free-running), and jumps from one queued entry to the next.
 """
 
 from collections.abc import Callable, Sized
@@ -13,7 +13,7 @@ Handler = Callable[[Any], object]
 
 
 class Kernel:
-    """Virtual time and everything queued in it. Entries due at the same time run in the order they were queued."""
+    """A `Kernel` has the virtual time and a queue; entries due at the same time run in the order of queueing."""
 
     __slots__ = ("_draw", "_queue", "_queued", "now", "random")
 
@@ -35,11 +35,11 @@ class Kernel:
         heappush(self._queue, (self.now + delay_us, self._queued, handler, argument))
 
     def spread(self, mean_us: int) -> int:
-        """A random duration around `mean_us`: uniform between 0 and twice the mean, in whole microseconds."""
+        """Return a random duration around `mean_us`: uniform between 0 and twice the mean, in whole microseconds."""
         return int(self._draw() * (2 * mean_us + 1))
 
     def advance(self, duration_us: int) -> None:
-        """Let `duration_us` pass: what falls due runs, each entry at its own time."""
+        """Let `duration_us` pass; each queued entry that falls due runs at its own time."""
         if duration_us < 0:
             raise ValueError(f"cannot advance the clock by {duration_us} us: time only moves forward; pass 0 or more")
         until = self.now + duration_us
@@ -51,7 +51,7 @@ class Kernel:
         self.now = until
 
     def wait(self, done: Callable[[], bool], latest_us: int) -> bool:
-        """Run until `done()`, which is asked after each entry; False if it is not by then."""
+        """Run queued entries until `done()`; return False if it is not true by `latest_us`."""
         queue = self._queue
         while not done():
             if not queue or queue[0][0] > latest_us:
@@ -62,7 +62,7 @@ class Kernel:
         return True
 
     def run(self, rows: Sized, enough: int) -> None:
-        """Run until `rows` has `enough` entries, or nothing is queued any more."""
+        """Run queued entries until `rows` has `enough` entries, or the queue is empty."""
         queue, pop = self._queue, heappop  # the innermost loop of every generated history
         while queue and len(rows) < enough:
             time_us, _, handler, argument = pop(queue)

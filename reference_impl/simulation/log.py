@@ -1,8 +1,8 @@
-"""The event log: what happened, as rows of plain integers in one fixed column order.
+"""The event log records what happened as rows of plain integers in one fixed column order.
 
-A protocol's events are one table: a class of its kinds' codes, and a named tuple with the columns of a row. Its log
-is declared with both, and `emit`, which writes a row, and `readable`, which reads one, are compiled from them. Rows are
-tuples because a hundred million of them are written: a tuple of small integers costs a twelfth of a dict.
+A protocol's events are one table: a class with the codes of its kinds, and a named tuple with the columns of a row. Its
+log is declared with both, and `emit`, which writes a row, and `readable`, which reads one, are compiled from them. Rows
+are tuples because a hundred million of them are written, and a tuple of small integers costs a twelfth of a dict.
 """
 
 from collections.abc import Callable, Mapping
@@ -17,23 +17,23 @@ ABSENT = {"error": 0}  # -1 stands in every other column that does not apply; as
 
 
 class EventLog:
-    """Rows in the order in which they happened; row[0] is the step (0, 1, 2, …), row[1] the virtual time in us, row[2]
-    the code of the kind."""
+    """An `EventLog` has rows in the order in which they happened: row[0] is the step (0, 1, 2, …), row[1] the virtual
+    time in us, and row[2] the code of the kind."""
 
     __slots__ = ("_drained", "kernel", "rows")
 
     kind_names: ClassVar[Mapping[int, str]]
-    """The lower-case name of each kind, by its code."""
+    """This table has the lower-case name of each kind, by its code."""
 
     unheard: ClassVar[Callable[..., None]]
-    """Takes what `emit` takes, and drops it: for a cluster whose events are not part of the history."""
+    """This function takes what `emit` takes and drops it, for a cluster whose events are not part of the history."""
 
     readable: ClassVar[Callable[[Row], Any]]
-    """The event of one row: its named tuple, with the kind by name."""
+    """This function returns the event of one row as its named tuple, with the kind by name."""
 
     def __init_subclass__(cls, kinds: type | None = None, event: Any = None) -> None:
-        """The log of a protocol has `kinds`, a class of integers in upper case, and `event`, the named tuple of a row:
-        step, time_us, kind, and the protocol's own columns. A log derived from that one has neither."""
+        """The log of a protocol has `kinds`, a class of integers with upper-case names, and `event`, the named tuple of
+        a row: step, time_us, kind, and the protocol's own columns. A log derived from a protocol's log has neither."""
         if kinds is None:
             return
         names = {code: name.lower() for name, code in vars(kinds).items() if name.isupper()}
@@ -63,11 +63,12 @@ class EventLog:
         self._drained = 0
 
     def emit(self, kind: int, *columns: int, **named: int) -> None:
-        """Append one row; columns not given do not apply. What a protocol's log has instead takes its columns only."""
+        """Append one row; columns that are not given do not apply. The method that a protocol's log has instead of this
+        one takes only the protocol's columns."""
         raise NotImplementedError(f"{type(self).__name__} has no columns: declare it with kinds=… and event=…")
 
     def drain_rows(self) -> list[Row]:
-        """The rows written since the last call; all of them stay in `rows`."""
+        """Return the rows written since the last call; all of them stay in `rows`."""
         fresh = self.rows[self._drained :]
         self._drained = len(self.rows)
         return fresh

@@ -1,4 +1,4 @@
-"""Messages between nodes, and the faults that befall them at drawn moments."""
+"""This module has the messages between nodes, and the faults that are injected at random moments."""
 
 from collections.abc import Mapping
 from random import Random
@@ -6,16 +6,16 @@ from typing import Any, Protocol
 
 from fencepost.reference_impl.simulation.kernel import Kernel
 
-# Faults of a free-running simulation: how often each strikes, and how often it did.
+# This section has the faults of a free-running simulation: the rate of each, and how often it was injected.
 #
-# Rates are probabilities per *draw*; who draws is the protocol's free-running loop (id blocks: once per client
-# demand), so that a history of any length sees faults in proportion to its events and not to its virtual time.
+# Rates are probabilities per *draw*. The protocol's free-running loop draws (id blocks: once per client demand), so
+# that a history of any length has faults in proportion to its events and not to its virtual time.
 
 Rates = Mapping[str, float]
 
 
 class FaultMix:
-    """Draws node faults by rate and counts every fault injected, network faults included."""
+    """A `FaultMix` draws node faults by rate and counts every fault injected, network faults included."""
 
     __slots__ = ("_names", "_random", "_thresholds", "counts", "total")
 
@@ -34,7 +34,7 @@ class FaultMix:
             raise ValueError(f"fault rates add up to {self.total}: at most one fault strikes per draw; lower them")
 
     def draw(self) -> str | None:
-        """The fault that strikes now, if any. Not counted yet: it may turn out not to apply."""
+        """Return the fault to inject now, if any. It is not counted yet, because it may turn out not to apply."""
         luck = self._random.random()
         if luck >= self.total:
             return None
@@ -50,14 +50,14 @@ class FaultMix:
         self.counts[name] = self.counts.get(name, 0) + 1
 
 
-# The network: messages between named nodes, lost, doubled, delayed and reordered.
+# The network carries messages between named nodes, and may lose, duplicate, delay and reorder them.
 #
 # `Network` does nothing by itself: messages wait until a driver delivers or drops them, in any order, as often as it
-# likes. `LossyNetwork` delivers by itself after a random delay and throws its dice per message.
+# chooses. `LossyNetwork` delivers by itself after a random delay and draws a fault for each message.
 
 
 class Message:
-    """One message in flight. `number` names it to the driver; `body` is the protocol's own."""
+    """A `Message` is one message in flight. ``number`` identifies it for the driver; ``body`` is the protocol's own."""
 
     __slots__ = ("body", "kind", "number", "source", "target")
 
@@ -73,14 +73,14 @@ class Message:
 
 
 class Receiver(Protocol):
-    """An object at the end of an address: it takes messages."""
+    """A `Receiver` is an object that has an address and takes messages."""
 
     def arrive(self, message: Message, /) -> None:
-        """Take the message."""
+        """Take a message."""
 
 
 class Network:
-    """Messages wait in flight for a driver. An address may be an alias that moves (the active controller)."""
+    """In a `Network`, messages wait until a driver delivers them. An address may be an alias that moves."""
 
     __slots__ = ("_sent", "in_flight", "kernel", "nodes")
 
@@ -104,7 +104,7 @@ class Network:
         self.nodes[message.target].arrive(message)
 
     def deliver_all(self) -> None:
-        """Deliver what is in flight, oldest first, and what is sent meanwhile, until nothing is left."""
+        """Deliver all messages in flight, oldest first, and those sent meanwhile, until none is left."""
         in_flight, nodes = self.in_flight, self.nodes
         while in_flight:
             message = in_flight.pop(next(iter(in_flight)))  # numbered as they are sent
@@ -124,7 +124,7 @@ class Network:
 
 
 class LossyNetwork(Network):
-    """Delivers by itself: latency around `latency_us`; each message may be dropped, doubled, or held up for long."""
+    """A `LossyNetwork` delivers by itself, and may drop, duplicate, or delay each message."""
 
     __slots__ = ("_faults", "_latency_us", "_long_us", "_odds", "_random")
 
@@ -138,7 +138,7 @@ class LossyNetwork(Network):
         self._odds = (drop, drop + duplicate, drop + duplicate + delay)
 
     def send(self, kind: str, source: str, target: str, body: Any) -> None:
-        """Send; at most one fault per message, so that the rates add up to the share of messages hit."""
+        """Send a message with at most one fault, so that the rates add up to the share of messages hit."""
         message = Message(self._sent, kind, source, target, body)
         self._sent += 1
         kernel, random = self.kernel, self._random
@@ -158,7 +158,6 @@ class LossyNetwork(Network):
         kernel.after(delay_us, self._arrive, message)
 
     def calm(self) -> None:
-        """From now on every message arrives once, and soon."""
         self._odds = (0.0, 0.0, 0.0)
 
     def _arrive(self, message: Message) -> None:

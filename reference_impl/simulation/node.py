@@ -1,7 +1,8 @@
-"""A node: something with a name that receives messages, and can crash, restart, pause and resume.
+"""A node has a name, receives messages, and can crash, restart, pause and resume.
 
-What a crash does to the node's memory is the protocol's business (`Node.forget`); here is what it does to time: a
-crash silently cancels every timer of that life, and a pause holds back messages and timers until the node resumes.
+What a crash does to the node's memory is up to the protocol (`Node.forget`). This module implements what it does to
+time: a crash silently cancels every timer of that incarnation, and a pause holds back messages and timers until the
+node resumes.
 """
 
 from typing import Any
@@ -11,7 +12,7 @@ from fencepost.reference_impl.simulation.network import Message
 
 
 class Node:
-    """A process under simulation. `incarnation` counts its lives: 0, and one more at every restart."""
+    """A `Node` is a process under simulation; ``incarnation`` counts its restarts."""
 
     __slots__ = ("_held", "incarnation", "kernel", "name", "paused", "running")
 
@@ -24,43 +25,43 @@ class Node:
         self._held: list[tuple[Handler, Any]] = []
 
     def receive(self, message: Message) -> None:
-        """Handle one message; a protocol's nodes override this."""
+        """Handle one message; a protocol's nodes override this method."""
         raise NotImplementedError(f"{type(self).__name__} {self.name} got {message}: override receive()")
 
     def forget(self) -> None:
-        """Lose what is in memory: called once per crash, before the node is down."""
+        """Lose what is in memory; this is called once per crash, before the node is down."""
 
     def arrive(self, message: Message) -> None:
-        """A message reaches the node: lost if it is down, held if it is paused."""
+        """Receive a message now, hold it if the node is paused, or lose it if the node is down."""
         if self.paused:
             self._held.append((self.receive, message))
         elif self.running:
             self.receive(message)
 
     def after(self, delay_us: int, handler: Handler, argument: Any = None) -> None:
-        """A timer of this life of the node: `handler(argument)` in `delay_us`, unless it crashes before."""
+        """Set a timer of this incarnation: call `handler(argument)` in `delay_us` us unless it crashes before."""
         self.kernel.after(delay_us, self._fire, (self.incarnation, handler, argument))
 
     def crash(self) -> None:
-        """Stop at once: memory, timers and held messages are gone. Crashing twice is crashing once."""
+        """Stop at once, and lose memory, timers and held messages. A second crash has no further effect."""
         if self.running:
             self.forget()
             self.running = self.paused = False
             self._held.clear()
 
     def restart(self) -> None:
-        """Come back as the next incarnation, crashing first if need be."""
+        """Come back as the next incarnation, after a crash if the node is still running."""
         self.crash()
         self.incarnation += 1
         self.running = True
 
     def pause(self) -> bool:
-        """Stand still (a long garbage collection): nothing is lost, nothing happens. False if it does, or is down."""
+        """Pause the node, as a long garbage collection does; return False if it is paused already or down."""
         stands, self.paused = self.paused, self.running
         return self.running and not stands
 
     def resume(self) -> None:
-        """Go on: what was held back happens now, in order of arrival."""
+        """Resume the node: what was held back happens now, in order of arrival."""
         self.paused = False
         held, self._held = self._held, []
         for handler, argument in held:

@@ -1,14 +1,14 @@
-"""The whole system in one simulation: Connect's exactly-once source tasks, one Kafka whose producer ids come from
-blocks, and a group that copies what the tasks write to a sink, which an auditor reads with read_committed.
+"""This module is the whole system in one simulation: Connect's exactly-once source tasks, one Kafka whose producer ids
+come from blocks, and a group that copies what the tasks write to a sink, which an auditor reads with read_committed.
 
 Read `end_to_end_parts.py` first (a task of a Connect worker, which runs the source task runtime, and how the layers are
-put together), then `end_to_end_kafka.py` (the one Kafka, as the group and as Connect's workers have it) and this file
-(two clocks, everybody's faults, and how a history ends). Everything else is that of the layers, whose events are
-written as they are in histories of each alone.
+put together), then `end_to_end_kafka.py` (the one Kafka, as the group and Connect's workers use it) and this file (two
+clocks, the faults of all layers, and how a history ends). Everything else is that of the layers, whose events are
+written as they are in histories of each layer alone.
 
-Left out: fetching by messages, throughout (a reader reads at once what a log has); replication of partitions; a broker
-that crashes as a whole (its logs' leaders, its coordinator and its ids change one by one); users that alter offsets;
-the events of source offsets.
+Left out are fetching by messages (a reader reads at once what a log has), replication of partitions, a broker that
+crashes as a whole (its logs' leaders, its coordinator and its ids change one by one), users that alter offsets, and the
+events of source offsets.
 """
 
 from collections.abc import Mapping
@@ -43,18 +43,18 @@ from fencepost.reference_impl.systems.task_counts import Faults as ConnectFaults
 from fencepost.reference_impl.systems.task_counts import Users
 from fencepost.reference_impl.systems.task_counts_cluster import System as ConnectSystem
 
-# Free-running histories of the whole system: `simulate(7, {"events": 4_000, "stall": 0.02})`.
+# This section has free-running histories of the whole system: `simulate(7, {"events": 4_000, "stall": 0.02})`.
 #
 #     rows, faults = simulate(7, {})
 #     rows["end-to-end"]
 #
-# A history has rows in several vocabularies, by name: what each layer's own histories have, and the end-to-end events.
-# Two clocks run side by side: Kafka's, on which its clients' calls take as long as they take, and that of Connect's
-# workers, which catches up after each call. With `quiet_end` faults stop after so many events, and the history goes on
-# until every record that had been polled by then is in the sink, if its connector still lives.
+# A history has rows in several vocabularies, by name: those of each layer's own histories, and the end-to-end events.
+# There are two clocks: Kafka's, on which its clients' calls take their time, and that of Connect's workers, which
+# catches up after each call. With `quiet_end`, faults stop after the given number of events, and the history goes on
+# until every record that had been polled by then is in the sink, if its connector still exists.
 
 OTHER_CLOCK = 1 << 32
-"""Added to the seed for what happens on Kafka's clock."""
+"""This number is added to the seed for what happens on Kafka's clock."""
 NOTICE_US = 2_000  # Connect's threads notice no shorter times, where they wait
 LOOK_US = 100_000
 OPERATOR_US = 500_000
@@ -64,8 +64,8 @@ NO_END = "how many records there are in the end differs; the end-to-end events s
 
 @dataclass(frozen=True, slots=True)
 class Run(task_counts.Run):
-    """Rates of faults and paces of the whole system: those of Connect's workers under their names, the others as stated
-    here. Durations are means, in virtual microseconds."""
+    """A `Run` has the rates of faults and the paces of the whole system; those of Connect's workers have their names
+    from there. Durations are means, in virtual microseconds."""
 
     events: int = 4_000  # of all vocabularies together
     quiet_end: bool = True
@@ -125,7 +125,6 @@ class Run(task_counts.Run):
 
     @property
     def of_ids(self) -> id_blocks.Run:
-        """The pace of controllers, and of brokers that ask them."""
         return id_blocks.Run(
             drop=self.drop, duplicate=self.duplicate, delay=self.delay, latency_us=self.latency_us,
             delay_us=self.delay_us, restart=self.id_broker_restart, pause=self.id_broker_pause,
@@ -134,7 +133,7 @@ class Run(task_counts.Run):
 
 
 class GroupFaults(group_fencing.Faults):
-    """Those of the group and of Kafka; any partition may have another leader."""
+    """`GroupFaults` are the faults of the group and of Kafka; any partition may get another leader."""
 
     def new_leader(self, number: int) -> bool:
         config = self.system.env.config
@@ -143,8 +142,9 @@ class GroupFaults(group_fencing.Faults):
 
 
 class WorkerFaults(ConnectFaults):
-    """Those of Connect's workers; some that stood still go on just when others take over what they had. A tombstone
-    stays until every worker that runs has read it: for delete.retention.ms, which is a day, no worker stands still."""
+    """`WorkerFaults` are the faults of Connect's workers; some stalled workers go on just when other workers take over
+    what they had. A tombstone stays until every running worker has read it, because no worker stalls for
+    delete.retention.ms, which is a day."""
 
     def compact(self, number: int) -> bool:
         herders = [worker.herder for worker in self.system.env.workers if worker.herder is not None]
@@ -159,7 +159,7 @@ class WorkerFaults(ConnectFaults):
 
 
 class IdFaults(id_blocks.Faults):
-    """Those of controllers and of brokers; a broker that starts anew has no ids."""
+    """`IdFaults` are the faults of controllers and of brokers; a broker that restarts has no ids."""
 
     ids: ProducerIds
 
@@ -171,7 +171,7 @@ class IdFaults(id_blocks.Faults):
 
 
 class FreeRun(task_counts.FreeRun):
-    """A whole system, moved by nothing but a seed: Connect's scheduler, and what is queued on Kafka's clock."""
+    """A `FreeRun` is a whole system, driven only by a seed, with Connect's scheduler and Kafka's clock."""
 
     def __init__(self, run: Run, config: Config, parts: Parts) -> None:
         self.whole = config
@@ -206,7 +206,6 @@ class FreeRun(task_counts.FreeRun):
         return {name: getattr(run, name) for name in names}
 
     def begin_ids(self, run: Run) -> None:
-        """Controllers, and brokers as those who give out ids, with some other clients that want them."""
         config = self.whole.of_ids(self.whole_parts.needs)
         kernel, rates = self.clock, run.of_ids
         names = id_blocks.Faults.names if config.mode == "bridge" else ("restart", "pause", "fail_over", "snapshot")
@@ -222,7 +221,6 @@ class FreeRun(task_counts.FreeRun):
             kernel.after(kernel.spread(run.id_client_us), self.demand, broker)
 
     def demand(self, broker: int) -> None:
-        """Another client asks a broker for an id, and will ask again."""
         if not self.quiet:
             self.id_faults.draw()
         there = self.ids.brokers[broker]
@@ -231,7 +229,6 @@ class FreeRun(task_counts.FreeRun):
         self.clock.after(self.clock.spread(self.whole_run.id_client_us), self.demand, broker)
 
     def begin_group(self, run: Run) -> None:
-        """Every slot of the group has an instance, which begins after a while."""
         self.group_faults = GroupFaults(self.kafka, run.of_group, self.clock, self.kafka_faults)
         self.copying = Workload(self.kafka, run.of_group)
         for slot in range(self.env.options.members):
@@ -239,13 +236,11 @@ class FreeRun(task_counts.FreeRun):
         self.clock.after(run.audit_us, self.audit)
 
     def copy(self, slot: int) -> None:
-        """An instance does the next thing, and will do another."""
         if not self.quiet:
             self.group_faults.draw()
         self.clock.after(self.copying.act(slot), self.copy, slot)
 
     def audit(self, _: object) -> None:
-        """An auditor looks at the sink, and will look again."""
         self.kafka.audit()
         self.clock.after(self.whole_run.audit_us, self.audit)
 
@@ -262,12 +257,10 @@ class FreeRun(task_counts.FreeRun):
     # How it goes on
 
     def total(self) -> int:
-        """The events of all vocabularies."""
         return sum(map(len, self.logs.values()))
 
     def play(self) -> None:
-        """Emit so many events, and the rest. Where a defect has Kafka stuck the history ends there, as far as it
-        came."""
+        """Run until there are enough events, and then to a quiet end; a defect that has Kafka stuck ends it."""
         try:
             while self.total() < self.whole_run.events:
                 self.step()
@@ -279,7 +272,7 @@ class FreeRun(task_counts.FreeRun):
             self.kafka_faults.count("stuck")
 
     def pass_time(self, us: int) -> None:
-        """Nodes that are behind catch up: workers after a call, Kafka where they do something else."""
+        """Let time pass on both clocks; Kafka's advances in larger steps, or while workers are idle."""
         clock = self.clock
         self.kernel.advance(us + max(0, clock.now - self.kernel.now))
         if self.kernel.now - clock.now >= NOTICE_US or self.idle:
@@ -289,7 +282,7 @@ class FreeRun(task_counts.FreeRun):
     # The end
 
     def settle(self) -> None:
-        """Faults are over; all that had been polled by now gets to the sink, or could have."""
+        """Stop the faults, and run until everything polled so far has reached the sink, or could have."""
         self.quiet = True
         self.calm()
         self.users.end()
@@ -321,15 +314,17 @@ class FreeRun(task_counts.FreeRun):
             self.env.ends.emit(Kind.OWED, connector=0, partition=0, offset=0)
 
     def is_settled(self) -> bool:
-        """Also: no task has failed since, as one may by a message that was late when faults stopped."""
+        """Return whether the workers have settled and no task has failed since the faults stopped, as one may because
+        of a message that was late then."""
         if not self.settled():
             return False
         return all(row[2] != ConnectKind.TASK_FAILED for row in self.rows[self.settled.bustle :])
 
     def let_transactions_end(self) -> None:
-        """Tasks stand still: what they have open is aborted when its time is up, and everything is read once more. A
-        group that is slower than they were still copies then. It goes on as long as it gets further: an auditor who
-        comes between two markers of one transaction finds the group's offsets ahead of its copies, or behind them."""
+        """Let time pass while tasks are stopped: their open transactions are aborted when they time out, and everything
+        is read once more. A group that is slower than the tasks goes on copying then. This is repeated as long as the
+        group makes progress, because an audit between two markers of one transaction finds the group's offsets ahead of
+        its copies, or behind them."""
         config, kafka, copied = self.whole, self.kafka, -1
         us = 2 * (config.transaction_timeout_ms + config.timeout_check_ms) * US_PER_MS
         further = True
@@ -342,22 +337,22 @@ class FreeRun(task_counts.FreeRun):
             further = copied > before and not self.has_copied_all()
 
     def has_copied_all(self) -> bool:
-        """Whether the group is at the end of its input, with no transaction open in the sink."""
+        """Return whether the group is at the end of its input, with no transaction open in the sink."""
         kafka, found = self.kafka, self.env.inputs.found
         at_the_end = all(max(0, offset) >= len(found[p]) for p, offset in enumerate(kafka.committed_offsets()))
         return at_the_end and not any(kafka.brokers.leaders[p].log.open for p in self.whole.sink_partitions)
 
     def calm(self) -> None:
-        """From now on messages arrive, appends succeed, and nodes that are away come back."""
+        """Stop the faults: messages arrive, appends succeed, and nodes that are away come back."""
         self.network.calm()
         self.id_network.calm()
         self.env.pace = SeededPace(self.clock, self.kafka_faults, 0.0, self.whole_run.append_us, self.whole_run.load_us)
         self.copying.habits = replace(self.whole_run.of_group, calm_us=max(1, self.clock.now))
 
     def restart_silent(self, seen: int) -> None:
-        """An operator restarts tasks of which nothing has been heard for a while. A task that was fenced in a worker
-        that had fallen out of the group stays failed, where that worker gets it again, and the status may go on saying
-        RUNNING (`Herder.start_assigned`, `Environment.put_status`): no other node would."""
+        """Let an operator restart tasks that have had no events for a while. A task that was fenced in a worker that
+        had fallen out of the group stays failed if that worker gets it again, and the status may go on being RUNNING
+        (`Herder.start_assigned`, `Environment.put_status`); no node would restart it."""
         heard = {(row[4], row[5]) for row in self.rows[seen:]}
         for connector, _, tasks in self.settled.newest_sets() or ():
             for task in range(tasks):
@@ -366,25 +361,23 @@ class FreeRun(task_counts.FreeRun):
         self.kernel.after(OPERATOR_US, self.restart_silent, len(self.rows))
 
     def restart_unaware(self) -> None:
-        """A member that a late copy of its own heartbeat has given a partition does not read it, until it is
-        restarted."""
+        """Restart members that ignore a partition given to them by a late copy of their heartbeat."""
         for slot, instance in enumerate(self.kafka.instances):
             if instance.consumer.is_unaware():
                 self.kafka.restart(slot)
 
     def owed(self) -> dict[int, int]:
-        """By source partition of a connector that lives: how far it had been polled."""
+        """Return how far each source partition of an existing connector had been polled."""
         live = {connector for connector, _, tasks in self.settled.newest_sets() or () if tasks}
         each = self.whole.sources
         return {p: upto for p, upto in enumerate(self.sources.polled) if upto and p // each in live}
 
     def read_inputs(self) -> None:
-        """An auditor reads what is committed, whether or not the group does."""
+        """Let an auditor read what is committed, whether or not the group does."""
         for partition in range(self.whole.inputs):
             self.env.inputs.end(partition)
 
     def reached(self, owed: Mapping[int, int], kind: int) -> bool:
-        """Whether events of a kind show that all is there."""
         last: dict[int, int] = {}
         for row in self.env.ends.rows:
             if row[2] == kind:
@@ -400,17 +393,18 @@ class FreeRun(task_counts.FreeRun):
 
 
 class Simulator:
-    """Whole histories, told in the words of every protocol that is at work in them."""
+    """A `Simulator` makes whole histories, with the events of every protocol that is at work in them."""
 
     def __call__(self, seed: int, config: Mapping[str, Any]) -> tuple[dict[str, list[Row]], dict[str, int]]:
-        """One history: rows by protocol, and how often each fault was injected. The keys of `config` are those of the
-        system's and of the run's; `seed` wins over a key of that name. As `read`."""
+        """Run one history, and return its rows by protocol and how often each fault was injected. The keys of `config`
+        are those of the system and of the run; `seed` takes precedence over a key of that name. The exceptions are
+        those of `read`."""
         history = history_of(seed, config)
         history.play()
         return history.logs, history.counts()
 
     def vocabularies(self, config: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-        """What is stated about the histories in each."""
+        """Return the variant and the configuration with which the events of each protocol are checked."""
         run, system, parts = read(config)
         quiet, needs = run.quiet_end, parts.needs
         connect, brokers, group = system.of_connect(needs), system.of_brokers(needs), system.of_group(needs)
@@ -438,8 +432,9 @@ def history_of(seed: int, config: Mapping[str, Any]) -> FreeRun:
 
 
 def read(config: Mapping[str, Any]) -> tuple[Run, Config, Parts]:
-    """What a configuration says. One with a defect has what that needs to show, unless it says otherwise. KeyError for
-    a defect that there is none of, ValueError for a bad config."""
+    """Return the run, the system and the parts of a configuration. With a defect, the configuration that the defect
+    needs is included, unless a key overrides it. Raise KeyError for an unknown defect, ValueError for a bad
+    configuration."""
     parts, needs = Parts(), {}
     if broken := config.get("broken"):
         defect: Defect[Parts] = import_module("fencepost.reference_impl.defects.end_to_end").find(broken)

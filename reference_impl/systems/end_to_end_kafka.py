@@ -1,6 +1,5 @@
-"""The one Kafka of the whole system, as the group and as Connect's workers have it: configuration, events, what all
-share, producer ids from blocks, and the joints between the topics.
-"""
+"""This module is the one Kafka of the whole system, as the group and Connect's workers use it: configuration, events,
+what all of them share, producer ids from blocks, and the connections between the topics."""
 
 from collections import namedtuple
 from collections.abc import Callable, Mapping
@@ -30,19 +29,17 @@ if TYPE_CHECKING:
     from fencepost.reference_impl.systems.group_fencing import Parts
 
 
-# The configuration of the whole system: keys, defaults, ranges and reasons.
-#
-# Each layer has a configuration of its own, which is made from this one; what is not here has that layer's default.
-# Times are virtual milliseconds, short enough for histories of a few thousand events.
+# Each layer has a configuration of its own, which is made from this one; a key that is missing here has that layer's
+# default. Times are virtual milliseconds, short enough for histories of a few thousand events.
 
 FIRST_OWN = SEPARATE_TOPIC + 1
-"""Partitions up to here are those of Connect and of its source tasks."""
+"""Partitions below this number are those of Connect and of its source tasks."""
 Needs = Mapping[str, Mapping[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
 class CopyingConfig(group_environment.Config):
-    """The group that copies; its brokers are those of the whole system."""
+    """A `CopyingConfig` is the configuration of the group that copies; its brokers are those of the whole system."""
 
     brokers: TransactionsConfig = field(default_factory=TransactionsConfig)
 
@@ -53,7 +50,7 @@ class CopyingConfig(group_environment.Config):
 
 @dataclass(frozen=True, slots=True)
 class Config(Configuration):
-    """One system."""
+    """A `Config` is the configuration of one system."""
 
     seed: int = 0
     # The Connect cluster, whose tasks read the sources
@@ -75,7 +72,7 @@ class Config(Configuration):
     timeout_check_ms: Positive = 100
     expiration_ms: Positive = 4_000  # of idle transactional ids
     expiration_check_ms: Positive = 500
-    # small, so that ids run out of epochs, and of themselves
+    # These are small, so that epochs and blocks of ids run out.
     max_epoch: Annotated[int, AtLeast(1), AtMost(EPOCH_MAX, "epochs are int16")] = 40
     block_size: Positive = 10  # of producer ids
     controllers: Positive = 3
@@ -89,12 +86,11 @@ class Config(Configuration):
 
     @property
     def input_partitions(self) -> list[int]:
-        """The numbers, among all partitions, of those that tasks write to: Connect's own output topic first."""
+        """Return the numbers of the partitions that tasks write to, Connect's output topic first."""
         return [OUTPUT_TOPIC, *range(FIRST_OWN, FIRST_OWN + self.inputs - 1)]
 
     @property
     def sink_partitions(self) -> list[int]:
-        """The numbers, among all partitions, of those that the group writes to."""
         first = FIRST_OWN + self.inputs - 1
         return list(range(first, first + self.outputs))
 
@@ -108,7 +104,7 @@ class Config(Configuration):
         )  # fmt: skip
 
     def of_brokers(self, needs: Needs) -> TransactionsConfig:
-        """Kafka; `needs`: what a defect cannot show without, by layer and key."""
+        """Return Kafka's configuration; `needs` has, by layer, the keys that a defect needs."""
         return replace(self.brokers, **needs.get("transactions", {}))
 
     def of_group(self, needs: Needs) -> CopyingConfig:
@@ -136,7 +132,6 @@ class Config(Configuration):
         )  # fmt: skip
 
     def of_ids(self, needs: Needs) -> IdBlocksConfig:
-        """The controllers, and the brokers as those who give out producer ids."""
         return IdBlocksConfig(
             **{
                 "seed": self.seed, "brokers": 3, "controllers": self.controllers, "block_size": self.block_size,
@@ -145,15 +140,15 @@ class Config(Configuration):
         )  # fmt: skip
 
 
-# The end-to-end events of the whole system: what sources give, what stands in the sink, and what a restart resumes
-# from.
+# The end-to-end events of the whole system are about what sources give, what is in the sink, and from where a restart
+# resumes.
 #
 # `partition` and `offset` are of the source: partitions are numbered over all connectors, and an offset is the number
 # of records up to and including this one. `position` is a place in the committed part of a Kafka partition.
 
 
 class Kind:
-    """Kinds of event; the number is the code in column `kind`. Plain integers, because rows hold nothing else."""
+    """`Kind` has the kinds of event as integers, which are the codes in column `kind`."""
 
     RESUMED, POLLED, GIVEN_UP = 1, 2, 3
     OUTPUT_READ, SINK_READ = 10, 11
@@ -165,7 +160,7 @@ Event = namedtuple("Event", "step time_us kind client connector task partition o
 
 
 class EndToEndLog(EventLog, kinds=Kind, event=Event):
-    """The log of one history, end to end."""
+    """An `EndToEndLog` is the event log of one history, end to end."""
 
     __slots__ = ()
 
@@ -175,20 +170,19 @@ KIND_NAMES = EndToEndLog.kind_names
 readable = EndToEndLog.readable
 
 
-# The environment that everything on the one Kafka shares: clock, network, what records carry, and a log for each
-# layer.
+# Everything on the one Kafka shares this environment: clock, network, the content of records, and a log for each layer.
 #
-# The brokers' clock is that of everything but the workers of Connect, whose calls last as long as they take on it.
+# All nodes but Connect's workers use the brokers' clock, on which the workers' calls take their time.
 
 
 class Copied(Place):
-    """A place in the group's input, with the record that stands there."""
+    """A `Copied` is a place in the group's input, with the record at that place."""
 
     source: Record
 
 
 class Net(LossyNetwork):
-    """The network. A node that is gone gets nothing."""
+    """A `Net` is a network that delivers nothing to a node that is gone."""
 
     __slots__ = ()
 
@@ -199,8 +193,8 @@ class Net(LossyNetwork):
 
 
 class Environment(group_environment.Environment):
-    """One per system. `content` is what the record numbered next carries that a task or a worker sends; the group's
-    copies, and its offsets, are in `writing`."""
+    """There is one `Environment` per system. ``content`` is the content of the record numbered next that a task or a
+    worker sends; the group's copies, and its offsets, are in ``writing``."""
 
     __slots__ = ("content", "ends", "ids", "inputs", "transactions", "whole")
 
@@ -235,7 +229,6 @@ class Environment(group_environment.Environment):
     # Numbers
 
     def connector_of(self, partition: int) -> int:
-        """The connector that a source partition is of."""
         return partition // self.whole.sources
 
     def next_record(self) -> int:
@@ -251,15 +244,15 @@ class Environment(group_environment.Environment):
         return self.ids.take()
 
 
-# Producer ids from blocks: the broker that coordinates transactional ids takes them from the block that it holds.
+# Producer ids come from blocks: the broker that coordinates transactional ids takes them from the block that it holds.
 #
 # The controllers and the brokers' halves of the protocol are those of `reference_impl.systems.id_blocks`, on the same
-# clock. A broker without an id at hand asks for a block, and its clients are asked to come again
-# (RPCProducerIdManager.java).
+# clock. A broker without an id asks for a block, and its clients have to ask again (RPCProducerIdManager.java).
 
 
 class ProducerIds:
-    """`spare`: by broker, an id that was taken for a request that turned out not to need it, or not yet."""
+    """A `ProducerIds` takes producer ids from the brokers. ``spare`` has, by broker, an id that was taken for a request
+    that turned out not to need it, or not yet."""
 
     def __init__(self, kafka: "Kafka", system: System) -> None:
         self.kafka = kafka
@@ -271,7 +264,6 @@ class ProducerIds:
         return self.kafka.brokers.coordinator.node_id
 
     def at_hand(self) -> bool:
-        """Whether that broker can give an id at once."""
         number = self.broker
         broker = self.system.brokers[number]
         if number in self.spare:
@@ -285,38 +277,37 @@ class ProducerIds:
         return True
 
     def take(self) -> int:
-        """The id. RuntimeError where none is at hand: the caller has not asked."""
+        """Return the id. Raise RuntimeError if none is available, because the caller has not asked before."""
         if not self.at_hand():
             raise RuntimeError(f"broker {self.broker} has no producer id at hand: ask has_producer_id() before")
         return self.spare.pop(self.broker)
 
     def restart(self, number: int) -> None:
-        """A broker starts anew, without its block."""
         self.spare.pop(number, None)
         self.system.restart_broker(number)
 
 
-# The one Kafka of the whole system, with the group that copies: what `reference_impl.systems.group_fencing` drives, on
-# brokers that have Connect's partitions too, and producer ids from blocks.
+# This is the one Kafka of the whole system, with the group that copies: what `reference_impl.systems.group_fencing`
+# drives, on brokers that also have Connect's partitions, and producer ids from blocks.
 
 FIRST_OF_OFFSETS = 10
-"""Readers are numbered from here on that read offsets topics: the first ones read the input and the sink."""
+"""Readers of offsets topics are numbered from here on; readers with smaller numbers read the input and the sink."""
 FIRST_CONNECT_ID = 1 << 10
-"""Transactional ids of Connect are numbered from here on, those of the group's applications below."""
+"""Transactional ids of Connect are numbered from here on, and those of the group's applications below."""
 
 
 class StuckError(RuntimeError):
-    """Kafka answers a client no more."""
+    """A `StuckError` is raised when Kafka answers a client no more."""
 
 
 class Silent:
-    """An environment in which nothing is reported."""
+    """A `Silent` is an environment in which no event is reported."""
 
     emit = staticmethod(TransactionEventLog.unheard)
 
 
 class Kafka(group.System):
-    """Brokers, and the group."""
+    """A `Kafka` is the driven system of the brokers and the group."""
 
     env: Environment
 
@@ -325,7 +316,7 @@ class Kafka(group.System):
         return self.brokers.coordinator
 
     def copy_read(self, place: Place, output: int, position: int) -> None:
-        """Each record of the sink has an event end to end as well."""
+        """Emit the end-to-end event of a record of the sink as well."""
         assert isinstance(place, Copied), "what stands in the sink is a copy"
         source = place.source
         self.env.ends.emit(
@@ -335,10 +326,11 @@ class Kafka(group.System):
 
 
 class ConnectBrokers(brokers.Brokers):
-    """The same Kafka as Connect's workers have it: each of their calls takes until it is done, and everything else on
-    Kafka's clock goes on meanwhile, faults included.
+    """A `ConnectBrokers` is the same Kafka as Connect's workers use it: each of their calls takes until it is done, and
+    everything else on Kafka's clock goes on meanwhile, faults included.
 
-    A commit is done when its markers are written: what follows reads to the end of a topic, and waits for them there.
+    A commit is done when its markers are written, because the next step reads to the end of a topic and waits for the
+    markers there.
     """
 
     env: Environment  # type: ignore[assignment]
@@ -375,17 +367,17 @@ class ConnectBrokers(brokers.Brokers):
         return self.log(partition).append(request, NO_GUARD).offset
 
     def append_directly(self, partition: int, content: Any) -> None:
-        """One record outside any transaction, by a producer that is not known again."""
+        """Append one record outside any transaction, with a producer of which the log has no state afterwards."""
         position = self.append_plainly(partition, content)
         log = self.log(partition)
         del log.producers[log.batches[position].producer_id]
 
     def permit(self, *_: object) -> None:
-        """Everybody may do everything here."""
+        """Allow everything to every principal."""
 
     def new_reader(self) -> ReaderRole:
-        """A consumer of offsets topics at their beginning. What it reads stands outside transactions too, of which the
-        log of transactions has nothing: so it is not reported there."""
+        """Return a consumer of offsets topics at their beginning. What it reads is partly written outside transactions
+        and is not in the log of transactions, so its reads are not reported there."""
         self.readers += 1
         silent: Any = Silent()
         return self.kafka.brokers.parts.reader(silent, FIRST_OF_OFFSETS + self.readers)
@@ -397,7 +389,7 @@ class ConnectBrokers(brokers.Brokers):
             raise StuckError(f"a call of a client is not answered within {brokers.MAX_WAIT_MS} ms: Kafka is stuck")
 
     def is_complete(self) -> bool:
-        """Whether no transaction of Connect is decided and not yet ended on every partition."""
+        """Return whether no transaction of Connect is decided and not yet ended on every partition."""
         coordinator = self.coordinator
         if coordinator.loading:
             return False
@@ -411,20 +403,20 @@ class ConnectBrokers(brokers.Brokers):
         self.env.kernel.advance(ms * 1000)
 
     def settle(self) -> None:
-        """Nothing waits for a driver: Kafka goes on by itself."""
+        """Do nothing, because Kafka goes on by itself and waits for no driver."""
 
 
-# The group's input: the partitions that source tasks write to, as far as they are committed.
+# The group's input is the committed part of the partitions that source tasks write to.
 #
-# A consumer's offset counts the records that it gets, from 0: what stands between them in the log, markers and aborted
-# records, has none. So the offsets of a partition are dense, as the events of the group have them.
+# A consumer's offset counts the records that it gets, from 0; markers and aborted records between them in the log have
+# no such offset. So the offsets of a partition are dense, as the events of the group need them.
 
 READER = 1
-"""The number of the reader of the input; the sink's auditor is 0."""
+"""This is the number of the reader of the input; the sink's auditor is 0."""
 
 
 class Inputs:
-    """`found` has the records of each partition, in order."""
+    """`Inputs` reads the group's input. ``found`` has the records of each partition, in order."""
 
     def __init__(self, kafka: Kafka) -> None:
         self.kafka = kafka
@@ -434,7 +426,7 @@ class Inputs:
         self.found: list[list[Record]] = [[] for _ in self.partitions]
 
     def end(self, partition: int) -> int:
-        """Read on, and say how far."""
+        """Read on in a partition, and return the number of records read so far."""
         log = self.kafka.brokers.leaders[self.partitions[partition]].log
         found = self.found[partition]
         contents: dict[int, Record] = self.env.contents  # type: ignore[assignment]
@@ -449,7 +441,7 @@ class Inputs:
         return len(found)
 
     def place(self, partition: int, offset: int) -> Copied:
-        """The record there, which goes on with its copy."""
+        """Return a place with its record, which is passed on with the copy."""
         place = Copied(partition, offset)
         place.source = self.found[partition][offset]
         return place

@@ -1,4 +1,4 @@
-"""Exactly-once source tasks in Connect's workers, and how the parts of all layers are put together."""
+"""This module has exactly-once source tasks in Connect's workers, and how the parts of all layers are put together."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -24,20 +24,21 @@ from fencepost.reference_impl.systems.source_offsets_workers import HostTask
 from fencepost.reference_impl.systems.task_counts_cluster import Parts as ConnectParts
 from fencepost.reference_impl.systems.transactions import Parts as TransactionParts
 
-# Exactly-once source tasks in Connect's workers. `reference_impl.systems.task_counts` starts them; what they do then
-# is the runtime of `reference_impl.systems.source_offsets`, with its offset stores and boundaries.
+# These are exactly-once source tasks in Connect's workers. `reference_impl.systems.task_counts` starts them; then they
+# run the runtime of `reference_impl.systems.source_offsets`, with its offset stores and boundaries.
 #
-# A source has any number of records in each partition, from offset 1 on, and all of them go to one partition of the
-# output. Task t of n has those partitions of its connector that are t modulo n. It begins where the offsets topics
-# say, which it reads to the end when its producer is open and its set known to be the newest (618.32). The first
-# connector has a separate offsets topic, with copies in the worker's one; the others write to that alone.
+# A source has any number of records in each partition, from offset 1 on, and all of them are sent to one partition of
+# the output. Task t of n has those partitions of its connector that are t modulo n. It begins at the offsets in the
+# offsets topics, which it reads to the end when its producer is open and its set is known to be the newest (618.32).
+# The first connector has a separate offsets topic, with copies in the worker's one; the other connectors write only to
+# the worker's.
 
 ENDLESS = 1 << 30
-"""Records of a source partition: it never has its last."""
+"""A source partition has this many records, so that it never reaches its last one."""
 
 
 class Sources:
-    """All sources: their partitions, as numbered over all connectors, and how far each has ever been polled."""
+    """`Sources` has all source partitions, as numbered over all connectors, and how far each has ever been polled."""
 
     def __init__(self, connectors: int, partitions: int) -> None:
         self.each = partitions
@@ -49,10 +50,10 @@ class Sources:
 
 
 class ResumingTask(HostTask):
-    """One start of one task."""
+    """A `ResumingTask` is one start of one task."""
 
     sources: Sources
-    """Set by the cluster, for all of its tasks."""
+    """The cluster sets this for all of its tasks."""
     brokers: ConnectBrokers
 
     runtime: Any = None
@@ -64,12 +65,12 @@ class ResumingTask(HostTask):
         return self.env.numbers[self.id[0]]
 
     def start_from_newest_set(self) -> None:
-        """Its source partitions too are those that this set says, whatever set comes while it starts."""
+        """Start from the newest set, which also determines the task's source partitions."""
         super().start_from_newest_set()
         self.tasks = max(self.herder.view.state.tasks(self.id[0]), self.id[1] + 1)
 
     def start_up(self) -> Script:
-        """After everything else: to the end of the offsets topics."""
+        """Do the other steps of the start, and then read to the end of the offsets topics."""
         ending = yield from super().start_up()
         if ending is not None:
             return ending
@@ -87,8 +88,8 @@ class ResumingTask(HostTask):
         return self.new("store", self, self, GLOBAL if self.connector else SEPARATE, EXACTLY_ONCE)
 
     def new_runtime(self, store: Any, found: dict[int, int]) -> Any:
-        """The loop of the task. Each of its records says by its round which instance has read it: there is no end of a
-        source, and so no other round."""
+        """Return the loop of the task. The round of each of its records is the instance that has read it, because a
+        source has no end and so no other rounds."""
         whole, connector = self.brokers.env.whole, self.connector
         config = SourceConfig(
             records=ENDLESS, batch=whole.batch, boundary=whole.boundaries[connector % len(whole.boundaries)],
@@ -106,12 +107,12 @@ class ResumingTask(HostTask):
         return runtime
 
     def output_of(self, partition: int) -> int:
-        """Where the records of a source partition go, whichever task reads it."""
+        """Return the partition that the records of a source partition go to, whichever task reads it."""
         whole = self.brokers.env.whole
         return whole.input_partitions[partition % whole.inputs]
 
     def end(self, kind: int, state: str = "", trace: str = "", error: int = 0) -> None:
-        """What is in a transaction of which nobody has asked for the commit is given up."""
+        """Give up what is in a transaction whose commit was not asked for, and end the task."""
         if not self.ended and self.runtime is not None and not self.asked:
             for record in self.runtime.records:
                 self.emit_end(Kind.GIVEN_UP, record.partition, record.offset)
@@ -133,7 +134,6 @@ class ResumingTask(HostTask):
         return super().failure(error)
 
     def report(self, kind: int, **columns: int) -> None:
-        """What the runtime does, in the words of the workers and end to end."""
         if kind == SourceKind.POLLED:
             self.polled(columns["partition"], columns["offset"])
         elif kind == SourceKind.END_SENT and columns["outcome"]:
@@ -149,12 +149,12 @@ class ResumingTask(HostTask):
         )
 
 
-# The pieces of the whole system: those of each layer, any of which a broken implementation replaces.
+# The pieces of the whole system are those of each layer; a broken implementation may replace any of them.
 
 
 @dataclass(frozen=True, slots=True)
 class CopyingParts(group_fencing.Parts):
-    """Those of the group, on brokers that are given."""
+    """`CopyingParts` are the parts of the group, on given brokers."""
 
     brokers: TransactionParts = field(default_factory=TransactionParts)
 
@@ -165,7 +165,7 @@ class CopyingParts(group_fencing.Parts):
 
 @dataclass(frozen=True, slots=True)
 class WholeParts:
-    """What puts the layers together."""
+    """`WholeParts` are the parts that connect the layers."""
 
     task: type[ResumingTask] = ResumingTask  # where tasks begin, and where their records go
     inputs: type[Inputs] = Inputs  # what of the output the group gets
@@ -174,7 +174,7 @@ class WholeParts:
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """One of each layer, and the keys of the layers' configurations without which a defect cannot show."""
+    """`Parts` has the parts of each layer, and the configuration keys that a defect needs."""
 
     connect: ConnectParts = field(default_factory=ConnectParts)
     transactions: TransactionParts = field(default_factory=TransactionParts)
@@ -186,8 +186,8 @@ class Parts:
 
     @property
     def of_group(self) -> CopyingParts:
-        """The group, its applications, and the brokers: a piece that both layers say something of is what the one that
-        has replaced it says."""
+        """Return the parts of the group, its applications, and the brokers. A part that is in both layers is taken from
+        the layer that has replaced it."""
         group, below = self.group, self.transactions
         coordinator = group.transactions if below.coordinator is Coordinator else below.coordinator
         offsets = group.offsets if below.offsets_log is OffsetsLog else mixed(group.offsets, below.offsets_log)
@@ -200,7 +200,6 @@ class Parts:
         return CopyingParts(**{**fields, "producer": producer, "offsets": offsets}, brokers=brokers)
 
     def of_client(self, client: Any) -> Any:
-        """A kind of producer, on what the brokers' clients are."""
         below: Any = self.transactions.producer
         if below is Producer:
             return client
@@ -210,7 +209,6 @@ class Parts:
         return made
 
     def of_connect(self, sources: Sources) -> ConnectParts:
-        """The Connect cluster, whose tasks read these sources."""
         fields = {name: getattr(self.connect, name) for name in ConnectParts.__dataclass_fields__}
         resuming = self.whole.task
         task = mixed(resuming, self.connect.task) if self.connect.task is not SourceTask else resuming
@@ -219,5 +217,5 @@ class Parts:
 
 
 def mixed(first: Any, second: Any) -> Any:
-    """A class that is both, and does first what the first one says."""
+    """Return a class that is derived from both; the first one takes precedence."""
     return type(f"{second.__name__}In{first.__name__}", (first, second), {"__slots__": ()})

@@ -1,12 +1,13 @@
-"""Group fencing: the interface by which a driver moves a cluster and a group, its replaceable parts, and free runs.
+"""This module is the interface of group fencing, by which a driver moves a cluster and a group, with its replaceable
+parts and free runs.
 
-The protocol, a consumer group that copies its input exactly once (KIP-447 as drafted, as shipped, and under KIP-848),
-is in `kafka`: read `clients/application.py` and `group_coordinator.py` first.
+The protocol is a consumer group that copies its input exactly once (KIP-447 as drafted, as shipped, and under KIP-848).
+It is in `kafka`: read `clients/application.py` and `group_coordinator.py` first.
 
-Left out: several groups and topics; cooperative assignors, and classic members in a group of the new protocol; share
-and streams groups; topics that are deleted or made anew; a deposed group coordinator that does not know it
-(NOT_COORDINATOR); appends to the offsets partition that fail or are not replicated; fetching of the input,
-which is there from the beginning.
+Left out are several groups and topics; cooperative assignors, and classic members in a group of the new protocol; share
+and streams groups; topics that are deleted or created anew; a deposed group coordinator that does not know it
+(NOT_COORDINATOR); appends to the offsets partition that fail or are not replicated; and fetching of the input, which
+exists from the beginning.
 
 >>> system = reference({"seed": 1, "members": 1, "inputs": 1, "records": 1})
 >>> system.step(0)  # initTransactions(): a request leaves
@@ -19,8 +20,8 @@ True
 >>> system.audit()  # what is committed: the copies in the output, and the group's offsets
 ([(0, 0)], [1])
 
-Nothing happens between two calls: deliveries, the application's steps, appends to the transaction log and time are
-the driver's. `Parts` are the pieces that a broken implementation replaces.
+Nothing happens between two calls: the driver controls deliveries, the application's steps, appends to the transaction
+log and time. `Parts` are the pieces that a broken implementation replaces.
 """
 
 from collections.abc import Callable, Mapping
@@ -46,7 +47,7 @@ from fencepost.reference_impl.systems.transactions import Parts as TransactionPa
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """One of each."""
+    """`Parts` has the replaceable pieces of a cluster; the defaults are the correct ones."""
 
     application: type[Application] = Application
     classic_consumer: type[ClassicConsumer] = ClassicConsumer
@@ -75,18 +76,18 @@ class Parts:
 
 SETTLE_STEP_MS = 100
 STEPS_MAX = 100_000
-"""Of one settling without time: a broken cluster may go round in circles."""
+"""Settling without time takes at most this many steps, because a broken cluster may loop for ever."""
 
 
 class Brokers(transactions.System):
-    """The brokers of the transactions below; producers are the application's business."""
+    """A `Brokers` has the brokers of the transactions; the application has the producers."""
 
     def _new_producers(self) -> None:
-        """There are none but those of the application."""
+        """Create no producers, because only the application has any."""
 
 
 class System(DrivenSystem[Environment]):
-    """One cluster. Slots of instances, partitions of the input and of the output are numbered from 0."""
+    """A `System` is one cluster. Slots of instances, and input and output partitions, are numbered from 0."""
 
     def __init__(self, env: Environment) -> None:
         self.env = env
@@ -98,44 +99,42 @@ class System(DrivenSystem[Environment]):
     # Messages
 
     def messages(self) -> list[tuple[int, str, str, str, int]]:
-        """The messages in flight: (number, kind, source, target, request), oldest first."""
+        """Return the messages in flight, as (number, kind, source, target, request), oldest first."""
         return self.brokers.messages()
 
     # The application
 
     def step(self, slot: int) -> bool:
-        """The instance does the next line of its loop; False, and nothing happens, where it waits."""
+        """Let the instance do the next line of its loop; return False, with nothing done, if it waits."""
         return self.instances[slot].step()
 
     def doing(self, slot: int) -> str:
-        """What the instance's next step is: init, poll, begin, copy, offsets, commit, abort, ended, fail; wait where an
-        answer is missing; paused, over."""
+        """Return what the instance's next step is: init, poll, begin, copy, offsets, commit, abort, ended or fail; or
+        wait if an answer is missing; or paused or over."""
         return self.instances[slot].doing()
 
     def abort(self, slot: int) -> bool:
-        """The instance aborts its open transaction of its own accord; False if it has none."""
+        """Let the instance abort its open transaction on its own initiative; return False if it has none."""
         return self.instances[slot].abort()
 
     def pause(self, slot: int) -> bool:
-        """The instance's process stands still, heartbeats included; False if it does."""
+        """Pause the instance's process, heartbeats included; return False if it is paused already."""
         return self.instances[slot].pause()
 
     def resume(self, slot: int) -> bool:
-        """It goes on; False if it does not stand still."""
         return self.instances[slot].resume()
 
     def close(self, slot: int) -> None:
-        """The instance ends in order: its consumer leaves the group."""
+        """Let the instance end in order: its consumer leaves the group."""
         self.instances[slot].close()
 
     def restart(self, slot: int) -> None:
-        """The instance is killed if it still runs, and another one takes its slot."""
+        """Kill the instance if it still runs, and start another one in its slot."""
         self.instances[slot].stop(Kind.INSTANCE_STOPPED)
         self.instances[slot] = self.new_instance(slot)
 
     def upgrade(self, slot: int) -> bool:
-        """The instance ends in order, and a new one of the newer generation takes its slot; False if it is of that
-        generation already."""
+        """Replace the instance in order by one of the newer generation; return False if it is one already."""
         if slot not in self.env.old:
             return False
         self.close(slot)
@@ -144,59 +143,57 @@ class System(DrivenSystem[Environment]):
         return True
 
     def expire(self, slot: int) -> bool:
-        """The group's coordinator takes the instance's member for dead, whatever its clock says; False if it has no
-        such member, or is still loading."""
+        """Let the group's coordinator take the instance's member for dead, whatever its clock is; return False if it
+        has no such member, or is still loading."""
         coordinator = self.group_coordinator
         return not coordinator.loading and coordinator.group.expire(self.instances[slot].consumer.member)
 
     def hide_topic(self, hidden: bool) -> None:
-        """The brokers' metadata do not have the input topic, or have it again: commits of its offsets are refused."""
+        """Remove the input topic from the brokers' metadata, so that commits are refused, or add it again."""
         self.env.hidden = hidden
 
     def expire_pending(self) -> bool:
-        """offsets.retention.minutes is over for the offsets of a group without members that a transaction is about to
-        change; False, as they are stored until it ends."""
+        """Let offsets.retention.minutes end for the offsets of a group without members that an open transaction is
+        about to change; return False if they are not deleted, because they are stored until the transaction ends."""
         log = self.group_coordinator.log
         return self.group_coordinator.expire_offsets(
             [partition for partition in range(self.env.options.inputs) if not log.is_stable(partition)]
         )
 
     def kill(self, slot: int) -> bool:
-        """The instance is killed, and its slot stays empty; False if it does not run."""
+        """Kill the instance and leave its slot empty; return False if it does not run."""
         running = self.instances[slot].running
         self.instances[slot].stop(Kind.INSTANCE_STOPPED)
         return running
 
     def is_over(self, slot: int) -> bool:
-        """Whether the instance in the slot has ended, by an error or killed."""
         return not self.instances[slot].running
 
     # The brokers
 
     def log_append(self, ok: bool = True) -> bool:
-        """The oldest unfinished append to the transaction log succeeds, or fails; False if there is none."""
+        """Let the oldest unfinished append to the transaction log succeed, or fail; return False if there is none."""
         return self.brokers.log_append(ok)
 
     def fail_over(self, durable: bool = True) -> None:
-        """Another node takes over the transaction log; `durable`: unfinished appends made it into the log."""
+        """Let another node take over the transaction log; with `durable`, unfinished appends are in the log."""
         self.brokers.fail_over(durable)
 
     def move_group(self, ms: int = 0) -> None:
-        """Another broker leads the offsets partition, and is the group's coordinator once it has loaded it, which takes
-        so many milliseconds."""
+        """Let another broker lead the offsets partition; it is the group's coordinator once it has loaded the
+        partition, which takes this many milliseconds."""
         self.group_coordinator.load_ms = ms
         self.brokers.change_leader(self.env.offsets_partition)
 
     def change_leader(self, output: int) -> None:
-        """Another broker leads an output partition."""
         self.brokers.change_leader(output)
 
     def advance(self, ms: int) -> None:
-        """Let virtual milliseconds pass: sessions, requests and transactions time out, heartbeats leave."""
+        """Let virtual milliseconds pass: sessions, requests and transactions time out, and heartbeats are sent."""
         self.env.kernel.advance(ms * US_PER_MS)
 
     def settle(self, ms: int = 0, steps: bool = True) -> None:
-        """Let everything arrive and time pass, oldest message first; `steps`: the application goes on as well."""
+        """Deliver everything, oldest first, and let time pass; with `steps`, the application goes on as well."""
         self._settle(steps)
         for _ in range(0, ms, SETTLE_STEP_MS):
             self.advance(SETTLE_STEP_MS)
@@ -205,8 +202,8 @@ class System(DrivenSystem[Environment]):
     # An auditor
 
     def audit(self, auditor: int = 0) -> tuple[list[tuple[int, int]], list[int]]:
-        """What a read_committed reader of the whole output and an administrator see: the input places that were copied,
-        in order of the output, as far as this auditor has not read them before; and the group's offset in each
+        """Return what a read_committed reader of the whole output and an administrator find: the input places that were
+        copied, in order of the output, as far as this auditor has not read them before; and the group's offset in each
         partition of the input, -1 for none."""
         env = self.env
         found: list[tuple[int, int]] = []
@@ -225,10 +222,9 @@ class System(DrivenSystem[Environment]):
         return found, offsets
 
     def copy_read(self, place: Place, output: int, position: int) -> None:
-        """An auditor has found a copy in the output; for who writes a further event of it."""
+        """Handle a copy that an auditor has found in the output; a subclass may emit a further event."""
 
     def committed_offsets(self) -> list[int]:
-        """The group's offset in each partition of the input, -1 for none."""
         log = self.group_coordinator.log
         return [log.committed_offset(partition) for partition in range(self.env.options.inputs)]
 
@@ -252,27 +248,27 @@ class System(DrivenSystem[Environment]):
 
 
 def build(config: Mapping[str, Any], parts: Parts) -> System:
-    """A driven cluster made of these parts."""
     checked = Config.parse(config)
     kernel = Kernel(checked.seed)
     return System(Environment(checked, kernel, Network(kernel), DrivenPace(), parts))
 
 
 def reference(config: Mapping[str, Any]) -> System:
-    """The reference implementation as a driven cluster; keys of `config`: `config.Config`. Raises ValueError."""
+    """Return the reference implementation as a driven cluster; the keys of `config` are those of `config.Config`. Raise
+    ValueError for an invalid configuration."""
     return build(config, Parts())
 
 
-# How fast the instances of the application go on in a free-running history. No faults here.
+# This section has how fast the instances of the application go on in a free-running history, without faults.
 
 SETTLED_US = 8_000_000
-"""So long after the last fault a correct cluster has copied everything, with time to spare."""
+"""This long after the last fault, a correct cluster has copied everything, with time to spare."""
 LOOK_US = 500_000
 
 
 @dataclass(frozen=True, slots=True)
 class Habits(LossyRun):
-    """Durations are means, in virtual microseconds."""
+    """`Habits` are how applications behave. Durations are means, in virtual microseconds."""
 
     abort_share: Rate = 0.02  # per step: the instance aborts its transaction of its own accord
     linger: Rate = 0.01  # per step: it takes `linger_us` for the next one, perhaps longer than max.poll.interval.ms
@@ -285,7 +281,7 @@ class Habits(LossyRun):
 
 
 class Workload:
-    """The instances of one history, by slot."""
+    """A `Workload` moves the instances of one history, by slot."""
 
     __slots__ = ("habits", "kernel", "random", "system")
 
@@ -300,9 +296,9 @@ class Workload:
         return 0 < self.habits.calm_us <= self.kernel.now
 
     def finish(self) -> None:
-        """Goes on without faults until all is copied, or for `SETTLED_US`, with the instances that run by then. A
+        """Go on without faults until everything is copied, or for `SETTLED_US`, with the instances that run by then. A
         member that a late copy of its own heartbeat has given a partition does not read it, as in Kafka, until it is
-        restarted, which is done here; a member that is stuck for any other reason stays so."""
+        restarted, which this method does; a member that is stuck for any other reason stays stuck."""
         if not self.copies_all():
             for slot, instance in enumerate(self.system.instances):
                 if instance.consumer.is_unaware():
@@ -320,7 +316,6 @@ class Workload:
         return True
 
     def act(self, slot: int) -> int:
-        """The instance in a slot does the next thing; how long until it looks again, in microseconds."""
         system, habits = self.system, self.habits
         if system.is_over(slot):
             if self.calm and any(instance.running for instance in system.instances):
@@ -337,12 +332,13 @@ class Workload:
         return self.kernel.spread(habits.think_us if moved else habits.wait_us)
 
 
-# Node faults of a free-running history of a consumer group: how often they strike, how long they last.
+# This section has the node faults of a free-running history of a consumer group: how often they occur, and how long
+# they last.
 
 
 @dataclass(frozen=True, slots=True)
 class Run(Habits):
-    """Rates of faults, and the pace of brokers. Durations are means, in virtual microseconds."""
+    """A `Run` has the rates of faults, and the pace of brokers. Durations are means, in virtual microseconds."""
 
     drop: Rate = 0.02
     duplicate: Rate = 0.02
@@ -361,12 +357,12 @@ class Run(Habits):
     group_load_us: Natural = 80_000  # every second time that the group moves; else as long as any other log
     delay_us: Natural = 200_000
     pause_us: Natural = 600_000
-    # after `events` there are no faults, and the history goes on until all is copied, or could have been
+    # After `events` there are no faults, and the history goes on until everything is copied, or could have been.
     quiet_end: bool = False
 
 
 class Faults(NodeFaults[Run, System]):
-    """The node faults of one history; the place is taken modulo what there is."""
+    """`Faults` has the node faults of one history; the place is taken modulo the number of nodes."""
 
     names = ("restart", "close", "upgrade", "expire", "pause", "fail_over", "move_group", "new_leader")
 
@@ -404,15 +400,14 @@ class Faults(NodeFaults[Run, System]):
         return True
 
 
-# Free-running histories of a consumer group: `simulate(7, {"mode": "shipped", "events": 400, "pause": 0.05})`.
+# This section has free-running histories of a consumer group: `simulate(7, {"mode": "shipped", "events": 400, "pause":
+# 0.05})`.
 #
 # At most one node fault is drawn before each step of an instance, so that rates are "per step" in histories of any
 # length. Message faults are "per message", failed appends "per append".
 
 
 class FreeRun(free_run.FreeRun[Run, Config]):
-    """A cluster with its instances and faults, all queued in the kernel."""
-
     run_type, config_type, parts_type, faults_type = Run, Config, Parts, Faults
     # Time-outs that short histories see.
     cluster_defaults = {  # noqa: RUF012
@@ -423,7 +418,6 @@ class FreeRun(free_run.FreeRun[Run, Config]):
     defects = "fencepost.reference_impl.defects.group_fencing"
 
     def begin(self, parts: Any) -> None:
-        """Every slot has an instance, which begins after a while."""
         config, kernel, run = self.config, self.kernel, self.run
         pace = SeededPace(kernel, self.faults, run.append_failure, run.append_us, run.load_us)
         self.network = run.network(kernel, self.faults)

@@ -1,5 +1,5 @@
-"""Id blocks: a whole cluster behind the operations by which a driver moves it, its replaceable parts, and free runs.
-The protocol is in `kafka/producer_ids`.
+"""This module is the interface of id blocks: a whole cluster behind the operations by which a driver moves it, its
+replaceable parts, and free runs. The protocol is in `kafka/producer_ids`.
 
 >>> system = reference({"seed": 1, "brokers": 2, "block_size": 10})
 >>> system.init_producer_id(0)  # no block yet: 14, come back later; but a request is on its way
@@ -14,7 +14,7 @@ The protocol is in `kafka/producer_ids`.
 >>> system.init_producer_id(0)
 (0, 0)
 
-Nothing happens between two calls: deliveries, commits, ZooKeeper operations and time are the driver's. `Parts` are
+Nothing happens between two calls: the driver controls deliveries, commits, ZooKeeper operations and time. `Parts` are
 the pieces that a broken implementation replaces.
 """
 
@@ -48,18 +48,18 @@ from fencepost.reference_impl.simulation.log import Row
 
 
 def next_id_after(block: Block) -> int:
-    """Where KRaft starts when ZooKeeper's latest block is this one: behind its inclusive end (730.15)."""
+    """Return where KRaft starts when ZooKeeper's latest block is this one: after its inclusive end (730.15)."""
     return block.last + 1
 
 
 def uses_rpc(config: Config) -> bool:
-    """Whether brokers ask the controller from the start, or take their blocks from ZooKeeper (730.21)."""
+    """Return whether brokers ask the controller from the start, or else use ZooKeeper (730.21)."""
     return config.starts_with_rpc
 
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """The replaceable pieces of a cluster; the defaults are the correct ones."""
+    """`Parts` has the replaceable pieces of a cluster; the defaults are the correct ones."""
 
     ids: SourceFactory = ProducerIds
     controller: type[Controller] = Controller
@@ -71,7 +71,7 @@ class Parts:
 
 
 class System(DrivenSystem[Environment]):
-    """One cluster. Brokers are numbered from 0, controllers too; -1 names the ZooKeeper-mode controller's loop."""
+    """A `System` is one cluster. Brokers and controllers are numbered from 0; -1 is ZooKeeper's controller loop."""
 
     def __init__(self, env: Environment, parts: Parts) -> None:
         config = env.config
@@ -91,20 +91,20 @@ class System(DrivenSystem[Environment]):
             env.network.nodes[broker.name] = broker
 
     def messages(self) -> list[tuple[int, str, int, int]]:
-        """The messages in flight: (number, "request" | "response", broker, correlation number), oldest first."""
+        """Return (number, "request" | "response", broker, correlation number) in flight, oldest first."""
         flying = self.env.network.in_flight.values()
         return [(m.number, m.kind, self._broker_of(m.source, m.target), m.body.number) for m in flying]
 
     def init_producer_id(self, broker: int) -> tuple[int, int]:
-        """A client asks `broker` for an id: (0, id) or (error, -1)."""
+        """Let a client ask `broker` for an id, and return (0, id) or (error, -1)."""
         return self.brokers[broker].init_producer_id()
 
     def restart_broker(self, broker: int) -> None:
-        """Crash, and come back under the next broker epoch with an empty memory."""
+        """Crash the broker, and restart it under the next broker epoch with an empty memory."""
         self.brokers[broker].restart()
 
     def fail_over(self) -> None:
-        """The active controller dies (and is back as a follower); the next one takes over from the committed log."""
+        """Let the active controller crash and restart; the next one takes over from the committed log."""
         env = self.env
         self.active.restart()
         self.metadata_log.lose_uncommitted()
@@ -115,21 +115,20 @@ class System(DrivenSystem[Environment]):
         env.emit(Kind.CONTROLLER_ELECTED, node=env.active_controller)
 
     def commit(self) -> None:
-        """A majority gets everything appended, and the waiting answers are sent. Nothing to do on ZooKeeper."""
+        """Replicate everything appended to a majority, and send the waiting answers. On ZooKeeper this does nothing."""
         if not self.on_zookeeper and (grant := self.metadata_log.last_grant()) >= 0:
             self.kraft[self.env.active_controller].commit(grant)
 
     def snapshot(self) -> None:
-        """The active controller writes a snapshot of the committed state and truncates its log; not on ZooKeeper."""
+        """Let the active KRaft controller write a snapshot of the committed state and truncate its log."""
         if not self.on_zookeeper:
             self.kraft[self.env.active_controller].take_snapshot()
 
     def advance(self, ms: int) -> None:
-        """Let virtual milliseconds pass: back-offs end, requests time out."""
         self.env.kernel.advance(ms * US_PER_MS)
 
     def upgrade_broker(self, broker: int) -> bool:
-        """Restart a ZooKeeper-mode broker with a version that uses the RPC; False if it does already (730.21)."""
+        """Restart a ZooKeeper-mode broker with the RPC; return False if it uses that already (730.21)."""
         if self.on_rpc[broker]:
             return False
         self.on_rpc[broker] = True
@@ -138,7 +137,7 @@ class System(DrivenSystem[Environment]):
         return True
 
     def migrate(self) -> bool:
-        """Move from ZooKeeper to KRaft; False unless in bridge mode with every broker on the RPC (730.14, 730.15)."""
+        """Move to KRaft; return False unless in bridge mode with every broker on the RPC (730.14, 730.15)."""
         all_ready = all(self.on_rpc) or self.parts.migrates_early
         if self.env.config.mode != "bridge" or not self.on_zookeeper or not all_ready:
             return False
@@ -153,7 +152,7 @@ class System(DrivenSystem[Environment]):
         return True
 
     def zk_step(self, broker: int) -> bool:
-        """The next ZooKeeper operation of a broker, or of the controller (-1); False if there is none to do."""
+        """Do the next ZooKeeper operation of a broker, or of the controller (-1); return False if none."""
         if broker >= 0:
             return self.brokers[broker].ids.step()
         return self.on_zookeeper and self.zk_controllers[self.env.active_controller].step()
@@ -163,12 +162,12 @@ class System(DrivenSystem[Environment]):
         self.env.registered.pop(broker, None)
 
     def set_cluster_action(self, broker: int, allowed: bool) -> None:
-        """Give or take the permission that AllocateProducerIds needs (730.5)."""
+        """Grant or revoke the permission that AllocateProducerIds needs (730.5)."""
         denied = self.env.without_cluster_action
         (denied.discard if allowed else denied.add)(broker)
 
     def set_block_size(self, size: int) -> None:
-        """The active KRaft controller makes blocks of this many ids, until another one takes over (730.8)."""
+        """Let the active KRaft controller make blocks of this many ids, until another one takes over (730.8)."""
         self.kraft[self.env.active_controller].block_size = size
 
     @property
@@ -177,7 +176,6 @@ class System(DrivenSystem[Environment]):
         return in_charge[self.env.active_controller]
 
     def new_source(self, env: Environment, broker: Broker) -> IdSource:
-        """The source of ids of a starting broker: the RPC, or ZooKeeper directly."""
         if self.on_rpc[broker.broker_id]:
             return self.parts.ids(env, broker)
         return DirectProducerIds(env, broker, self.parts.block_loop(env, self.block_node, broker.broker_id))
@@ -195,23 +193,24 @@ class System(DrivenSystem[Environment]):
 
 
 def build(config: Mapping[str, Any], parts: Parts) -> System:
-    """A driven cluster made of these parts."""
     checked = Config.parse(config)
     kernel = Kernel(checked.seed)
     return System(Environment(checked, kernel, Network(kernel), DrivenPace()), parts)
 
 
 def reference(config: Mapping[str, Any]) -> System:
-    """The reference implementation as a driven cluster; keys of `config`: `config.Config`. Raises ValueError."""
+    """Return the reference implementation as a driven cluster; the keys of `config` are those of `config.Config`. Raise
+    ValueError for an invalid configuration."""
     return build(config, Parts())
 
 
-# Node faults of a free-running history of id blocks: how often they strike, how long they last, what they do.
+# This section has the node faults of a free-running history of id blocks: how often they occur, how long they last, and
+# what they do.
 
 
 @dataclass(frozen=True, slots=True)
 class Run(LossyRun):
-    """Rates of faults, and the pace of clients and nodes. Durations are means, in virtual microseconds."""
+    """A `Run` has rates of faults, and the pace of clients and nodes as means in virtual microseconds."""
 
     events: Natural = 200
     drop: Rate = 0.03
@@ -232,7 +231,7 @@ class Run(LossyRun):
 
 
 class Faults(NodeFaults[Run, System]):
-    """The node faults of one history; the place is a broker."""
+    """`Faults` has the node faults of one history; the place is a broker."""
 
     names = ("restart", "pause", "fail_over", "snapshot", "upgrade", "migrate")
 
@@ -268,28 +267,26 @@ class Faults(NodeFaults[Run, System]):
         return self.system.migrate()
 
 
-# Free-running histories of id blocks: `simulate(7, {"mode": "bridge", "events": 500, "restart": 0.02})`.
+# This section has free-running histories of id blocks: `simulate(7, {"mode": "bridge", "events": 500, "restart":
+# 0.02})`.
 #
 # One client per broker asks for ids in a loop; before each demand at most one node fault is drawn, so that rates are
 # "per demand" in histories of any length. Message faults are "per message".
 
 
 class FreeRun(free_run.FreeRun[Run, Config]):
-    """A cluster with its clients and faults, all queued in the kernel."""
-
     run_type, config_type, parts_type, faults_type = Run, Config, Parts, Faults
-    # Small blocks, so that short histories see many; stale controllers answer 41.
+    # Blocks are small, so that short histories have many of them; stale controllers answer 41.
     cluster_defaults = {"block_size": 10, "controller_discovery": "at_sending"}  # noqa: RUF012
     defects = "fencepost.reference_impl.defects.id_blocks"
 
     def possible_faults(self) -> tuple[str, ...]:
-        """Those of the mode: KRaft has nothing to upgrade or to migrate, ZooKeeper no snapshots."""
+        """Return the faults of the mode: KRaft has nothing to upgrade or to migrate, and ZooKeeper has no snapshots."""
         if self.config.mode == "kraft":
             return ("restart", "pause", "fail_over", "snapshot")
         return Faults.names if self.config.mode == "bridge" else ("restart", "pause", "fail_over", "upgrade")
 
     def begin(self, parts: Any) -> None:
-        """One client per broker, which asks after a while."""
         config, kernel, run = self.config, self.kernel, self.run
         pace = SeededPace(kernel, config.controllers, run.follower_us, run.zookeeper_us)
         env = Environment(config, kernel, run.network(kernel, self.faults), pace)
@@ -301,7 +298,6 @@ class FreeRun(free_run.FreeRun[Run, Config]):
             kernel.after(kernel.spread(run.client_us), self.demand, broker)
 
     def demand(self, number: int) -> None:
-        """A client asks a broker for an id, and will ask again."""
         self.nodes.draw()
         kernel, run, broker = self.kernel, self.run, self.system.brokers[number]
         served = broker.running and not broker.paused and broker.init_producer_id()[0] == 0
@@ -311,11 +307,11 @@ class FreeRun(free_run.FreeRun[Run, Config]):
 simulate, simulate_with_stats = FreeRun.simulate, FreeRun.simulate_with_stats
 
 
-# One history of a KRaft cluster in which nothing goes wrong: brokers take blocks in turn and hand out all of them.
+# This is a history of a KRaft cluster without faults: brokers take blocks in turn and hand out all of them.
 
 
 def rows(brokers: int = 3, rounds: int = 2, size: int = 40) -> list[Row]:
-    """Its rows, in the order of the event log's columns. Every broker hands out `rounds` blocks of `size` ids."""
+    """Return the rows of a history in which every broker hands out `rounds` blocks of `size` ids."""
     system = reference({"brokers": brokers, "block_size": size, "prefetch": 0, "controllers": 1})
     for _ in range(rounds):
         for broker in range(brokers):
@@ -328,7 +324,7 @@ def rows(brokers: int = 3, rounds: int = 2, size: int = 40) -> list[Row]:
 
 
 def take_block(system: System, broker: int) -> None:
-    """A broker without ids is asked for one, refuses, and gets a block."""
+    """Ask a broker without ids for one, which it refuses, and let it get a block."""
     system.init_producer_id(broker)
     system.deliver(system.messages()[0][0])
     system.commit()

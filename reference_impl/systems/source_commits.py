@@ -1,9 +1,10 @@
-"""Source commits: the interface by which a driver moves one source task, its replaceable parts, and free runs.
+"""This module is the interface of source commits, by which a driver moves one source task, with its replaceable parts
+and free runs.
 
 The protocol, how a source task of Connect learns of committed offsets (SourceTask.commit), is in `connect/commits`.
-Left out: several tasks of one connector, and which of them may run (`task_counts`); two offsets topics (their merge
-is of another protocol); boundaries of transactions other than a batch; offsets that a user alters; pausing; topics
-that must be created first.
+Left out are several tasks of one connector, and which of them may run (`task_counts`); two offsets topics (their merge
+belongs to another protocol); boundaries of transactions other than a batch; offsets that a user alters; pausing; and
+topics that must be created first.
 
 >>> system = reference({"partitions": 1, "records": 1, "outputs": 1})
 >>> system.start()
@@ -19,7 +20,7 @@ True
 >>> system.audit()  # what is committed: the records in the output, and the stored source offsets
 ([(0, 1)], [1])
 
-Nothing happens between two calls: operations of threads, arrivals of requests and commit intervals are the driver's.
+Nothing happens between two calls: the driver controls operations of threads, arrivals of requests and commit intervals.
 `Parts` are the pieces that a broken implementation replaces.
 """
 
@@ -52,7 +53,7 @@ from fencepost.reference_impl.simulation.free_run import Run as AnyRun
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """One of each."""
+    """`Parts` has the replaceable pieces of a task; the defaults are the correct ones."""
 
     connector: type[Connector] = Connector
     records: type[SubmittedRecords] = SubmittedRecords
@@ -68,13 +69,13 @@ class Parts:
 
 
 IDLE_ROUNDS = 4
-"""A task polls for ever: after so many rounds of all that waits in which nothing happens, nothing will."""
+"""After this many rounds without an effect nothing more will happen, although a task polls for ever."""
 
 Waiting = tuple[int, str, int, int, int]
 
 
 class System(DrivenSystem[Environment]):
-    """One source task. `instances` are those of which anything can still happen, the newest last."""
+    """A `System` is one source task. ``instances`` are those for which anything can still happen, the newest last."""
 
     def __init__(self, env: Environment) -> None:
         self.env = env
@@ -83,7 +84,7 @@ class System(DrivenSystem[Environment]):
     # What waits
 
     def threads(self) -> list[Waiting]:
-        """What waits: (number, operation, instance, thread, partition), oldest first."""
+        """Return what waits, as (number, operation, instance, thread, partition), oldest first."""
         found = [
             (thread.number, thread.doing, task.number, thread.thread, -1)
             for task in self.instances
@@ -95,12 +96,11 @@ class System(DrivenSystem[Environment]):
         return sorted(found)
 
     def awake(self, task: Task) -> Iterator[OffsetCommit]:
-        """The threads of an instance that stand before an operation."""
         return (thread for thread in (task.thread, task.committer) if thread is not None and thread.doing != IDLE)
 
     def step(self, number: int, outcome: str = OK) -> bool:
-        """The operation happens, or does not, as `outcome` says; False, and nothing happens, where it has to wait.
-        Raises KeyError if nothing of that number waits."""
+        """Let the operation happen, or not, as `outcome` requires; return False, with nothing done, if it has to wait.
+        Raise KeyError if nothing with that number waits."""
         for task in self.instances:
             for thread in self.awake(task):
                 if thread.number == number:
@@ -114,7 +114,6 @@ class System(DrivenSystem[Environment]):
         raise KeyError(f"nothing of number {number} waits: {self.threads()}")
 
     def arrive(self, task: Task, request: Request, outcome: str = OK) -> None:
-        """The oldest request of its lane comes to its broker, or does not."""
         sender = task.producer if request.flush < 0 else task.offsets
         sender.lanes[request.lane].popleft()
         task.receive(request, outcome)
@@ -123,24 +122,23 @@ class System(DrivenSystem[Environment]):
 
     @property
     def current(self) -> Task | None:
-        """The newest instance, while it runs."""
         newest = self.instances[-1] if self.instances else None
         return newest if newest is not None and newest.running else None
 
     def start(self) -> bool:
-        """Another instance is started; False while there is one, unless instances may be left behind."""
+        """Start another instance; return False while one runs, unless instances may be left behind."""
         if self.current is not None and not self.env.config.zombies:
             return False
         self.instances.append(self.env.parts.new_task(self.env))
         return True
 
     def commit_due(self) -> bool:
-        """The committer begins to commit offsets; False where it is still at it, or there is none."""
+        """Let the committer begin to commit offsets; return False if it is still committing, or there is none."""
         task = self.current
         return isinstance(task, WorkerSourceTask) and task.commit_due()
 
     def stop(self) -> bool:
-        """The instance is asked to stop; False where none runs, or it is stopping."""
+        """Ask the instance to stop; return False if none runs, or it is stopping already."""
         task = self.current
         if task is None or task.stop_asked or task.leaving:
             return False
@@ -148,7 +146,7 @@ class System(DrivenSystem[Environment]):
         return True
 
     def kill(self) -> bool:
-        """Its process is gone; False where there is none."""
+        """Kill the process of the instance; return False if there is none."""
         task = self.current
         if task is None:
             return False
@@ -157,12 +155,11 @@ class System(DrivenSystem[Environment]):
         return True
 
     def abort(self) -> bool:
-        """The connector asks for its transaction to be aborted when the batch is sent; False where it has none."""
+        """Let the connector ask to abort its transaction after the batch; return False if it has none."""
         task = self.current
         return isinstance(task, ExactlyOnceTask) and task.ask_for_abort()
 
     def forget_ended(self) -> None:
-        """Instances of which nothing can happen any more."""
         self.instances = [t for t in self.instances if t.running or t.producer.in_flight or t.offsets.in_flight]
 
     def go_on(self) -> None:
@@ -179,7 +176,7 @@ class System(DrivenSystem[Environment]):
     # An auditor
 
     def audit(self) -> tuple[list[tuple[int, int]], list[int]]:
-        """What a read_committed reader of the whole output sees, as far as this was not read before: (source partition,
+        """Return what a read_committed reader of the whole output finds that was not read before, as (source partition,
         record); and the stored source offset of each source partition, 0 for none."""
         topics, emit = self.env.topics, self.env.emit
         found = []
@@ -195,22 +192,22 @@ class System(DrivenSystem[Environment]):
 
 
 def build(config: Mapping[str, Any], parts: Parts) -> System:
-    """A driven task made of these parts."""
     checked = Config.parse(config)
     return System(Environment(checked, Kernel(checked.seed), parts))
 
 
 def reference(config: Mapping[str, Any]) -> System:
-    """The reference implementation as a driven task; keys of `config`: `config.Config`. Raises ValueError."""
+    """Return the reference implementation as a driven task; the keys of `config` are those of `config.Config`. Raise
+    ValueError for an invalid configuration."""
     return build(config, Parts())
 
 
-# Faults of a free-running history of a source task: how often they strike, how long they last.
+# This section has the faults of a free-running history of a source task: how often they occur, and how long they last.
 
 
 @dataclass(frozen=True, slots=True)
 class Run(AnyRun):
-    """Rates of faults, and the pace of everything. Durations are means, in virtual microseconds."""
+    """A `Run` has the rates of faults, and the pace of everything. Durations are means, in virtual microseconds."""
 
     request_failure: Rate = 0.02  # per request: it fails, or its answer is lost
     delay: Rate = 0.05  # per request: it takes `delay_us`, perhaps longer than the time-out
@@ -230,12 +227,12 @@ class Run(AnyRun):
     interval_us: Natural = 15_000  # offset.flush.interval.ms
     down_us: Natural = 5_000
     audit_us: Natural = 200_000
-    # after `events` there are no faults, and the history goes on until all is committed, or could have been
+    # After `events` there are no faults, and the history goes on until everything is committed, or could have been.
     quiet_end: bool = False
 
 
 class Faults(NodeFaults[Run, System]):
-    """The faults of a task's life; they strike the newest instance."""
+    """`Faults` has the faults in a task's life; they strike the newest instance."""
 
     names = ("kill", "stop", "abort", "leave_behind")
 
@@ -252,26 +249,25 @@ class Faults(NodeFaults[Run, System]):
         return self.system.env.config.zombies and self.system.start()
 
 
-# Free-running histories of one source task: `simulate(7, {"mode": "proposed", "events": 400, "kill": 0.01})`.
+# This section has free-running histories of one source task: `simulate(7, {"mode": "proposed", "events": 400, "kill":
+# 0.01})`.
 #
 # At most one fault of the task's life is drawn before each poll, so that rates are "per poll" in histories of any
 # length. Faults of requests are "per request".
 
 WAITS = frozenset({"snapshot", "begin", "finish", "drain", "commit"})
-"""Operations that may have to wait, and give up after a time-out."""
+"""These operations may have to wait, and give up after a time-out."""
 REFUSED = {"send": (FAILED, LOST), "start": (FAILED,), "poll": (FAILED,), "tell": (FAILED,), "flush": (FAILED,)}
-"""How operations of threads fail by themselves."""
+"""This table has the outcomes with which operations of threads fail by themselves."""
 LOOKS, LOOK_US = 40, 60_000
-"""At the end: so often, and so long beyond a time-out and the longest delay each time, it is looked whether anything
-happens; where nothing does, nothing will."""
+"""At the end of a history there are this many checks whether anything happens, and each waits this long beyond a
+time-out and the longest delay. If nothing happens in one of them, nothing will."""
 POLLED_RECORD = COLUMNS.index("record")
 WAITING = frozenset({Kind.TOLD, Kind.FLUSH_BEGUN, Kind.AUDITED})
-"""What happens of itself where there is nothing to be done."""
+"""Events of these kinds happen by themselves when there is nothing to be done."""
 
 
 class FreeRun(free_run.FreeRun[Run, Config]):
-    """A task with its faults, all queued in the kernel."""
-
     run_type, config_type, parts_type, faults_type = Run, Config, Parts, Faults
     cluster_defaults = {"records": 0, "batch": 3, "filtered": 5}  # noqa: RUF012
     defects = "fencepost.reference_impl.defects.source_commits"
@@ -308,7 +304,6 @@ class FreeRun(free_run.FreeRun[Run, Config]):
             self.follow(self.system.instances[-1])
 
     def follow(self, task: Task) -> None:
-        """Queue what an instance does next, as far as it is not."""
         if not task.running:
             if not (task.producer.in_flight or task.offsets.in_flight):
                 return
@@ -336,7 +331,6 @@ class FreeRun(free_run.FreeRun[Run, Config]):
                 self.kernel.after(int(self.random() * 2 * mean), self.arrive, (task, sender, lane))
 
     def arrive(self, what: tuple[Task, Sender, Any]) -> None:
-        """The oldest request of a lane comes to its broker, if it was not lost with its process."""
         task, _, lane = what
         self.scheduled.discard(id(lane))
         if lane:
@@ -352,7 +346,6 @@ class FreeRun(free_run.FreeRun[Run, Config]):
             self.system.forget_ended()
 
     def act(self, thread: OffsetCommit) -> None:
-        """A thread does what it stands before, or waits, and not for ever."""
         self.scheduled.discard(id(thread))
         task, operation = thread.task, thread.doing
         if not operation or not task.running:
@@ -376,7 +369,7 @@ class FreeRun(free_run.FreeRun[Run, Config]):
         self.follow(task)
 
     def outcome_of(self, thread: OffsetCommit, operation: str) -> str:
-        """How an operation ends: it is refused at times, and what waits for long gives up."""
+        """Return how an operation ends: it is refused at times, and an operation that waits for long gives up."""
         if operation in WAITS:
             deadline = self.deadlines.setdefault(thread.number, self.kernel.now + self.run.timeout_us)
             if self.kernel.now < deadline:
@@ -394,7 +387,6 @@ class FreeRun(free_run.FreeRun[Run, Config]):
         self.kernel.after(int(self.random() * 2 * self.run.down_us), self.start)
 
     def commit_due(self, _: object) -> None:
-        """offset.flush.interval.ms is over, and begins anew."""
         task = self.system.current
         if isinstance(task, WorkerSourceTask) and task.commit_due():
             self.follow(task)

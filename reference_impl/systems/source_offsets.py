@@ -1,5 +1,5 @@
-"""Source offsets: a connector with its source tasks behind the operations by which a driver moves it, its replaceable
-parts, and free runs.
+"""This module is the interface of source offsets: a connector with its source tasks behind the operations by which a
+driver moves it, its replaceable parts, and free runs.
 
 >>> system = reference({"seed": 1, "tasks": 1, "partitions": 1, "separate": False})
 >>> system.threads()  # the first set has started: its task wants to open its producer
@@ -13,11 +13,11 @@ parts, and free runs.
 Nothing happens between two calls: every thread waits at its next operation. `Parts` are the pieces that a broken
 implementation replaces.
 
-The protocol is in `connect/offsets`, on the threads, producers and Kafka of `connect`; here a set of tasks starts when
-the one before it is fenced. Left out: several connectors; the read to the end of a store's start, as every question for
-offsets reads again, and only that one says where a task begins; commits record by record (TransactionContext for a
-record); `commitRecord`; pausing; offsets that users alter; partitions of an offsets topic in addition to the first, and
-its compaction.
+The protocol is in `connect/offsets`, on the threads, producers and Kafka of `connect`; in this system a set of tasks
+starts when the previous one is fenced. Left out are several connectors; the read to the end when a store starts,
+because every request for offsets reads again, and only that read determines where a task begins; commits record by
+record (TransactionContext for a record); `commitRecord`; pausing; offsets that users alter; and further partitions of
+an offsets topic, and its compaction.
 """
 
 from collections.abc import Callable, Mapping
@@ -48,7 +48,7 @@ from fencepost.reference_impl.simulation.environment import US_PER_MS, DrivenSys
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """One implementation."""
+    """`Parts` has the replaceable pieces of one implementation; the defaults are the correct ones."""
 
     connector: type[Connector] = Connector  # sets of tasks: what is fenced before the next one starts
     instance: type[Instance] = Instance  # the steps of a task's start
@@ -65,7 +65,7 @@ OUTPUT = 2  # as `change_leader` numbers it
 
 
 class System(DrivenSystem[Environment]):
-    """One connector. Tasks and source partitions are numbered from 0."""
+    """A `System` is one connector. Tasks and source partitions are numbered from 0."""
 
     def __init__(self, env: Environment) -> None:
         self.env = env
@@ -77,24 +77,25 @@ class System(DrivenSystem[Environment]):
     # Threads
 
     def threads(self) -> list[tuple[int, str, int, int]]:
-        """(number, operation, task, instance) of all that can happen now, oldest thread first; of an owner of the
-        Connector -1 and its number."""
+        """Return (number, operation, task, instance) of every operation that can happen now, oldest thread first; for
+        an owner of the Connector, the last two are -1 and its number."""
         return [
             (number, name, task, FIRST - process if process <= FIRST else process)
             for number, name, process, _, task in self.env.threads.waiting()
         ]
 
     def step(self, number: int, outcome: str = "ok") -> None:
-        """The operation of a thread happens. `failed`: it does not, and the thread gets an error; `lost`: it does, and
-        the thread gets the same error. Raises KeyError for a thread that has no operation now, ValueError for the
-        outcome."""
+        """Let the operation of a thread happen. With `failed`, it does not happen and the thread gets an error; with
+        `lost`, it happens and the thread gets the same error. Raise KeyError for a thread that has no operation now,
+        ValueError for an unknown outcome."""
         self.env.threads.step(number, outcome)
 
     # Operators
 
     def configure(self, tasks: int, separate: bool) -> bool:
-        """The connector is configured anew: so many tasks, with or without an offsets topic of its own. False where it
-        would lose the topic that has its offsets, which the guarantee excludes, or be given one that it never has."""
+        """Reconfigure the connector with this many tasks, with or without an offsets topic of its own. Return False if
+        it would lose the topic that has its offsets, which the guarantee excludes, or be given one that it never has.
+        """
         env = self.env
         if not 1 <= tasks <= env.config.tasks:
             raise ValueError(f"configure with tasks={tasks}: must be 1 to tasks={env.config.tasks}")
@@ -106,7 +107,8 @@ class System(DrivenSystem[Environment]):
         return True
 
     def downgrade(self, hard: bool) -> bool:
-        """Without this feature, on the same software or (`hard`) on older; False if it is so, or never is here."""
+        """Restart without this feature, on the same software or (`hard`) on older software; return False if this is the
+        case already, or is never the case in this configuration."""
         runtime = OLDER_SOFTWARE if hard else FEATURE_OFF
         if not self.env.config.downgrades or self.env.runtime == runtime:
             return False
@@ -114,14 +116,14 @@ class System(DrivenSystem[Environment]):
         return True
 
     def upgrade(self) -> bool:
-        """With this feature; False if it is so."""
+        """Restart with this feature; return False if this is the case already."""
         if self.env.runtime == EXACTLY_ONCE:
             return False
         self.connector.configure(self.env.tasks, self.env.separate)
         return True
 
     def delete_topic(self) -> bool:
-        """The separate topic is deleted; False while instances use it."""
+        """Delete the separate topic; return False while instances use it."""
         env = self.env
         if any(instance.topic == SEPARATE for instance in env.instances):
             return False
@@ -131,14 +133,14 @@ class System(DrivenSystem[Environment]):
         return True
 
     def start_owner(self) -> bool:
-        """Another worker takes the Connector; False where nothing is migrated."""
+        """Let another worker take the Connector; return False where nothing is migrated."""
         if self.env.merges or self.env.topic != SEPARATE:
             return False
         self.connector.start_owner()
         return True
 
     def stall_owner(self) -> bool:
-        """The newest owner that is at work stands still; False if there is none, or it does."""
+        """Stall the newest owner that is at work; return False if there is none, or it is stalled already."""
         owner = next((each for each in reversed(self.connector.owners) if not each.ended), None)
         if owner is None or owner.process in self.env.threads.stalled:
             return False
@@ -147,7 +149,7 @@ class System(DrivenSystem[Environment]):
         return True
 
     def resume_owners(self) -> bool:
-        """All owners that stand still go on; False if there are none."""
+        """Resume all stalled owners; return False if there are none."""
         found = [each for each in self.connector.owners if each.process in self.env.threads.stalled]
         for owner in found:
             self.env.threads.stalled.discard(owner.process)
@@ -158,7 +160,7 @@ class System(DrivenSystem[Environment]):
     # Tasks
 
     def restart(self, task: int) -> bool:
-        """A new instance of a task; the one before is left behind if it runs. False if there is no such task."""
+        """Start a new instance of a task, leaving the previous one behind; return False without such a task."""
         if task >= self.env.tasks:
             return False
         if self.env.runtime != EXACTLY_ONCE and (running := self.env.newest(task)) is not None:
@@ -167,7 +169,7 @@ class System(DrivenSystem[Environment]):
         return True
 
     def stop(self, task: int) -> bool:
-        """The newest instance of a task is asked to stop; False if none runs."""
+        """Ask the newest instance of a task to stop; return False if none runs."""
         instance = self.env.newest(task)
         if instance is None or instance.stopping:
             return False
@@ -176,12 +178,12 @@ class System(DrivenSystem[Environment]):
         return True
 
     def is_stopping(self, task: int) -> bool:
-        """Whether the newest instance of a task was asked to stop and goes on."""
+        """Return whether the newest instance of a task was asked to stop and still runs."""
         instance = self.env.newest(task)
         return instance is not None and instance.stopping
 
     def kill(self, task: int) -> bool:
-        """Its process is gone; False if none runs."""
+        """Kill the process of the newest instance of a task; return False if none runs."""
         instance = self.env.newest(task)
         if instance is None:
             return False
@@ -189,7 +191,7 @@ class System(DrivenSystem[Environment]):
         return True
 
     def stall(self, task: int) -> bool:
-        """It stands still; False if none runs, or it does."""
+        """Stall the newest instance of a task; return False if none runs, or it is stalled already."""
         instance = self.env.newest(task)
         if instance is None or instance.process in self.env.threads.stalled:
             return False
@@ -198,7 +200,7 @@ class System(DrivenSystem[Environment]):
         return True
 
     def resume(self, task: int) -> bool:
-        """All stalled instances of the task go on; False if there are none."""
+        """Resume all stalled instances of the task; return False if there are none."""
         found = [each for each in self.env.instances if each.task == task and each.process in self.env.threads.stalled]
         for instance in found:
             self.env.threads.stalled.discard(instance.process)
@@ -207,8 +209,8 @@ class System(DrivenSystem[Environment]):
         return bool(found)
 
     def ask_boundary(self, task: int, commit: bool) -> bool:
-        """The connector asks for an end of the transaction with the next batch that it returns. False if it is not
-        asked, or no instance runs; a connector does not give up what ends a round."""
+        """Let the connector ask for an end of the transaction with the next batch that it returns. Return False if it
+        does not define boundaries, or no instance runs; a connector never aborts what ends a round."""
         instance, config = self.env.newest(task), self.env.config
         if config.boundary != "connector" or instance is None or instance.source is None:
             return False
@@ -224,11 +226,10 @@ class System(DrivenSystem[Environment]):
         self.env.threads.settle()
 
     def change_leader(self, topic: int) -> None:
-        """Another broker leads an offsets topic, or (2) the output."""
+        """Let another broker lead an offsets topic, or (2) the output."""
         self.env.brokers.change_leader(OUTPUT_TOPIC if topic == OUTPUT else PARTITION_OF[topic])
 
     def advance(self, ms: int) -> None:
-        """Let virtual milliseconds pass, for tasks and brokers."""
         self.env.kernel.advance(ms * US_PER_MS)
         self.env.brokers.advance(ms)
         self.env.threads.settle()
@@ -236,9 +237,9 @@ class System(DrivenSystem[Environment]):
     # Looking
 
     def audit(self, undecided: bool = False) -> tuple[list[tuple[int, int, int]], list[int]]:
-        """What a read_committed reader of the output sees that it has not seen before, as (partition, round, offset);
-        and, where no transaction is open, or although (`undecided`), where each source partition would be resumed, 0
-        for its beginning."""
+        """Return what a read_committed reader of the output finds that it has not read before, as (partition, round,
+        offset); and where each source partition would be resumed, 0 for its beginning. The second list is empty while a
+        transaction is open or the topic awaits content, unless `undecided` is true."""
         env = self.env
         found = []
         for position, number in self.auditor.read(env.brokers.log(OUTPUT_TOPIC), True):
@@ -253,18 +254,17 @@ class System(DrivenSystem[Environment]):
         return found, [self.resume_point(partition) for partition in range(env.config.partitions)]
 
     def is_undecided(self) -> bool:
-        """Whether a transaction is open, of whomever."""
         return any(leader.log.open for leader in self.env.brokers.leaders)
 
     def awaits_content(self) -> bool:
-        """Whether tasks wait for the Connector to fill their topic, as in the earlier text."""
+        """Return whether tasks wait for the Connector to fill their topic, as in the earlier text."""
         if self.env.merges or self.env.topic != SEPARATE:
             return False
         self.views[SEPARATE].consume()
         return not self.views[SEPARATE].entries
 
     def resume_point(self, partition: int) -> int:
-        """Where a restart would resume with a source partition, now that everything is decided."""
+        """Return where a restart would resume with a source partition, once everything is decided."""
         place = self.view(partition)
         self.env.emit(
             Kind.AUDITED, partition=partition, topic=place.topic, offset=place.offset,
@@ -273,7 +273,6 @@ class System(DrivenSystem[Environment]):
         return place.offset
 
     def view(self, partition: int) -> Found:
-        """What a task would find, by its own rules."""
         store = self.env.new("store", self.env, None, self.env.topic)
         for reader in store.readers.values():
             reader.consume()
@@ -282,7 +281,7 @@ class System(DrivenSystem[Environment]):
 
 
 def parts_of(mode: str) -> Parts:
-    """The pieces of a variant: as they are released, those of its mistake, or as the text has them."""
+    """Return the pieces of a variant: as they are released, those of its mistake, or as in the text."""
     if mode in STORES:
         return Parts(store=STORES[mode])
     if mode not in DEFECT_OF:
@@ -292,13 +291,14 @@ def parts_of(mode: str) -> Parts:
 
 
 def build(config: Mapping[str, Any], parts: Parts | None = None) -> System:
-    """A driven connector made of these parts, or of its variant's."""
+    """Return a driven connector made of these parts, or of its variant's."""
     checked = Config.parse(config)
     return System(Environment(checked, Kernel(checked.seed), parts or parts_of(checked.mode)))
 
 
 def reference(config: Mapping[str, Any]) -> System:
-    """The reference implementation as a driven connector; keys of `config`: `config.Config`. Raises ValueError."""
+    """Return the reference implementation as a driven connector; the keys of `config` are those of `config.Config`.
+    Raise ValueError for an invalid configuration."""
     return build(config)
 
 
@@ -307,7 +307,7 @@ def reference(config: Mapping[str, Any]) -> System:
 
 @dataclass(frozen=True, slots=True)
 class Rates(free_run.Run):
-    """Rates are per step of a thread. Durations are means, in virtual microseconds."""
+    """`Rates` has the rates of faults per step of a thread. Durations are means, in virtual microseconds."""
 
     kill: Rate = 0.006  # the process of an instance is gone, and after a while there is another one
     stall: Rate = 0.006  # an instance stands still, and often there is another one before it goes on
@@ -324,7 +324,7 @@ class Rates(free_run.Run):
 
 
 class Faults(free_run.NodeFaults[Rates, System]):
-    """What strikes a task does so at its newest instance."""
+    """`Faults` has the faults of one history; a fault of a task strikes its newest instance."""
 
     names = (
         "ask", "configure", "fail_over", "kill", "new_leader", "owner", "restart", "stall", "stop", "switch",
@@ -363,7 +363,6 @@ class Faults(free_run.NodeFaults[Rates, System]):
         self.kernel.after(self.kernel.spread(mean_us), self.start, task)
 
     def start(self, task: int) -> None:
-        """Another instance, if the task still has none, or one that stands still or ends."""
         env = self.system.env
         if env.lacks_instance(task) or env.assigned[task].process in env.threads.stalled:
             self.system.restart(task)
@@ -398,15 +397,17 @@ class Faults(free_run.NodeFaults[Rates, System]):
         return self.system.upgrade() if env.runtime else self.system.downgrade(bool(number & 256))
 
 
-# Free-running histories of source tasks: `simulate(7, {"mode": "text-merged-view", "events": 400, "stall": 0.02})`.
+# This section has free-running histories of source tasks: `simulate(7, {"mode": "text-merged-view", "events": 400,
+# "stall": 0.02})`.
 #
-# A random scheduler lets one waiting thread after the other do its operation. Some are slow: they wait while everything
-# else goes on, which is how zombies and late copies come about. Rates of faults are per step, those of operations per
-# operation. With `quiet_end` faults stop after so many events, and the history goes on until the source is read to its
-# end and everything is decided, or nothing comes of it any more.
+# A random scheduler lets one waiting thread after another do its operation. Some are slow: they wait while everything
+# else goes on, which produces zombies and late copies. Rates of faults are per step, those of operations per operation.
+# With `quiet_end`, faults stop after the given number of events, and the history goes on until the source is read to
+# its end and everything is decided, or until nothing happens any more.
 
 APART = {"copy": (0.2, 40_000), "look": (0.3, 80_000), "migrate": (0.4, 150_000)}
-"""Operations that wait more often, or longer, than others: a task that is late with them does harm."""
+"""These operations wait more often, or longer, than other operations, because a task that is late with them does harm.
+"""
 NOTICE_MS = 10  # brokers, and threads that wait for a time, notice no shorter times
 SETTLE_STEP_MS = 200
 SETTLE_MS = 20_000  # so long after the last fault everything is read and decided, if it ever is
@@ -415,7 +416,7 @@ STEPS_MAX = 2_000  # between two of those
 
 @dataclass(frozen=True, slots=True)
 class Run(Rates):
-    """The pace of threads, and how their operations go. Durations are means, in virtual microseconds."""
+    """A `Run` has the pace of threads, and how their operations end. Durations are means, in virtual microseconds."""
 
     quiet_end: bool = False
     failed: Rate = 0.01  # per operation: does not happen
@@ -427,17 +428,16 @@ class Run(Rates):
     audit_us: Natural = 60_000
 
     def relate(self) -> None:
-        """Raises ValueError where an operation would more than always go wrong."""
         for failed in (self.failed, self.refused_last):
             if failed + self.lost > 1:
                 raise ValueError(f"config failed={failed}, lost={self.lost}: together at most 1; lower them")
 
 
 class FreeRun(free_run.FreeRun[Run, Config]):
-    """A connector, with operators and faults, and the scheduler of its threads."""
+    """A `FreeRun` is a connector, with operators and faults, and the scheduler of its threads."""
 
     run_type, config_type, parts_type, faults_type = Run, Config, Parts, Faults
-    # Enough to read for a history of some hundred events, and time-outs that it sees
+    # The source has enough to read for a history of some hundred events, and time-outs are short enough to occur in it.
     cluster_defaults = {  # noqa: RUF012
         "tasks": 3, "partitions": 3, "records": 12, "interval_ms": 30, "transaction_timeout_ms": 400,
         "timeout_check_ms": 50,
@@ -448,11 +448,10 @@ class FreeRun(free_run.FreeRun[Run, Config]):
 
     @classmethod
     def simulate_with_stats(cls, seed: int, config: Mapping[str, Any]) -> tuple[list[tuple[int, ...]], dict[str, int]]:
-        """Read the config as any; what a variant brings along outweighs the defaults here."""
+        """Run one history; a variant's configuration takes precedence over the defaults."""
         return super().simulate_with_stats(seed, {**CONFIGS.get(config.get("mode", ""), {}), **config})
 
     def begin(self, parts: Any) -> None:
-        """The first set has started; threads wait for the scheduler."""
         config = self.config
         parts = parts if self.run.broken else parts_of(config.mode)  # the variant may have a mistake itself
         self.system = System(Environment(config, self.kernel, parts))
@@ -472,7 +471,6 @@ class FreeRun(free_run.FreeRun[Run, Config]):
         return tuple(name for name in super().possible_faults() if name not in without)
 
     def play_events(self) -> None:
-        """Or until nothing happens any more."""
         rows, enough = self.rows, self.run.events
         idle = 0
         while len(rows) < enough and idle < STEPS_MAX:
@@ -481,7 +479,6 @@ class FreeRun(free_run.FreeRun[Run, Config]):
             idle = idle + 1 if len(rows) == before else 0
 
     def step(self) -> None:
-        """Some time passes, perhaps with a fault, and one thread goes on."""
         kernel = self.kernel
         kernel.advance(kernel.spread(self.run.step_us))
         self.notice()
@@ -491,7 +488,6 @@ class FreeRun(free_run.FreeRun[Run, Config]):
             self.system.step(number, self.outcome())
 
     def notice(self) -> None:
-        """Brokers, and threads that wait for a time, notice that it passes."""
         ms = self.kernel.now // US_PER_MS
         if ms - self.noticed_ms >= NOTICE_MS:
             self.system.env.brokers.advance(ms - self.noticed_ms)
@@ -499,7 +495,6 @@ class FreeRun(free_run.FreeRun[Run, Config]):
             self.noticed_ms = ms
 
     def pick(self) -> int:
-        """The number of the thread whose turn it is, -1 for none."""
         now, slow = self.kernel.now, self.slow
         ready = []
         for number, operation, task, _ in self.system.threads():
@@ -515,13 +510,11 @@ class FreeRun(free_run.FreeRun[Run, Config]):
         return chosen
 
     def slowness(self, operation: str) -> int:
-        """When a thread that has just come to an operation may do it."""
         run = self.run
         share, mean_us = APART.get(operation, (run.slow_share, run.slow_us))
         return self.kernel.now + self.kernel.spread(mean_us) if self.random() < share else 0
 
     def outcome(self) -> str:
-        """How the operation of the thread goes whose turn it is."""
         run, luck = self.run, self.random()
         operation, task = self.turn
         is_last = operation == "send" and task >= 0 and self.system.is_stopping(task)
@@ -533,7 +526,6 @@ class FreeRun(free_run.FreeRun[Run, Config]):
         return outcome
 
     def settle(self) -> None:
-        """Faults are over: nodes that stand still go on, and everything is given the time to be read."""
         system = self.system
         system.upgrade()
         for task in range(self.config.tasks):
@@ -543,7 +535,7 @@ class FreeRun(free_run.FreeRun[Run, Config]):
 
 
 def finish(system: System) -> None:
-    """Everything goes on, without faults, until the source is read to its end and all is decided, and is audited."""
+    """Go on without faults until the source is read to its end and everything is decided, and audit it."""
     for _ in range(SETTLE_MS // SETTLE_STEP_MS):
         go_on(system)
         if is_finished(system):
@@ -558,7 +550,6 @@ def finish(system: System) -> None:
 
 
 def go_on(system: System) -> None:
-    """Every thread does what it can, oldest first."""
     for _ in range(STEPS_MAX):
         threads = system.threads()
         if not threads:
@@ -567,7 +558,7 @@ def go_on(system: System) -> None:
 
 
 def is_finished(system: System) -> bool:
-    """Whether every task of the newest set has read its source to the end, and no transaction is open."""
+    """Return whether every task of the newest set has read its source to the end, and no transaction is open."""
     env = system.env
     if any(env.lacks_instance(task) for task in range(env.tasks)):
         return False

@@ -1,10 +1,11 @@
-"""Connect workers whose source tasks run with this runtime: `reference_impl.systems.task_counts` decides who may
-start, and what starts reads its offsets to the end, polls, and writes records and offsets in its transactions, as here.
+"""This module has Connect workers whose source tasks run with this runtime. `reference_impl.systems.task_counts`
+decides which tasks may start; a task that starts reads its offsets to the end, polls, and writes records and offsets in
+its transactions.
 
     system = build({"support": "enabled"}, connected({"partitions": 3, "records": 1_000}))
 
-makes a cluster with two histories: its own, and in `system.env.brokers.log_of_tasks` that of the first connector's
-source tasks.
+This call makes a cluster with two histories: its own, and in `system.env.brokers.log_of_tasks` that of the first
+connector's source tasks.
 """
 
 from collections.abc import Callable, Mapping
@@ -31,10 +32,10 @@ EMITTED_AS = {
 
 
 class ConnectBrokers(Brokers):
-    """The Kafka of such a cluster; `log` is the history of its source tasks."""
+    """A `ConnectBrokers` is the Kafka of such a cluster; ``log`` is the history of its source tasks."""
 
     options: Config
-    """Of the source and its connector; `connected` sets it."""
+    """These are the options of the source and its connector, which `connected` sets."""
 
     def __init__(self, config: Any) -> None:
         options = replace(
@@ -49,7 +50,6 @@ class ConnectBrokers(Brokers):
         self.log_of_tasks.emit(kind, **columns)
 
     def audit(self) -> list[tuple[int, int, int]]:
-        """What a read_committed reader of the output sees that it has not seen before."""
         found = []
         for position, number in self.auditor.read(self.log(OUTPUT_TOPIC), True):
             record = self.env.contents[number]
@@ -64,11 +64,11 @@ class ConnectBrokers(Brokers):
 
 
 class HostTask(SourceTask):
-    """One start of one task in which a runtime and a store of source offsets work: it is their host, and has what they
-    need to know of where they are."""
+    """A `HostTask` is one start of one task in which a runtime and a store of source offsets work: the task is their
+    host, and has what they need to know of their surroundings."""
 
     pieces: Parts
-    """Of the runtime; set when the cluster is made."""
+    """These are the parts of the runtime, set when the cluster is made."""
 
     merges = True  # both offsets topics are read as one
 
@@ -91,7 +91,6 @@ class HostTask(SourceTask):
         return self.herder.operation(name, act, *self.id, interrupted)
 
     def call(self, name: str, act: Callable[[], Any], interrupted: Callable[[], bool] | None = None) -> Script:
-        """An operation whose failure is the task's."""
         try:
             return (yield self.operation(name, act, interrupted))
         except (OperationError, KafkaError) as error:
@@ -105,14 +104,14 @@ class HostTask(SourceTask):
 
 
 class RuntimeTask(HostTask):
-    """A task that writes to both histories."""
+    """A `RuntimeTask` is a task that writes to both histories."""
 
     brokers: ConnectBrokers
     store: OffsetStore
     found: Mapping[int, Found]
 
     def report(self, kind: int, **columns: int) -> None:
-        """An event of this task in the history of source tasks, and what it is in that of the cluster."""
+        """Emit an event of this task for source tasks, and the corresponding one of the cluster."""
         if self.env.numbers[self.id[0]] == 0:
             self.brokers.hear_of(kind, task=self.id[1], instance=self.instance, **columns)
         if kind == Kind.END_TOLD:
@@ -126,7 +125,7 @@ class RuntimeTask(HostTask):
             super().emit(ConnectKind.RECORDS_SENT)
 
     def emit(self, kind: int, status: int = NONE, error: int = 0, pair: tuple[int, int] | None = None) -> None:
-        """An event of this task in the history of the cluster, and what it is in that of source tasks."""
+        """Emit an event of this task for the cluster, and the corresponding one of source tasks."""
         super().emit(kind, status, error, pair)
         if kind == ConnectKind.TASK_STARTING:
             self.report(Kind.INSTANCE_STARTED, generation=self.generation, runtime=EXACTLY_ONCE)
@@ -141,7 +140,6 @@ class RuntimeTask(HostTask):
     # Start and work
 
     def start_up(self) -> Script:
-        """As the cluster has it, and then to the end of the offsets topics (618.32)."""
         ending = yield from super().start_up()
         if ending is not None or self.env.numbers[self.id[0]] != 0:
             return ending
@@ -166,7 +164,7 @@ class RuntimeTask(HostTask):
 
 
 def connected(options: Mapping[str, Any], pieces: Parts | None = None) -> task_counts_cluster.Parts:
-    """The parts of a cluster whose first connector reads the source of these options."""
+    """Return the parts of a cluster whose first connector reads the source of these options."""
     brokers = type("OfThisSource", (ConnectBrokers,), {"options": Config.parse(options)})
     task = type("OfThisRuntime", (RuntimeTask,), {"pieces": pieces or Parts()})
     return task_counts_cluster.Parts(task=task, brokers=brokers)

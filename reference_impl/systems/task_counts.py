@@ -1,8 +1,8 @@
-"""Free-running histories of Connect workers: their users, and their faults; the cluster is in `task_counts_cluster`.
-The protocol is in `connect`: read `rounds.py` and `source_task.py` first.
+"""This module has free-running histories of Connect workers, with their users and faults; the cluster is in
+`task_counts_cluster`. The protocol is in `connect`: read `rounds.py` and `source_task.py` first.
 
-Users create, reconfigure, stop and delete connectors, and restart what failed.  A user asks any worker
-that is up; one that is refused asks another worker a little later.
+Users create, reconfigure, stop and delete connectors, and restart what failed. A user asks any worker that is up; a
+user that is refused asks another worker a little later.
 """
 
 from collections.abc import Callable, Sequence
@@ -26,7 +26,7 @@ from fencepost.reference_impl.systems.task_counts_cluster import Parts, System
 
 @dataclass(frozen=True, slots=True)
 class Habits(AnyRun):
-    """How users behave. Durations are means, in virtual microseconds; shares are of a connector's requests."""
+    """`Habits` are how users behave: durations as means in virtual us, and shares of a connector's requests."""
 
     change_us: Natural = 300_000  # between two requests for one connector
     burst_us: Natural = 30_000  # until the next one, where a user has a change of mind
@@ -40,7 +40,7 @@ class Habits(AnyRun):
 
 
 class Users:
-    """The users of one history."""
+    """`Users` are the users of one history."""
 
     __slots__ = ("created", "habits", "kernel", "quiet", "random", "seen", "sizes", "system", "tried")
 
@@ -71,7 +71,7 @@ class Users:
         self.kernel.after(self.kernel.spread(wait_us), self.change, connector)
 
     def change_once(self, _: object) -> None:
-        """Some connector that there is gets another size, often a smaller one, if a worker accepts."""
+        """Give some existing connector another size, often a smaller one, if a worker accepts this."""
         connector = int(self.random() * len(self.sizes))
         if not self.quiet and self.sizes[connector] >= 0:
             size = self.another_size(self.sizes[connector])
@@ -93,7 +93,6 @@ class Users:
         return self.accepted(connector, size, system.configure(worker, connector, size))
 
     def another_size(self, size: int) -> int:
-        """From 1 to the most, mostly not the same as before."""
         most = self.system.env.config.max_tasks
         drawn = 1 + int(self.random() * most)
         return 1 + drawn % most if drawn == size and self.random() < 0.7 else drawn
@@ -104,23 +103,23 @@ class Users:
         return accepted
 
     def end(self) -> None:
-        """Nothing new is asked for, but that there be each connector. An operator looks whether rounds are missing."""
+        """Ask only that each connector exists, and let an operator check whether rounds are missing."""
         self.quiet = True
         for connector in range(len(self.sizes)):
             self.create(connector)
         self.kernel.after(self.habits.restart_us, self.bring_rounds)
 
     def create(self, connector: int) -> None:
-        """A connector that was asked for, and of which nothing was written, is asked for until it is there."""
+        """Ask for a connector until it is written, if it was asked for and nothing was written."""
         if connector not in self.created:
             size = self.another_size(-1)
             self.accepted(connector, size, self.system.configure(self.some_worker(), connector, size))
             self.kernel.after(self.kernel.spread(10 * self.habits.ask_again_us), self.create, connector)
 
     def bring_rounds(self, _: object) -> None:
-        """In A, starts after a round that failed wait for the next rebalance (618.14): some worker is restarted, until
-        every connector has had its round. In M a Connector whose round failed is restarted where a task waits for it,
-        though another worker has written over its FAILED."""
+        """Help with rounds that failed. In revision A, starts after such a round wait for the next rebalance (618.14),
+        so some worker is restarted until every connector has had its round. In revision M, a Connector whose round
+        failed is restarted where a task waits for it, even if another worker has overwritten its FAILED status."""
         rounds_by = self.system.env.revision.rounds_by
         if rounds_by == ASSIGNMENT and self.lacks_a_round():
             self.system.restart_worker(self.some_worker())
@@ -133,15 +132,15 @@ class Users:
         self.kernel.after(10 * self.habits.restart_us, self.bring_rounds)
 
     def lacks_a_round(self) -> bool:
-        """Whether the topic's end has no count record after the newest set of some connector."""
+        """Return whether the config topic has no task count record after the newest set of some connector."""
         state = ClusterConfigState()
         for offset, record in self.system.config_topic():
             state.apply(record, offset)
         return any(state.needs_fencing(name) for name in state.names())
 
     def look(self, rows: list[Row]) -> None:
-        """A user will restart the tasks that have failed since the last look, and Connectors whose round has; and
-        sees which connectors there are."""
+        """Queue restarts of the tasks that have failed since the last call, and of Connectors whose round has failed,
+        and note which connectors exist."""
         for row in rows[self.seen :]:
             kind, connector, task = row[2], row[4], row[5]
             if kind == Kind.CONNECTOR_WRITTEN:
@@ -153,11 +152,11 @@ class Users:
         self.seen = len(rows)
 
     def restart(self, what: tuple[int, int]) -> None:
-        """Restart what is still failed, a task or (-1) the Connector, and look again whether that helped, each time
-        a little later: a start that takes longer than users wait would be interrupted for ever."""
+        """Restart what is still failed, a task or (-1) the Connector, and check again whether that helped, each time a
+        little later: otherwise a start that takes longer than users wait would be interrupted for ever."""
         connector, task = what
         state, worker = self.system.status(connector, task)[0], self.some_worker()
-        # Another worker that lets go of the task may have written over what its owner stated.
+        # Another worker that gives up the task may have overwritten the status that its owner wrote.
         if state not in ("FAILED", "UNASSIGNED"):
             del self.tried[what]
             return
@@ -170,7 +169,8 @@ class Users:
         self.kernel.after(self.kernel.spread(again_us * (1 + self.tried[what])), self.restart, what)
 
 
-# Faults of a free-running history: workers stall, crash, are given up; the topic is compacted; others write.
+# This section has the faults of a free-running history: workers stall, crash, and are expired; the topic is compacted;
+# other programs write.
 #
 # Stalls are aimed: mostly at a worker that runs a task and does not lead, and a user gives a connector another size
 # just then, so that the worker is a zombie with an old task when it goes on; often its tasks are the first to go on.
@@ -181,7 +181,7 @@ FIRST_STEPS = 6  # for so many steps the tasks of a worker that goes on come fir
 
 @dataclass(frozen=True, slots=True)
 class Rates(Habits):
-    """How often, per step of the scheduler, and for how long (means, in virtual microseconds)."""
+    """`Rates` has how often faults occur per step, and how long they last (means, in virtual microseconds)."""
 
     stall: Rate = 0.012  # a worker stands still
     aimed_share: Rate = 0.8  # of the stalls: of a worker with running tasks that does not lead
@@ -201,7 +201,7 @@ class Rates(Habits):
 
 
 class Faults(NodeFaults[Rates, System]):
-    """The faults of one history. `away` are the workers that are stalled or down, and since which absence."""
+    """`Faults` has the faults of one history; ``away`` are the workers that are stalled or down."""
 
     names = ("stall", "crash", "expire", "compact", "foreign_set", "foreign_count", "new_support", "refuse")
 
@@ -225,7 +225,6 @@ class Faults(NodeFaults[Rates, System]):
                 self.strike((fault, number))
 
     def end(self) -> None:
-        """Workers that are away come back, and nothing goes wrong any more."""
         self.quiet = True
         for connector in range(self.system.env.config.connectors):
             self.system.set_fencing(connector, True)
@@ -247,7 +246,7 @@ class Faults(NodeFaults[Rates, System]):
         return True
 
     def some_follower_at_work(self, number: int) -> int:
-        """A worker that runs a task and does not lead: such a zombie matters; -1 if there is none."""
+        """Return a worker that runs a task and does not lead, because such a zombie matters; -1 if there is none."""
         leader = self.system.env.group.leader
         busy = sorted({thread[2] for thread in self.system.threads() if thread[1] in AT_WORK} - {leader})
         return busy[number % len(busy)] if busy else -1
@@ -261,7 +260,6 @@ class Faults(NodeFaults[Rates, System]):
         return True
 
     def leave(self, worker: int, how: str, mean_us: int) -> None:
-        """A worker is away for a while: long enough for its session to end, or not."""
         self.absences += 1
         absence = self.away[worker] = (how, self.absences)
         self.kernel.after(self.kernel.spread(mean_us), self.come_back, (worker, absence))
@@ -273,7 +271,6 @@ class Faults(NodeFaults[Rates, System]):
             self.system.expire(worker)
 
     def come_back(self, what: tuple[int, tuple[str, int]]) -> None:
-        """A stalled worker goes on, one that is down starts again."""
         worker, absence = what
         if self.away.get(worker) == absence:
             del self.away[worker]
@@ -326,12 +323,13 @@ class Faults(NodeFaults[Rates, System]):
         return True
 
 
-# When a cluster at rest has settled: each task of each newest set works again.
+# A cluster at rest has settled when each task of each newest set works again.
 
 
 class Settled:
-    """Asked after every step, of a history that grows: each row is looked at once, and a topic that is as it was is not
-    read again.  ``bustle``: how many rows there were when a thread last had something to do but a task's work."""
+    """A `Settled` is called after every step of a growing history: each row is read once, and an unchanged topic is not
+    read again. ``bustle`` is how many rows there were when a thread last had something to do other than a task's work.
+    """
 
     def __init__(self, system: System, users: Users, rows: Sequence[Sequence[int]]) -> None:
         self.system, self.users, self.rows = system, users, rows
@@ -341,8 +339,8 @@ class Settled:
         self._newest: tuple[object, list[tuple[int, int, int]] | None] = None, None  # of the topic as it was last
 
     def __call__(self) -> bool:
-        """Whether each connector has been created, and every task of every newest set has committed a transaction since
-        the last time that any thread had something else to do."""
+        """Return whether each connector has been created, and every task of every newest set has committed a
+        transaction since the last time that any thread had something else to do."""
         if self.bustle >= len(self.rows) or len(self.users.created) < self.system.env.config.connectors:
             return False
         if self._counted < self.bustle:
@@ -361,8 +359,8 @@ class Settled:
         )
 
     def newest_sets(self) -> list[tuple[int, int, int]] | None:
-        """(connector, place, tasks) of the newest set of every connector that exists, as the topic's end says; None
-        while one of them is still to be written."""
+        """Return (connector, place, tasks) of the newest set of every connector that exists at the end of the config
+        topic, or None while one of the sets is still to be written."""
         state = ClusterConfigState()
         for offset, record in self.system.config_topic():
             state.apply(record, offset)
@@ -376,11 +374,12 @@ class Settled:
         return [(number, state.set_place(name), state.tasks(name)) for number, name in known]
 
 
-# Free-running histories of Connect workers: `simulate(7, {"mode": "B", "events": 400, "stall": 0.02})`.
+# This section has free-running histories of Connect workers: `simulate(7, {"mode": "B", "events": 400, "stall":
+# 0.02})`.
 #
-# A random scheduler lets one waiting thread after the other do its operation. Some threads are slow: they wait while
-# everything else goes on, which is how zombies come about. Rates of faults are per step, those of operations per
-# operation. With `quiet_end` faults and requests stop after so many events, workers that were away come back, users
+# A random scheduler lets one waiting thread after another do its operation. Some threads are slow: they wait while
+# everything else goes on, which produces zombies. Rates of faults are per step, those of operations per operation. With
+# `quiet_end`, faults and requests stop after the given number of events, workers that were away come back, users
 # restart what failed, and the history goes on until every task of every newest set has committed something.
 
 OF_ROUNDS = ("start_round", "fence", "check_round", "write_count")
@@ -390,7 +389,7 @@ IDLE_STEPS_MAX = 2_000  # steps without an event, after which a history ends: no
 
 @dataclass(frozen=True, slots=True)
 class Run(Rates):
-    """The pace of threads, and how their operations go. Durations are means, in virtual microseconds."""
+    """A `Run` has the pace of threads, and how their operations end. Durations are means, in virtual microseconds."""
 
     quiet_end: bool = False
     settle_events: Natural = 20_000  # with `quiet_end`: at most so many more; a backlog of requests outlasts 6,000
@@ -403,16 +402,15 @@ class Run(Rates):
     slow_us: Natural = 120_000
 
     def relate(self) -> None:
-        """Raises ValueError where an operation would more than always go wrong."""
         if self.failed + self.lost > 1:
             raise ValueError(f"config failed={self.failed}, lost={self.lost}: together at most 1; lower them")
 
 
 class FreeRun(free_run.FreeRun[Run, Config]):
-    """A cluster, with users and faults queued in its kernel, and the scheduler of its threads."""
+    """A `FreeRun` is a cluster, with users and faults queued in its kernel, and the scheduler of its threads."""
 
     run_type, config_type, parts_type, faults_type = Run, Config, Parts, Faults
-    # Exactly-once support, enough workers for zombies, and time-outs that short histories see.
+    # This cluster has exactly-once support, enough workers for zombies, and time-outs that occur in short histories.
     cluster_defaults = {  # noqa: RUF012
         "support": "enabled", "workers": 3, "max_tasks": 3, "graceful_shutdown_ms": 30, "retry_backoff_ms": 20,
         "rest_timeout_ms": 300, "transaction_timeout_ms": 2_000,
@@ -422,7 +420,6 @@ class FreeRun(free_run.FreeRun[Run, Config]):
     system: System
 
     def begin(self, parts: Any) -> None:
-        """Users ask from the start; threads wait for the scheduler."""
         self.system = System(Environment(self.config, self.kernel, parts))
         self.rows = self.system.env.log.rows
         self.users = Users(self.system, self.run)
@@ -440,7 +437,6 @@ class FreeRun(free_run.FreeRun[Run, Config]):
         self.go_on(self.run.events)
 
     def go_on(self, enough: int, until_settled: bool = False) -> None:
-        """Until there are enough rows, or nothing happens any more."""
         rows, idle = self.rows, 0
         while len(rows) < enough and idle < IDLE_STEPS_MAX and not (until_settled and self.settled()):
             before = len(rows)
@@ -448,7 +444,6 @@ class FreeRun(free_run.FreeRun[Run, Config]):
             idle = 0 if len(rows) > before else idle + 1
 
     def step(self) -> None:
-        """Some time passes, perhaps with a fault, and one thread goes on."""
         self.pass_time(self.kernel.spread(self.run.step_us * min(1 + self.idle, 20)))
         self.nodes.draw()
         number = self.pick()
@@ -459,7 +454,7 @@ class FreeRun(free_run.FreeRun[Run, Config]):
             self.users.look(self.rows)
 
     def pass_time(self, us: int) -> None:
-        """For users and faults at once; brokers, and threads that wait for a time, notice in larger steps."""
+        """Let time pass, in larger steps for brokers and waiting threads than for users and faults."""
         self.kernel.advance(us)
         ms = self.kernel.now // US_PER_MS
         if ms - self.noticed_ms >= NOTICE_MS or self.idle:
@@ -468,7 +463,6 @@ class FreeRun(free_run.FreeRun[Run, Config]):
             self.noticed_ms = ms
 
     def pick(self) -> int:
-        """The number of the thread whose turn it is, -1 for none."""
         now, slow = self.kernel.now, self.slow
         waiting: list[int] = []
         working: list[int] = []
@@ -491,7 +485,6 @@ class FreeRun(free_run.FreeRun[Run, Config]):
         return chosen[int(self.random() * len(chosen))] if chosen else -1
 
     def slowness(self, now: int) -> int:
-        """When a thread that has just come to an operation may do it."""
         if not self.quiet and self.random() < self.run.slow_share:
             return now + self.kernel.spread(self.run.slow_us)
         return 0
@@ -508,7 +501,6 @@ class FreeRun(free_run.FreeRun[Run, Config]):
         return outcome
 
     def settle(self) -> None:
-        """Faults are over: workers come back, and everything is given the time to run."""
         self.quiet = True
         self.users.end()
         self.slow.clear()

@@ -1,6 +1,5 @@
-"""A cluster of Connect workers behind the few operations by which a driver moves it, and its replaceable parts.
-
-A whole Connect cluster with its Kafka behind the few operations by which a driver moves it, step by step.
+"""This module is a cluster of Connect workers with its Kafka, behind the few operations by which a driver moves it step
+by step, and its replaceable parts.
 
 >>> system = reference({"seed": 1, "mode": "shipped", "workers": 1, "support": "enabled"})
 >>> system.threads()  # the worker wants to join the group
@@ -42,12 +41,10 @@ from fencepost.reference_impl.connect.source_task import REVISION, TASKS_MAX, Co
 from fencepost.reference_impl.simulation import Kernel
 from fencepost.reference_impl.simulation.environment import US_PER_MS, DrivenSystem
 
-# The pieces that a broken implementation replaces; the defaults are the correct ones.
-
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """One implementation. Everything here is a class whose methods are the rules."""
+    """`Parts` has the classes of one implementation, whose methods are the rules; the defaults are the correct ones."""
 
     state: type[ClusterConfigState] = ClusterConfigState  # what records mean
     topic: type[ConfigTopic] = ConfigTopic  # reading, compaction
@@ -63,7 +60,7 @@ class Parts:
 
 
 class System(DrivenSystem[Environment]):
-    """One cluster. Workers and connectors are numbered from 0."""
+    """A `System` is one cluster. Workers and connectors are numbered from 0."""
 
     def __init__(self, env: Environment) -> None:
         self.env = env
@@ -76,18 +73,19 @@ class System(DrivenSystem[Environment]):
     # Threads
 
     def threads(self) -> list[tuple[int, str, int, int, int]]:
-        """(number, operation, worker, connector, task) of all that can happen now, oldest thread first."""
+        """Return (number, operation, worker, connector, task) of what can happen now, oldest thread first."""
         return self.env.threads.waiting()
 
     def step(self, number: int, outcome: str = "ok") -> None:
-        """The thread's operation happens, and it runs to its next one. `failed`: it does not happen, and the thread
-        sees a time-out; `lost`: it happens, and the thread sees a time-out. Raises KeyError, ValueError."""
+        """Let the thread's operation happen, and run the thread to its next one. With `failed`, the operation does not
+        happen and the thread gets a time-out; with `lost`, it happens and the thread gets a time-out. Raise KeyError
+        for a thread that has no operation now, ValueError for an unknown outcome."""
         self.env.threads.step(number, outcome)
 
     # Users
 
     def configure(self, worker: int, connector: int, tasks: int) -> bool:
-        """Create or reconfigure a connector with so many tasks (from 1); False if no worker takes the request."""
+        """Create or reconfigure a connector with `tasks` tasks; return False if no worker accepts it."""
         if not 1 <= tasks <= self.env.config.max_tasks:
             raise ValueError(f"configure with tasks={tasks}: must be 1 to max_tasks={self.env.config.max_tasks}")
         properties = {TASKS_MAX: str(tasks), REVISION: str(self.env.next_revision())}
@@ -95,18 +93,18 @@ class System(DrivenSystem[Environment]):
         return self._ask(worker, connector, tasks, lambda writes: writes.put_connector(name, properties))
 
     def delete(self, worker: int, connector: int) -> bool:
-        """Delete a connector; False if the worker knows none, or no worker takes the request."""
+        """Delete a connector; return False if the worker knows none, or no worker takes the request."""
         name = self.names[connector]
         return self._knows(worker, name) and self._ask(worker, connector, -1, lambda writes: writes.delete(name))
 
     def stop_connector(self, worker: int, connector: int) -> bool:
-        """Stop a connector: a set of 0 tasks. False where users cannot do that, or no worker takes the request."""
+        """Stop a connector with a set of 0 tasks; return False if this is impossible or no worker accepts it."""
         name = self.names[connector]
         possible = self.env.revision.stops_connectors and self._knows(worker, name)
         return possible and self._ask(worker, connector, 0, lambda writes: writes.stop(name))
 
     def restart_connector(self, worker: int, connector: int) -> bool:
-        """Restart the Connector where it is assigned; False if it is nowhere, or no worker takes the request."""
+        """Restart the Connector where it is assigned; return False if it is not, or no worker accepts it."""
         name = self.names[connector]
         owners = [h for h in self._herders() if name in h.owned_connectors]
         if self._running(worker) is None or not owners:
@@ -116,7 +114,7 @@ class System(DrivenSystem[Environment]):
         return True
 
     def restart_task(self, worker: int, connector: int, task: int) -> bool:
-        """Restart a task where it is assigned; False if it is nowhere, or no worker takes the request."""
+        """Restart a task where it is assigned; return False if it is not, or no worker accepts it."""
         name = self.names[connector]
         owners = [h for h in self._herders() if (name, task) in h.owned_tasks]
         if self._running(worker) is None or not owners:
@@ -128,13 +126,13 @@ class System(DrivenSystem[Environment]):
     # Workers
 
     def stall(self, worker: int) -> None:
-        """Its threads stand still, wherever they are; nothing is lost."""
+        """Stall the worker's threads, wherever they are; nothing is lost."""
         if self._running(worker) is not None:
             self.env.threads.stalled.add(worker)
             self.env.emit(Kind.WORKER_STALLED, node=worker)
 
     def resume(self, worker: int) -> None:
-        """It goes on with what it knew."""
+        """Resume the worker with what it knew."""
         if worker in self.env.threads.stalled:
             self.env.threads.stalled.discard(worker)
             self.env.emit(Kind.WORKER_RESUMED, node=worker)
@@ -142,13 +140,14 @@ class System(DrivenSystem[Environment]):
             self.env.threads.settle()
 
     def crash(self, worker: int) -> None:
-        """It is gone; the group learns of that when its session expires."""
+        """Kill the worker; the group learns of this when its session expires."""
         self.env.workers[worker].crash()
         self.env.threads.settle()
 
     def crash_in_write(self, number: int) -> None:
-        """The thread's write to the config topic gets as far as its records, and the process is gone before it commits:
-        they stay, until the next leader's claim, or the time-out, aborts them. Raises KeyError, ValueError."""
+        """Let the thread's write to the config topic get as far as its records, and kill the process before it commits:
+        the records stay in the open transaction until the next leader's claim, or the time-out, aborts them. Raise
+        KeyError or ValueError if the thread has no such write."""
         waiting = {at[0]: at for at in self.threads()}
         _, operation, worker, _, _ = waiting[number]
         herder = self.env.workers[worker].herder
@@ -159,21 +158,21 @@ class System(DrivenSystem[Environment]):
         self.crash(worker)
 
     def restart_worker(self, worker: int) -> None:
-        """It comes back as a new member, crashing first if need be; the session of the old one is over."""
+        """Restart the worker as a new member, after a crash if it still runs; the session of the old member is over."""
         self.env.workers[worker].crash()
         self.env.group.expire(worker)
         self.env.workers[worker].start()
         self.env.threads.settle()
 
     def expire(self, worker: int) -> None:
-        """Its group session ends: the others rebalance without it."""
+        """End the worker's group session: the other workers rebalance without it."""
         if self.env.group.expire(worker):
             self._note_expiry(worker)
         self.env.threads.settle()
 
     def set_support(self, worker: int, value: str) -> None:
-        """Restart it with exactly.once.source.support "disabled", "preparing" or "enabled", or ("none") without this
-        feature. Raises ValueError."""
+        """Restart the worker with exactly.once.source.support "disabled", "preparing" or "enabled", or without this
+        feature ("none"). Raise ValueError for another value."""
         check_support(self.env.config.mode, value)
         self.env.workers[worker].support = value
         self.restart_worker(worker)
@@ -181,8 +180,8 @@ class System(DrivenSystem[Environment]):
     # What surrounds them
 
     def write_foreign(self, kind: str, connector: int, count: int) -> None:
-        """A program that is no worker writes to the config topic: a whole "set" of so many tasks, or a "count" record
-        (618.34)."""
+        """Let a program that is no worker write to the config topic: a complete "set" of this many tasks, or a "count"
+        record (618.34)."""
         name, topic = self.names[connector], self.env.topic
         if kind == "set":
             properties = {REVISION: f"foreign-{self.env.next_revision()}"}
@@ -196,8 +195,8 @@ class System(DrivenSystem[Environment]):
         self.env.threads.settle()
 
     def set_fencing(self, connector: int, allowed: bool) -> None:
-        """Give the connector's admin principal Write on the transactional ids of its tasks, or take it away: without
-        it every id of a round is refused (618.12, 618.47)."""
+        """Grant the connector's admin principal Write on the transactional ids of its tasks, or revoke it: without it
+        every id of a round is refused (618.12, 618.47)."""
         config, acls = self.env.config, self.env.brokers.acls
         for task in range(config.max_tasks):
             transactional_id = task_transactional_id(config.group_id, self.names[connector], task)
@@ -209,7 +208,6 @@ class System(DrivenSystem[Environment]):
         self.env.threads.settle()
 
     def advance(self, ms: int) -> None:
-        """Let virtual milliseconds pass, for workers and brokers."""
         self.env.kernel.advance(ms * US_PER_MS)
         self.env.brokers.advance(ms)
         self.env.threads.settle()
@@ -217,11 +215,10 @@ class System(DrivenSystem[Environment]):
     # Looking
 
     def config_topic(self) -> list[Placed]:
-        """(offset, record) of everything committed in the config topic."""
         return list(self.env.topic.records())
 
     def status(self, connector: int, task: int) -> Status:
-        """(state, trace) from the status topic; task -1 is the Connector. ("", "") if there is none."""
+        """Return (state, trace) of a task or (-1) the Connector from the status topic, or empty strings."""
         return self.env.statuses.get((self.names[connector], task), ("", ""))
 
     def _ask(self, worker: int, connector: int, count: int, job: Job) -> bool:
@@ -253,17 +250,17 @@ class System(DrivenSystem[Environment]):
 
 
 def build(config: Mapping[str, Any], parts: Parts) -> System:
-    """A driven cluster made of these parts."""
     checked = parts.config.parse(config)
     return System(Environment(checked, Kernel(checked.seed), parts))
 
 
 def second_cluster(system: System, config: Mapping[str, Any]) -> System:
-    """A second cluster of workers, another group, on the same Kafka: transactional ids are common to both (618.49)."""
+    """Return a second cluster of workers on the same Kafka, with common transactional ids (618.49)."""
     checked = Config.parse(config)
     return System(Environment(checked, Kernel(checked.seed), Parts(), system.env))
 
 
 def reference(config: Mapping[str, Any]) -> System:
-    """The reference implementation as a driven cluster; keys of `config`: `config.Config`. Raises ValueError."""
+    """Return the reference implementation as a driven cluster; the keys of `config` are those of `config.Config`. Raise
+    ValueError for an invalid configuration."""
     return build(config, Parts())

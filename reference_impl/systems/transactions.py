@@ -1,5 +1,5 @@
-"""Transactions: the interface by which a driver moves a cluster with its clients, its parts, and free runs.
-The protocol is in `kafka`.
+"""This module is the interface of transactions, by which a driver moves a cluster with its clients, with its
+replaceable parts and free runs. The protocol is in `kafka`.
 
 >>> system = reference({"seed": 1, "mode": "v2", "clients": 1, "partitions": 1})
 >>> system.init(0)  # initTransactions(): a request leaves
@@ -17,7 +17,7 @@ True
 >>> system.read(reader=0, partition=0)  # nothing is committed, nothing even appended
 []
 
-Nothing happens between two calls: deliveries, appends to the transaction log and time are the driver's. `Parts` are
+Nothing happens between two calls: the driver controls deliveries, appends to the transaction log and time. `Parts` are
 the pieces that a broken implementation replaces.
 """
 
@@ -56,7 +56,7 @@ from fencepost.reference_impl.simulation.free_run import LossyRun, NodeFaults
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """The replaceable pieces of a cluster; the defaults are the correct ones."""
+    """`Parts` has the replaceable pieces of a cluster; the defaults are the correct ones."""
 
     producer: ProducerFactory = Producer
     admin: AdminFactory = Admin
@@ -69,7 +69,7 @@ class Parts:
 
 
 class InPieces:
-    """A partition as it is for a reader whose fetches have room for so many batches."""
+    """An `InPieces` is a partition for a reader whose fetches have room for only this many batches."""
 
     def __init__(self, log: Any, most: int) -> None:
         self.partition, self.log, self.most = log.partition, log, most
@@ -80,7 +80,7 @@ class InPieces:
 
 
 class OfKey:
-    """An offsets partition as it is for who asks for the offset in one partition of the group's input."""
+    """An `OfKey` is an offsets partition for a reader of the offset in one partition of the group's input."""
 
     def __init__(self, log: OffsetsLog, key: int) -> None:
         self.partition, self.log, self.key = log.partition, log, key
@@ -91,7 +91,7 @@ class OfKey:
 
 
 class System(ClientSide):
-    """One cluster. Slots, data partitions and groups are numbered from 0; offsets partitions follow the data ones."""
+    """A `System` is one cluster. Offsets partitions are numbered after the data partitions."""
 
     def __init__(self, env: Environment, parts: Parts) -> None:
         super().__init__(env, parts.producer, parts.admin, parts.reader)
@@ -108,47 +108,44 @@ class System(ClientSide):
         self._new_producers()
 
     def log_append(self, ok: bool = True) -> bool:
-        """The oldest unfinished append to the transaction log succeeds, or fails; False if there is none."""
+        """Let the oldest unfinished append to the transaction log succeed, or fail; return False if there is none."""
         return self.coordinator.finish_append(ok)
 
     def fail_over(self, durable: bool = True) -> None:
-        """Another node takes over the transaction log; `durable`: unfinished appends made it into the log (txn.19)."""
+        """Let another node take over the transaction log, with unfinished appends if `durable` (txn.19)."""
         self.coordinator.resign(durable)
         self.replace_coordinator()
 
     def replace_coordinator(self) -> None:
-        """A new coordinator has the address, and loads the transaction log as it stands."""
         self.coordinator = self._new_coordinator(self.coordinator.coordinator_epoch + 1)
         self.coordinator.take_over()
 
     def send(self, slot: int, partition: int, count: int = 1) -> bool:
-        """send() of one batch of so many records; for an offsets partition sendOffsetsToTransaction() of an offset for
-        each partition of the group's input."""
+        """Call send() for one batch of this many records, or for an offsets partition sendOffsetsToTransaction() with
+        an offset for each partition of the group's input."""
         config = self.env.config
         count = config.keys if partition >= config.partitions else count
         return self.producers[slot].send(partition, count) if count > 1 else self.producers[slot].send(partition)
 
     def fence(self, txn_id: int = 0) -> bool:
-        """Admin.fenceProducers([txn_id]) by a fresh admin instance (txn.22)."""
+        """Call Admin.fenceProducers([txn_id]) with a fresh admin instance (txn.22)."""
         return self.fence_id(txn_id)
 
     def leave(self, partition: int) -> None:
-        """All replicas of a partition are down, and the metadata says so; what is sent there is lost."""
+        """Take all replicas of a partition down, which the metadata has too; what is sent there is lost."""
         self.leaders[partition].crash()
         self.env.leaderless.add(partition)
 
     def come_back(self, partition: int) -> None:
-        """A replica is up again, and leads with what is in its log."""
         self.env.leaderless.discard(partition)
         self.leaders[partition].restart()
         self.leaders[partition].change()
 
     def change_leader(self, partition: int, restart: bool = False) -> None:
-        """Another leader for the partition, or the same one after a restart: what was in memory only is gone."""
         self.leaders[partition].change(restart)
 
     def elect_unclean(self, partition: int, lost: int) -> None:
-        """A replica leads that lacks the last `lost` batches and markers. Raises ValueError where it must not."""
+        """Let a replica lead that lacks the last `lost` batches. Raise ValueError if this is not allowed."""
         if not self.env.config.unclean_elections:
             raise ValueError("unclean_elections is false: no replica leads that is out of sync")
         log = self.leaders[partition].log
@@ -160,19 +157,18 @@ class System(ClientSide):
     def read(
         self, reader: int, partition: int, committed: bool = True, offset: int = 0, most: int = 0
     ) -> list[tuple[int, int]]:
-        """The (offset, record) pairs that a reader gets next, read_committed or read_uncommitted; of `most` batches, if
-        that is not 0. One that has read nothing of the partition begins at `offset`."""
+        """Return the (offset, record) pairs that a reader gets next, read_committed or read_uncommitted; with `most`,
+        only those of that many batches. A reader that has read nothing of the partition begins at `offset`."""
         log = self.leaders[partition].log
         return self._reader(reader).read(InPieces(log, most) if most else log, committed, offset)
 
     def fetch_offset(self, reader: int, partition: int, key: int = 0) -> tuple[int, int]:
-        """OffsetFetch with require_stable of a group's partition: (error, record), record -1 if there is none. `key`:
-        of which partition of the group's input."""
+        """Return the (error, record) of an OffsetFetch with require_stable for a group's partition; the record is -1 if
+        there is none. `key` is the partition of the group's input."""
         log = self._offsets_log(partition)
         return self._reader(reader).fetch_offset(OfKey(log, key) if key else log)
 
     def log_bytes(self, partition: int) -> bytes:
-        """The partition's log as Kafka's record batches (magic 2), control batches included."""
         log = self.leaders[partition].log
         return encode(log.batches, log.record_key())
 
@@ -192,27 +188,28 @@ class System(ClientSide):
 
 
 def build(config: Mapping[str, Any], parts: Parts) -> System:
-    """A driven cluster made of these parts."""
     checked = Config.parse(config)
     kernel = Kernel(checked.seed)
     return System(Environment(checked, kernel, Network(kernel), DrivenPace()), parts)
 
 
 def reference(config: Mapping[str, Any]) -> System:
-    """The reference implementation as a driven cluster; keys of `config`: `config.Config`. Raises ValueError."""
+    """Return the reference implementation as a driven cluster; the keys of `config` are those of `config.Config`. Raise
+    ValueError for an invalid configuration."""
     return build(config, Parts())
 
 
-# What applications do in a free-running history: transactions in a loop, take-overs, readers. No faults here.
+# Applications in a free-running history run transactions in a loop and take over ids, and readers read; this section
+# has no faults.
 #
-# Each producer slot belongs to one transactional id, several slots to the same one: the one that initialises last
-# fences the others, which go on until they find out. A fenced application starts anew after a while, and takes the id
-# back.
+# Each producer slot belongs to one transactional id, and several slots to the same one: the slot that initialises last
+# fences the other ones, which go on until they find out. A fenced application starts anew after a while, and takes the
+# id back.
 
 
 @dataclass(frozen=True, slots=True)
 class Habits(LossyRun):
-    """How applications behave. Durations are means, in virtual microseconds."""
+    """`Habits` are how applications behave. Durations are means, in virtual microseconds."""
 
     records: Natural = 3  # per transaction, on average
     abort_share: Rate = 0.15  # transactions that the application itself wants aborted
@@ -223,16 +220,17 @@ class Habits(LossyRun):
     read_us: Natural = 25_000
     # After its events faults stop, what was begun is ended, and the history goes on until nothing is left to happen.
     quiet_end: bool = False
-    # Until a slot's first initialisation (but one per id), and until a fenced one's next.
+    # This is the time until a slot's first initialisation (except for one slot per id), and until a fenced slot's next
+    # one.
     take_over_us: Natural = 200_000
 
 
 BETWEEN = (State.UNINITIALIZED, State.READY, State.FATAL_ERROR)
-"""States of a producer that has nothing under way."""
+"""In these states a producer has nothing under way."""
 
 
 class Workload:
-    """The applications of one history, by slot, and its readers, by number."""
+    """A `Workload` moves the applications of one history, by slot, and its readers, by number."""
 
     __slots__ = ("habits", "is_over", "kernel", "planned", "random", "system", "txn_ids")
 
@@ -246,11 +244,10 @@ class Workload:
         self.planned = [0] * system.env.config.clients  # records still to send in the transaction of each slot
 
     def first_delay_us(self, slot: int) -> int:
-        """One application per id starts at once, the others want its id later."""
+        """Return when an application starts: the first of each id at once, the other ones later."""
         return self.kernel.spread(self.habits.think_us if slot < self.txn_ids else self.habits.take_over_us)
 
     def act(self, slot: int) -> int:
-        """The application in a slot does the next thing; how long until it looks again, in microseconds."""
         producer = self.system.producers[slot]
         assert isinstance(producer, Producer), "free-running histories are made with producers of this package"
         if producer.running and not producer.paused:
@@ -276,7 +273,6 @@ class Workload:
         return self.kernel.spread(self.habits.wait_us)
 
     def work(self, producer: Producer, slot: int) -> None:
-        """One more record, or the end of the transaction."""
         if self.planned[slot]:
             self.planned[slot] -= 1
             producer.send(self.some_partition())
@@ -286,14 +282,12 @@ class Workload:
             producer.commit()
 
     def some_partition(self) -> int:
-        """A data partition, or now and then a group's offsets partition."""
         config = self.system.env.config
         if config.groups and self.random() < self.habits.offsets_share:
             return config.partitions + int(self.random() * config.groups)
         return int(self.random() * config.partitions)
 
     def read(self, reader: int) -> int:
-        """A reader looks at some partition; how long until it looks again, in microseconds."""
         config = self.system.env.config
         partition = int(self.random() * config.all_partitions)
         if partition >= config.partitions:
@@ -303,12 +297,13 @@ class Workload:
         return self.kernel.spread(self.habits.read_us)
 
 
-# Node faults of a free-running history of transactions: how often they strike, how long they last, what they do.
+# This section has the node faults of a free-running history of transactions: how often they occur, how long they last,
+# and what they do.
 
 
 @dataclass(frozen=True, slots=True)
 class Run(Habits):
-    """Rates of faults, and the pace of brokers. Durations are means, in virtual microseconds."""
+    """A `Run` has the rates of faults, and the pace of brokers. Durations are means, in virtual microseconds."""
 
     txn_ids: Positive = 2  # transactional ids; slot s has the id s modulo this number
     readers: Natural = 1
@@ -329,7 +324,7 @@ class Run(Habits):
 
 
 class Faults(NodeFaults[Run, System]):
-    """The node faults of one history; the place is taken modulo what there is."""
+    """`Faults` has the node faults of one history; the place is taken modulo the number of nodes."""
 
     names = ("restart", "pause", "fail_over", "new_leader", "fence")
 
@@ -354,7 +349,7 @@ class Faults(NodeFaults[Run, System]):
         return True
 
     def fence(self, number: int) -> bool:
-        """As the plug's fence(), which knows one transactional id only."""
+        """Fence one of the history's transactional ids with a fresh admin instance."""
         system = self.system
         admin = system.parts.admin(system.env, system.admins)
         system.env.network.nodes[admin.name] = admin
@@ -362,20 +357,19 @@ class Faults(NodeFaults[Run, System]):
         return admin.fence(number % self.run.txn_ids)
 
 
-# Free-running histories of transactions: `simulate(7, {"mode": "v1-verified", "events": 400, "fail_over": 0.02})`.
+# This section has free-running histories of transactions: `simulate(7, {"mode": "v1-verified", "events": 400,
+# "fail_over": 0.02})`.
 #
 # At most one node fault is drawn before each step of an application, so that rates are "per step" in histories of any
 # length. Message faults are "per message", failed appends "per append".
 
 TIME_OUTS = 20
-"""After so many time-outs without a fault everything has come to its end: a pause lasts for some of them at most."""
+"""After this many time-outs without a fault, even the longest pause is over and everything has ended."""
 
 
 class FreeRun(free_run.FreeRun[Run, Config]):
-    """A cluster with its applications and faults, all queued in the kernel."""
-
     run_type, config_type, parts_type, faults_type = Run, Config, Parts, Faults
-    # Time-outs that short histories see, and several instances that want one id.
+    # Time-outs are short enough to occur in short histories, and several instances use one id.
     cluster_defaults = {  # noqa: RUF012
         "clients": 4, "groups": 1, "transaction_timeout_ms": 200, "request_timeout_ms": 100, "timeout_check_ms": 50,
         "expiration_ms": 400, "expiration_check_ms": 100,
@@ -383,7 +377,6 @@ class FreeRun(free_run.FreeRun[Run, Config]):
     defects = "fencepost.reference_impl.defects.transactions"
 
     def begin(self, parts: Any) -> None:
-        """Every slot has an application, which begins after a while; slots are given their ids."""
         config, kernel, run = self.config, self.kernel, self.run
         if run.txn_ids > config.clients:
             raise ValueError(f"config txn_ids={run.txn_ids}: give each one a slot, from 1 to clients={config.clients}")
@@ -405,7 +398,6 @@ class FreeRun(free_run.FreeRun[Run, Config]):
             kernel.after(kernel.spread(run.read_us), self.read, reader)
 
     def settle(self) -> None:
-        """What was begun is ended, until nothing is left to happen."""
         self.workload.is_over = True
         self.pace.stop_faults()
         self.network.calm()
@@ -424,22 +416,23 @@ class FreeRun(free_run.FreeRun[Run, Config]):
 simulate, simulate_with_stats = FreeRun.simulate, FreeRun.simulate_with_stats
 
 
-# Faults of a cluster that scripts of known bugs inject at a place of their own: upgrades, leaders that forget, or that
-# lack the end of the log, coordinators that overlap.
+# These are faults that scripts of known bugs inject into a cluster at a place of their own: upgrades, leaders that
+# forget or lack the end of the log, and coordinators that overlap.
 
 DEPOSED = "deposed-coordinator"  # address of the coordinator that was replaced and does not know it
 
 
 def raise_version(system: System) -> None:
-    """The cluster goes on in v2 (transaction.version 2); to be called while no client is in a transaction."""
+    """Let the cluster go on in v2 (transaction.version 2); this is called while no client is in a transaction."""
     system.env.config = replace(system.env.config, mode="v2")
 
 
 def elect_unclean(system: System, partition: int, end: int) -> None:
-    """A replica that is out of sync leads (unclean.leader.election.enable): its log ends at this offset, of a batch or
-    a marker, and what is behind it is gone. It knows of producers what its log says. (ProducerStateManager.java)
+    """Let a replica that is out of sync lead (unclean.leader.election.enable): its log ends at this offset, before a
+    batch or a marker, and what follows is gone. It knows of producers only what its log contains.
+    (ProducerStateManager.java)
 
-    Raises ValueError for an offset within a batch.
+    Raise ValueError for an offset within a batch.
     """
     leader = system.leaders[partition]
     if leader.log.first_of_batch(end) != end:
@@ -448,10 +441,10 @@ def elect_unclean(system: System, partition: int, end: int) -> None:
 
 
 def abort_hanging(system: System, partition: int) -> None:
-    """An operator aborts each transaction that is open here while the coordinator has the partition in none of that
-    producer (kafka-transactions.sh find-hanging and abort). The marker has the epochs that the leader gives, and is of
-    no transaction version, so that an epoch that is not newer will do. (TransactionsCommand, AbortTransactionHandler)
-    """
+    """Let an operator abort each transaction that is open in this partition while the coordinator has the partition in
+    no transaction of that producer (kafka-transactions.sh find-hanging and abort). The marker has the epochs that the
+    leader reports, and has no transaction version, so that an epoch that is not newer is accepted.
+    (TransactionsCommand, AbortTransactionHandler)"""
     leader = system.leaders[partition]
     known = [metadata.now for metadata in system.coordinator.transactions.values()]
     awaited = {now.producer_id for now in known if partition in now.topic_partitions}
@@ -464,14 +457,14 @@ def abort_hanging(system: System, partition: int) -> None:
 
 
 def expire_producers(system: System, partition: int) -> None:
-    """A leader looks for producers that have been idle for a day, and not only when ten minutes are over."""
+    """Let a leader remove producers that have been idle for a day now, without waiting for its next check."""
     system.leaders[partition].log.forget_idle()
 
 
 def depose(system: System) -> None:
-    """Another node takes over the transaction log; the old coordinator is cut off, and answers from its cache.
+    """Let another node take over the transaction log; the old coordinator is cut off, and answers from its cache.
 
-    What it appends from now on is never acknowledged by anyone; what it was appending is lost.
+    What the old coordinator appends from then on is never acknowledged; what it was appending is lost.
     """
     deposed = system.coordinator
     while system.transaction_log.finish(ok=False) is not None:
@@ -482,13 +475,13 @@ def depose(system: System) -> None:
 
 
 def misdirect(system: System, numbers: Iterable[int]) -> None:
-    """The senders of these messages have not heard yet that there is a new coordinator."""
+    """Send these messages to the deposed coordinator, because their senders do not know yet that there is a new one."""
     for number in numbers:
         system.env.network.in_flight[number].target = DEPOSED
 
 
 def fail_over_uncovered(system: System) -> None:
-    """Another node takes over, whose log has the appends that were under way, although the high watermark has not."""
+    """Let another node take over whose log has the pending appends above the high watermark."""
     system.coordinator.crash()
     log = system.transaction_log
     log.unfinished = deque(Append(append.record, unheard) for append in log.unfinished)
@@ -496,4 +489,4 @@ def fail_over_uncovered(system: System) -> None:
 
 
 def unheard(ok: bool) -> None:
-    """Who appended the record is gone."""
+    """Ignore the outcome of an append, because the node that appended the record is gone."""

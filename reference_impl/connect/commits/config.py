@@ -1,4 +1,4 @@
-"""The configuration of one source task, and its events."""
+"""This module has the configuration of one source task, and the kinds of its events."""
 
 from collections import namedtuple
 from collections.abc import Mapping
@@ -9,8 +9,6 @@ from typing import Annotated, Any, Self
 from fencepost.reference_impl.simulation import EventLog
 from fencepost.reference_impl.simulation.config import Configuration, Natural, OneOf, Positive, split
 
-# The configuration of one source task with its upstream system: keys, defaults, ranges, and what a mode is.
-
 PROPOSED, EXACTLY_ONCE, SHIPPED, MENDED = "proposed", "proposed-exactly-once", "shipped", "shipped-mended"
 
 AT_LEAST_ONCE = "at-least-once"
@@ -19,9 +17,10 @@ TRANSACTIONS = "exactly-once"
 TOLD, LOOKED_UP, LAST_POLLED, NEWEST, PREFIX, LAST_PREFIX, EMPTY_IS_ALL = (
     "told", "looked-up", "last-polled", "newest-acknowledged", "acknowledged-prefix", "previous-prefix", "empty-is-all",
 )  # fmt: skip
-"""What a connector tells upstream when commit is called: the map that it is given; what it reads of the offsets topic;
-the last it has polled; the newest that was acknowledged; all before the first that was not; the same as of the call
-before; the map, or the last polled where the map is empty."""
+"""These policies name what a connector confirms upstream when commit is called, in this order: the map that it is
+given; what it reads from the offsets topic; the last offset that it has polled; the newest that was acknowledged; all
+before the first that was not acknowledged; the same as of the previous call; the map, or the last polled offset where
+the map is empty."""
 
 FLUSHED, SNAPSHOT = "flushed", "snapshot"
 
@@ -41,12 +40,13 @@ MODES: Mapping[str, Mapping[str, Any]] = MappingProxyType({
     "snapshot-only": {"map_of": SNAPSHOT},
     "zombie": {"zombies": True},
 })  # fmt: skip
-"""What the name of a mode stands for: the keys that differ from `PROPOSED`."""
+"""This table maps the name of a mode to the keys that differ from `PROPOSED`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Config(Configuration):
-    """One source task. What is not a size of it is stated by the `mode`, and may be stated besides."""
+    """A `Config` is the configuration of one source task. The `mode` sets everything that is not a size of the task,
+    and single keys may override it."""
 
     seed: int = 0
     mode: Annotated[str, OneOf(*MODES)] = PROPOSED
@@ -56,17 +56,18 @@ class Config(Configuration):
     batch: Positive = 2  # so many records a poll returns at most
     tolerance: Annotated[str, OneOf("none", "all")] = "none"  # errors.tolerance
     filtered: Natural = 0  # a transformation drops each record whose place is a multiple of this; 0: none
-    # How records are delivered: with acknowledgements and a committer, or in transactions
+    # Records are delivered with acknowledgements and a committer, or in transactions.
     delivery: Annotated[str, OneOf(AT_LEAST_ONCE, TRANSACTIONS)] = AT_LEAST_ONCE
     argument: bool = True  # commit(map) as proposed; False: commit() as shipped
-    # The map has what the flush that succeeded has written, with what earlier ones did not; or what was taken last
+    # The map has what the successful flush has written, with what earlier flushes failed to write; or what was taken
+    # last.
     map_of: Annotated[str, OneOf(FLUSHED, SNAPSHOT)] = FLUSHED
-    # One thread commits offsets at a time, from what it takes to the end of the call; False: as in Kafka, where what is
-    # taken under the task's lock goes to the writer without it, and the final commit and the committer wait for each
-    # other's flush only (WorkerSourceTask.commitOffsets)
+    # One thread commits offsets at a time, from taking them to the end of the call. False is as in Kafka, where what is
+    # taken under the task's lock is handed to the writer without it, and the final commit and the committer wait only
+    # for each other's flush (WorkerSourceTask.commitOffsets).
     serial: bool = True
-    # The wait for a flush may run out of time just as its callback has run: the flush counts as failed then, though all
-    # of it is written and nothing of it merged back, as a comment in WorkerSourceTask.java says
+    # The wait for a flush may time out just when its callback has run: the flush counts as failed then, although all of
+    # it is written and none of it is merged back, as a comment in WorkerSourceTask.java notes.
     late_time_outs: bool = False
     failures_acknowledged: bool = True  # a tolerated failure acknowledges the record (KAFKA-14079)
     zombies: bool = False  # instances may be left behind, and requests of dead ones arrive
@@ -75,12 +76,12 @@ class Config(Configuration):
     several: Positive = 1  # so many records are of one thing upstream, which has one source offset
     stamped: Annotated[str, OneOf("last", "first")] = "last"  # from which of them on records carry that
     nulls: Natural = 0  # records whose place is a multiple of this have a null source offset; 0: none
-    # A record of a transaction that the connector had aborted is acknowledged later, with metadata, as Kafka does
+    # A record of a transaction that the connector had aborted is acknowledged later, with metadata, as in Kafka.
     aborted_acknowledged: bool = False
 
     @classmethod
     def parse(cls, config: Mapping[str, Any]) -> Self:
-        """Read the config as any; what the mode stands for is there as well, unless a key says otherwise."""
+        """Return the checked configuration: the keys of the mode, overridden by those of `config`."""
         mode = config.get("mode", PROPOSED)
         return cls(**split({**MODES.get(mode, {}), **config}, cls)[0])
 
@@ -99,15 +100,15 @@ class Config(Configuration):
         return self.tolerance == "all"
 
 
-# The events of a history of one source task: one row of integers each, in the order in which things happened.
+# A history of one source task has events as rows of integers, in the order in which things happened.
 #
-# `partition` is a source partition, `record` the place of a record in it (from 1), `offset` a source offset (0: none),
-# `output` and `position` are of the topics that records are sent to; `position` of an `offset_written` is that in the
-# offsets topic. -1 stands in a column that does not apply.
+# `partition` is a source partition, `record` is the place of a record in it (from 1), `offset` is a source offset (0:
+# none). `output` and `position` are of the topics that records are sent to; `position` of an `offset_written` is that
+# in the offsets topic. -1 is the value of a column that does not apply.
 
 
 class Kind:
-    """Kinds of event; the number is the code in column `kind`. Plain integers, because rows hold nothing else."""
+    """`Kind` has the kinds of event as integers, which are the codes in column `kind`."""
 
     # Instances of the task
     INSTANCE_STARTED, RESUMED, STOPPING, INSTANCE_STOPPED, INSTANCE_FAILED, INSTANCE_KILLED = range(1, 7)
@@ -122,7 +123,7 @@ class Kind:
     DISCARDED = 40
     # Transactions of an exactly-once task
     TRANSACTION_BEGUN, TRANSACTION_COMMITTED, TRANSACTION_ABORTED = range(50, 53)
-    # An auditor, who reads the committed output and the stored offsets
+    # An auditor reads the committed output and the stored offsets.
     OUTPUT_READ, AUDITED = range(60, 62)
 
 
@@ -134,7 +135,7 @@ Event = namedtuple(
 
 
 class SourceEventLog(EventLog, kinds=Kind, event=Event):
-    """The log of one history of a source task."""
+    """A `SourceEventLog` is the event log of one history of a source task."""
 
     __slots__ = ()
 

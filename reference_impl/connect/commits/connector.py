@@ -1,7 +1,8 @@
-"""The connector: a SourceTask that reads several source partitions in turn, and tells upstream what is safe.
+"""This module has the connector: a SourceTask that reads several source partitions in turn, and confirms upstream which
+records are safe.
 
-What it tells, and when, is its own: `upstream` of the configuration names it. Each is a method here, of the sort that
-connectors have; those that are wrong have their bug report in the scenarios.
+What the connector confirms upstream, and when, is its own policy, which `upstream` of the configuration names. Each
+policy is a method that real connectors have; the wrong ones have their bug report in the scenarios.
 """
 
 from collections.abc import Mapping
@@ -14,7 +15,7 @@ from fencepost.reference_impl.connect.commits.records import Offsets
 
 
 class SourceRecord(NamedTuple):
-    """One record of a poll: its source partition, its place there, and the source offset that it carries."""
+    """A `SourceRecord` is one polled record: its source partition, its place there, and its source offset."""
 
     partition: int
     record: int
@@ -22,7 +23,7 @@ class SourceRecord(NamedTuple):
 
 
 class Connector:
-    """The SourceTask of one instance."""
+    """A `Connector` is the SourceTask of one instance."""
 
     __slots__ = ("acked", "env", "instance", "polled", "position", "prefix", "snapshot", "tell", "turn", "watermark")
 
@@ -39,13 +40,13 @@ class Connector:
         self.tell = getattr(self, _POLICIES[env.config.upstream])
 
     def start(self, stored: list[int]) -> None:
-        """It goes on behind the stored offsets."""
+        """Start reading after the stored offsets."""
         self.position, self.polled, self.prefix, self.snapshot = (list(stored) for _ in range(4))
         self.acked = [set() for _ in stored]
         self.watermark = [0] * len(stored)
 
     def poll(self) -> list[SourceRecord]:
-        """A few records, of the source partitions in turn."""
+        """Return a batch of records, from the source partitions in turn."""
         env = self.env
         found: list[SourceRecord] = []
         partitions = len(self.position)
@@ -66,8 +67,8 @@ class Connector:
         return found
 
     def offset_of(self, record: int) -> int:
-        """The source offset that a record carries: of several of one thing upstream, only the last may say that all of
-        it is there."""
+        """Return the source offset that a record carries. Where several records belong to one item upstream, only the
+        last of them may carry the offset that confirms the whole item."""
         config = self.env.config
         if config.nulls and record % config.nulls == 0:
             return 0
@@ -77,7 +78,7 @@ class Connector:
         return past - past % config.several
 
     def commit_record(self, record: SourceRecord) -> None:
-        """The runtime is done with a record: it is acknowledged, or will never be sent."""
+        """Note that the runtime is done with a record: it is acknowledged, or will never be sent."""
         partition, number, _ = record
         done = self.acked[partition]
         done.add(number)
@@ -86,7 +87,7 @@ class Connector:
             done.discard(self.prefix[partition])
 
     def commit(self, offsets: Offsets | None) -> None:
-        """Offsets were committed: these, or unknown ones (None)."""
+        """Confirm upstream after a commit of these offsets, or of unknown offsets (None)."""
         for partition, offset in self.tell(offsets).items():
             if offset not in (0, self.watermark[partition]):
                 env = self.env
@@ -100,11 +101,11 @@ class Connector:
         return offsets
 
     def empty_is_all(self, offsets: Mapping[int, int]) -> Mapping[int, int]:
-        """An empty map means that there is nothing left to be committed (O15)."""
+        """Return the committed offsets, but take an empty map to mean that nothing is left to be committed (O15)."""
         return offsets or dict(enumerate(self.polled))
 
     def looked_up(self, _: object) -> Mapping[int, int]:
-        """Return what the offsets topic says now, as Debezium's connector for PostgreSQL does."""
+        """Return what the offsets topic has now, as Debezium's connector for PostgreSQL does."""
         env = self.env
         found = {}
         for partition, offset in enumerate(env.topics.stored):
@@ -117,16 +118,17 @@ class Connector:
         return dict(enumerate(self.polled))
 
     def newest_acknowledged(self, _: object) -> Mapping[int, int]:
-        """The newest that commitRecord has told of (B45a)."""
+        """Return the newest record of each partition that commitRecord was called for (B45a)."""
         return {p: max((prefix, *self.acked[p])) for p, prefix in enumerate(self.prefix)}
 
     def acknowledged_prefix(self, _: object) -> Mapping[int, int]:
-        """All before the first that commitRecord has not told of, flushed or not (B45b)."""
+        """Return all records before the first that commitRecord was not called for, flushed or not (B45b)."""
         return dict(enumerate(self.prefix))
 
     def previous_prefix(self, _: object) -> Mapping[int, int]:
-        """The same as it was at the call before: the repair of B45b that connectors have. What was acknowledged then
-        need not be in the flush that has succeeded now: the task's thread may not have taken it off the queues."""
+        """Return the acknowledged prefix as of the previous call, which is the repair of B45b that connectors have.
+        What was acknowledged then need not be in the flush that has succeeded now, because the task's thread may not
+        have taken it off the queues."""
         before, self.snapshot = self.snapshot, list(self.prefix)
         return dict(enumerate(before))
 

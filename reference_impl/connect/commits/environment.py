@@ -1,4 +1,4 @@
-"""What is around one source task: its topics, the upstream system, clock and numbers."""
+"""This module has the surroundings of one source task: its topics, the upstream system, the clock and the numbers."""
 
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -13,17 +13,17 @@ if TYPE_CHECKING:
     from fencepost.reference_impl.connect.commits.exactly_once import ExactlyOnceTask
 
 
-# Of Kafka: the topics that records and offsets are in, and a producer's requests on their way to them.
+# These classes are Kafka's part: the topics with records and offsets, and a producer's requests on their way there.
 #
-# Requests to one output partition, and offsets of one source partition, keep their order, as an idempotent producer's
-# do; between these there is none (src.1).
+# Requests to one output partition, and offsets of one source partition, stay in order, as an idempotent producer's do;
+# requests to different partitions have no order (src.1).
 
 Done = Callable[["Request", bool, int], None]
-"""The producer's callback: the request, whether it was acknowledged, and its position (-1 where it was not)."""
+"""This is the producer's callback: the request, whether it was acknowledged, and its position (-1 if it was not)."""
 
 
 class Request:
-    """A record, or a source offset, on its way. `flush` is -1 for a record."""
+    """A `Request` is a record, or a source offset, on its way to a broker. ``flush`` is -1 for a record."""
 
     __slots__ = ("done", "flush", "instance", "lane", "number", "offset", "partition", "record")
 
@@ -41,7 +41,7 @@ class Request:
 
 
 class Sender:
-    """What one producer has in flight, by lane: an output partition, or a source partition of the offsets topic."""
+    """A `Sender` has one producer's requests by lane: an output partition, or a partition of stored offsets."""
 
     __slots__ = ("lanes",)
 
@@ -59,13 +59,12 @@ class Sender:
         return any(self.lanes)
 
     def lose(self) -> None:
-        """Everything in flight is lost, and no client hears of it."""
         for lane in self.lanes:
             lane.clear()
 
 
 class Topics:
-    """Output partitions and the offsets topic, as far as they are committed."""
+    """`Topics` has the committed content of the output partitions and of the offsets topic."""
 
     __slots__ = ("next_offset", "outputs", "read", "stored")
 
@@ -86,11 +85,12 @@ class Topics:
         return self.next_offset - 1
 
 
-# The external system that a connector reads from: it forgets what it is reported is safe.
+# The external system that a connector reads from may forget what the connector has confirmed as safe.
 
 
 class Upstream:
-    """`records` in each source partition, or without end; `discarded`: up to where they are gone."""
+    """An `Upstream` is the source system. It has `records` records in each source partition, or infinitely many for 0;
+    ``discarded`` is the record up to which they are gone."""
 
     __slots__ = ("discarded", "records")
 
@@ -99,7 +99,7 @@ class Upstream:
         self.discarded = [0] * partitions
 
     def following(self, partition: int, record: int) -> int:
-        """The first record that is there after this one; 0 if there is none."""
+        """Return the first record that exists after this one, or 0 if there is none."""
         found = max(record, self.discarded[partition]) + 1
         return found if not self.records or found <= self.records else 0
 
@@ -107,12 +107,9 @@ class Upstream:
         self.discarded[partition] = max(self.discarded[partition], offset)
 
 
-# The environment of one source task: configuration, clock, event log, topics, upstream, and numbers.
-
-
 class Environment(Shared[Config]):
-    """One per task. `parts` are what a broken implementation replaces; `unfinished` is the instance whose transaction
-    is neither committed nor aborted, if there is one."""
+    """There is one `Environment` per source task. ``parts`` are what a broken implementation replaces; ``unfinished``
+    is the instance whose transaction is neither committed nor aborted, if there is one."""
 
     __slots__ = ("__weakref__", "next_waiting", "parts", "topics", "unfinished", "upstream")
 

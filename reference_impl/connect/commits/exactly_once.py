@@ -1,9 +1,9 @@
-"""One instance of the task on Connect's exactly-once runtime (ExactlyOnceWorkerSourceTask.java): records and offsets in
-one transaction for each batch, all on the task's own thread.
+"""This module is one instance of the task on Connect's exactly-once runtime (ExactlyOnceWorkerSourceTask.java): records
+and offsets are in one transaction for each batch, all on the task's own thread.
 
-There is nothing to be tracked: a transaction is committed when all of its records are acknowledged. What commit(map)
-may then say is what the transaction has committed. A batch that the connector has aborted is gone for good: its offsets
-are committed all the same, in a transaction of their own, so that the same records are not polled again.
+This runtime tracks no single records, because a transaction is committed when all of its records are acknowledged. The
+map of commit(map) is then what the transaction has committed. A batch that the connector has aborted is gone for good:
+its offsets are committed all the same, in a transaction of their own, so that the same records are not polled again.
 """
 
 from fencepost.reference_impl.connect.commits.config import Kind
@@ -13,18 +13,18 @@ from fencepost.reference_impl.connect.commits.records import Offsets
 from fencepost.reference_impl.connect.commits.task import FAILED, LOST, OK, TASK, OffsetCommit, Task
 
 Sent = tuple[SourceRecord, int]
-"""A record and its output partition."""
+"""A `Sent` is a record and its output partition."""
 
 
 class TransactionThread(OffsetCommit):
-    """The task's thread: polls, sends, commits, and again."""
+    """A `TransactionThread` is the task's thread: it polls, sends and commits in a loop."""
 
     __slots__ = ("flush_number",)
 
     task: "ExactlyOnceTask"  # type: ignore[assignment]  # of the base's operations it has none but tell
 
     def start(self, outcome: str) -> bool:
-        """initTransactions(), which ends what the instance before has left open, then read the offsets."""
+        """Call initTransactions(), which ends the transaction of the previous instance, then read the offsets."""
         task = self.task
         task.abort_unfinished()
         if outcome != OK:
@@ -35,7 +35,7 @@ class TransactionThread(OffsetCommit):
         return True
 
     def next_round(self) -> None:
-        """Poll, or go on with what is left of a batch; where the task is asked to stop, commit what there is."""
+        """Poll, or go on with the rest of a batch; if the task is asked to stop, commit what was sent."""
         task = self.task
         if task.stop_asked:
             self.leave_loop(1)
@@ -44,7 +44,6 @@ class TransactionThread(OffsetCommit):
             self.wait_for("send" if task.to_send else "poll")
 
     def poll(self, outcome: str) -> bool:
-        """Ask the connector for records."""
         task = self.task
         if outcome == OK:
             task.to_send.extend(task.connector.poll())
@@ -55,7 +54,7 @@ class TransactionThread(OffsetCommit):
         return True
 
     def send(self, outcome: str) -> bool:
-        """The next record, in the transaction."""
+        """Send the next record in the transaction, unless it is filtered out."""
         task = self.task
         record = task.to_send[0]
         if task.is_filtered(record):
@@ -76,8 +75,8 @@ class TransactionThread(OffsetCommit):
         return True
 
     def dispatched(self) -> None:
-        """The batch is sent: it is committed, or at the connector's wish aborted, and its offsets committed alone.
-        Where there is nothing to be committed, commit is called all the same."""
+        """After a batch was sent, commit it, or abort it if the connector asked for this and commit only its offsets.
+        If there is nothing to commit, the connector's commit is called all the same."""
         task = self.task
         if task.abort_asked:
             task.abort_asked = False
@@ -86,7 +85,6 @@ class TransactionThread(OffsetCommit):
         self.wait_for("flush" if task.is_open or task.writer.will_flush() else "tell")
 
     def flush(self, outcome: str) -> bool:
-        """The offsets go into the transaction."""
         task = self.task
         task.begin_transaction()
         self.flush_number = task.env.next_flush()
@@ -100,8 +98,7 @@ class TransactionThread(OffsetCommit):
         return True
 
     def commit(self, outcome: str) -> bool:
-        """The transaction is committed, when all of its records are acknowledged; an error fails the task, whatever
-        became of the transaction."""
+        """Commit the transaction when all of its records are acknowledged; any error fails the task."""
         task = self.task
         waits = task.producer.in_flight and not task.send_error
         if outcome == OK and waits:
@@ -113,7 +110,7 @@ class TransactionThread(OffsetCommit):
         return True
 
     def flush_ended(self, ok: bool) -> None:
-        """The connector is notified of what was committed, and of nothing else (src.4)."""
+        """Notify the connector of what was committed, and of nothing else (src.4)."""
         task = self.task
         task.env.emit(Kind.FLUSH_ENDED, instance=task.number, thread=TASK, flush=self.flush_number, outcome=int(ok))
         if ok:
@@ -125,7 +122,7 @@ class TransactionThread(OffsetCommit):
             self.fail()
 
     def fail(self) -> None:
-        """The task fails; nothing more is committed."""
+        """Let the task fail; nothing more is committed."""
         self.leave_loop(0)
         self.wait_for("close")
 
@@ -142,8 +139,9 @@ class TransactionThread(OffsetCommit):
 
 
 class ExactlyOnceTask(Task):
-    """An instance with a transactional producer. Of its transaction: `sent` are the records in it, `appended` those
-    that have come to their brokers. `acked` are those that commitRecord is yet to be called for."""
+    """An `ExactlyOnceTask` is an instance with a transactional producer. ``sent`` has the records in the open
+    transaction, ``appended`` those that have reached their brokers, and ``acked`` those that commitRecord has yet to be
+    called for."""
 
     __slots__ = ("abort_asked", "acked", "appended", "is_open", "sent")
 
@@ -161,7 +159,6 @@ class ExactlyOnceTask(Task):
         super().submit(record, outcome)
 
     def taken(self, record: SourceRecord, request: Request) -> None:
-        """Its offset is to be committed from now on."""
         self.sent.append(record)
         super().taken(record, request)
         self.writer.offset(record.partition, record.offset)
@@ -173,7 +170,7 @@ class ExactlyOnceTask(Task):
         request.done(request, outcome == OK, -1)
 
     def record_done(self, request: Request, ok: bool, position: int) -> None:
-        """The producer's callback: a record that failed fails its transaction, whatever is tolerated."""
+        """Handle the producer's callback: a record that failed fails its transaction, whatever errors.tolerance is."""
         if ok:
             self.acked.append((SourceRecord(request.partition, request.record, request.offset), request.lane))
         else:
@@ -189,7 +186,7 @@ class ExactlyOnceTask(Task):
             self.env.emit(Kind.TRANSACTION_BEGUN, instance=self.number)
 
     def commit_transaction(self, flush: int, offsets: Offsets) -> None:
-        """Its records and its offsets count from here on."""
+        """Commit the transaction: its records and its offsets become visible."""
         self.env.emit(Kind.TRANSACTION_COMMITTED, instance=self.number)
         for (partition, record, _), output in self.appended:
             self.produced(partition, record, output)
@@ -203,14 +200,14 @@ class ExactlyOnceTask(Task):
         self.env.unfinished = None
 
     def commit_records(self) -> None:
-        """commitRecord for each record that was committed, in the order of acknowledgement."""
+        """Call commitRecord for each record that was committed, in the order of acknowledgement."""
         acked, self.acked = self.acked, []
         for record, output in acked:
             self.show(Kind.ACKNOWLEDGED, record, output=output)
             self.connector.commit_record(record)
 
     def abort_batch(self) -> None:
-        """The connector's wish: what is in the transaction will never be sent, and that is how it should be."""
+        """Abort the transaction because the connector asked for it; its records are given up and will never be sent."""
         if not self.is_open:
             return
         self.producer.lose()
@@ -223,7 +220,7 @@ class ExactlyOnceTask(Task):
         self.forget_transaction()
 
     def abort_unfinished(self) -> None:
-        """Who initialises the transactional id anew ends the transaction that another has left open."""
+        """Abort the transaction that an earlier instance has left open, as initialising its transactional id does."""
         left = self.env.unfinished
         if left is not None:
             self.env.emit(Kind.TRANSACTION_ABORTED, instance=left.number, outcome=0)

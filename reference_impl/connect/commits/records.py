@@ -1,16 +1,17 @@
-"""What the task's thread and the committer share: the records in flight, and the offsets to write."""
+"""This module has what the task's thread and the committer share: the records in flight, and the offsets to write."""
 
 from collections import deque
 from collections.abc import Callable, Mapping
 
-# Records that the producer was handed and that are not known to be safe (SubmittedRecords.java).
+# This section has the records that the producer was handed and that are not known to be safe (SubmittedRecords.java).
 
 Offsets = Mapping[int, int]
-"""Source offset by source partition; 0 is a null offset."""
+"""An `Offsets` maps a source partition to its source offset; 0 is a null offset."""
 
 
 class SubmittedRecord:
-    """One of them. `acked` is all that another thread than the task's may change."""
+    """A `SubmittedRecord` is one record that was handed to the producer. ``acked`` is the only field that a thread
+    other than the task's may change."""
 
     __slots__ = ("acked", "offset", "partition", "records")
 
@@ -21,18 +22,18 @@ class SubmittedRecord:
         self.acked = False
 
     def ack(self) -> None:
-        """Its offset may be committed; the second time is as if it were not."""
+        """Mark the record as acknowledged, so that its offset may be committed; a second call has no effect."""
         if not self.acked:
             self.acked = True
             self.records.message_acked()
 
     def drop(self) -> bool:
-        """It was refused at once, and is tracked no more; False, with nothing done, if it was not tracked."""
+        """Stop tracking the record, which the producer refused at once; return False if it was not tracked."""
         return self.records.remove_last_occurrence(self)
 
 
 class SubmittedRecords:
-    """A queue for each source partition, in the order of polling (src.2)."""
+    """`SubmittedRecords` has a queue of records for each source partition, in the order of polling (src.2)."""
 
     __slots__ = ("queues", "unacked")
 
@@ -41,7 +42,7 @@ class SubmittedRecords:
         self.unacked = 0
 
     def submit(self, partition: int, offset: int) -> SubmittedRecord:
-        """Track a record that the producer is about to be given."""
+        """Track a record that is about to be handed to the producer."""
         record = SubmittedRecord(self, partition, offset)
         queue = self.queues.get(partition)
         if queue is None:
@@ -51,7 +52,7 @@ class SubmittedRecords:
         return record
 
     def remove_last_occurrence(self, record: SubmittedRecord) -> bool:
-        """Track it no more (src.11); by identity, from the end."""
+        """Stop tracking a record (src.11); it is found by identity, from the end of its queue."""
         queue = self.queues.get(record.partition)
         if queue is None:
             return False
@@ -65,8 +66,8 @@ class SubmittedRecords:
         return False
 
     def committable_offsets(self) -> Offsets:
-        """Take the acknowledged heads off the queues, and say the last offset of each (src.3). What is stated here once
-        is not stated again. (Kafka also counts the records that are left, for its log.)"""
+        """Take the acknowledged heads off the queues, and return the last offset of each queue (src.3). An offset that
+        was returned once is not returned again. (Kafka also counts the records that are left, for its log.)"""
         offsets: dict[int, int] = {}
         for partition, queue in list(self.queues.items()):
             while queue and queue[0].acked:
@@ -76,21 +77,21 @@ class SubmittedRecords:
         return offsets
 
     def all_acked(self) -> bool:
-        """Return whether the final wait for records in flight (awaitAllMessages) need not wait (any longer)."""
+        """Return whether the final wait for records in flight (awaitAllMessages) is over."""
         return self.unacked == 0
 
     def message_acked(self) -> None:
         self.unacked -= 1
 
 
-# Offsets that are to be written, and the flush that writes them (OffsetStorageWriter.java).
+# This section has the offsets that are to be written, and the flush that writes them (OffsetStorageWriter.java).
 
 Send = Callable[["Flush", int, int], None]
-"""Hands a source partition and its offset to the producer of the offsets topic."""
+"""A `Send` hands a source partition and its offset to the producer of the offsets topic."""
 
 
 class Flush:
-    """One flush, as who waits for it sees it. `failed` is None as long as it is not over."""
+    """A `Flush` is one flush of offsets; ``failed`` is None as long as the flush is not over."""
 
     __slots__ = ("entries", "failed", "left", "number", "on_completion")
 
@@ -102,7 +103,7 @@ class Flush:
         self.on_completion = on_completion
 
     def written(self, ok: bool) -> None:
-        """One of its offsets is written, or will not be; the first that will not ends it."""
+        """Note that one offset was written, or failed; the first failure ends the flush."""
         self.left -= 1
         if self.failed is None and (not ok or not self.left):
             self.failed = not ok
@@ -110,7 +111,7 @@ class Flush:
 
 
 class OffsetStorageWriter:
-    """A buffer of offsets, and at most one flush at a time. Threads wait for each other's flush by `in_progress`."""
+    """An `OffsetStorageWriter` has a buffer of offsets, and at most one flush at a time."""
 
     __slots__ = ("current", "data", "to_flush")
 
@@ -120,7 +121,6 @@ class OffsetStorageWriter:
         self.current: Flush | None = None
 
     def offset(self, partition: int, offset: int) -> None:
-        """This is to be written for the partition, whatever was there."""
         self.data[partition] = offset
 
     def will_flush(self) -> bool:
@@ -128,11 +128,10 @@ class OffsetStorageWriter:
 
     @property
     def in_progress(self) -> bool:
-        """Return whether a flush is under way, so that another has to wait."""
         return self.to_flush is not None
 
     def begin_flush(self, number: int) -> Flush | None:
-        """Set aside what there is; None if there is nothing."""
+        """Set aside the buffered offsets and begin a flush of them; return None if there are none."""
         if not self.data:
             return None
         self.to_flush, self.data = self.data, {}
@@ -140,14 +139,14 @@ class OffsetStorageWriter:
         return self.current
 
     def do_flush(self, send: Send) -> None:
-        """Hand the offsets that were set aside to the producer."""
         flush = self.current
         assert flush is not None, "there is one between begin_flush and do_flush"
         for partition, offset in flush.entries.items():
             send(flush, partition, offset)
 
     def cancel_flush(self) -> None:
-        """Put back what was set aside; what is newer by now stays (src.10). Who hears of it later is ignored."""
+        """Put back the offsets that were set aside, except where there is a newer one by now (src.10). Callbacks of the
+        cancelled flush are ignored."""
         if self.to_flush is not None:
             self.data = self.merged(self.to_flush, self.data)
             self.to_flush = self.current = None
@@ -157,7 +156,7 @@ class OffsetStorageWriter:
         return {**older, **newer}
 
     def handle_finish_write(self, flush: Flush, ok: bool) -> None:
-        """All of a flush is written, or some of it will not be; one that was cancelled is ignored."""
+        """Handle the end of a flush, successful or not; a flush that was cancelled is ignored."""
         if flush is not self.current:
             return
         if ok:

@@ -1,4 +1,4 @@
-"""A source task, at least once: the steps of its thread and of the committer's, and what they do."""
+"""This module is a source task with at-least-once delivery: the steps of its thread and of the committer's."""
 
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -9,10 +9,10 @@ from fencepost.reference_impl.connect.commits.connector import SourceRecord
 from fencepost.reference_impl.connect.commits.environment import Environment, Request, Sender
 from fencepost.reference_impl.connect.commits.records import Flush, Offsets, SubmittedRecord
 
-# The threads of a task: each waits before its next operation, until the driver lets that happen, fail, or succeed
-# with its answer lost.
+# A thread of a task waits before its next operation, until the driver lets it happen, fail, or succeed with its answer
+# lost.
 #
-# `OffsetCommit` is what committing offsets consists of (`WorkerSourceTask.commitOffsets`), on whichever thread.
+# `OffsetCommit` has the steps of committing offsets (`WorkerSourceTask.commitOffsets`), on either thread.
 
 OK, FAILED, LOST = "ok", "failed", "lost"
 TASK, COMMITTER = 0, 1
@@ -20,7 +20,7 @@ IDLE = ""
 
 
 class OffsetCommit:
-    """A thread that commits offsets: snapshot, begin, finish, tell. `doing` is the operation before which it stands."""
+    """An `OffsetCommit` is a thread that commits offsets; ``doing`` is the operation that it will do next."""
 
     __slots__ = ("begun", "doing", "map", "number", "task", "thread")
 
@@ -39,13 +39,13 @@ class OffsetCommit:
         self.number = self.task.env.waiting_number()
 
     def step(self, outcome: str = OK) -> bool:
-        """The operation happens, or does not; False, and nothing happens, where it has to wait."""
+        """Do the next operation with this outcome; return False, with nothing done, if it has to wait."""
         operation: Callable[[str], bool] = getattr(self, self.doing)
         return operation(outcome)
 
     def close(self, _: str) -> bool:
-        """The end of a task's own thread: the producer is closed. What it has in flight is given up; a transaction that
-        is open stays so until the next instance begins."""
+        """End the task's own thread and close its producer. What the producer has in flight is given up; an open
+        transaction stays open until the next instance begins."""
         self.task.end(Kind.INSTANCE_FAILED if self.task.failing else Kind.INSTANCE_STOPPED)
         return True
 
@@ -57,7 +57,7 @@ class OffsetCommit:
         self.wait_for(IDLE)
 
     def snapshot(self, outcome: str) -> bool:
-        """Take what is committable, so that no thread takes it again."""
+        """Take the committable offsets, so that no other thread takes them."""
         task = self.task
         if not task.acquire(self):
             return outcome != OK and self.refused()
@@ -70,7 +70,7 @@ class OffsetCommit:
         return True
 
     def begin(self, outcome: str) -> bool:
-        """Give that to the writer, wait for another flush to end, and begin one."""
+        """Give the offsets taken to the writer, wait for another flush to end, and begin a flush."""
         task, writer = self.task, self.task.writer
         if outcome == OK and writer.in_progress:
             return False
@@ -90,11 +90,11 @@ class OffsetCommit:
         return True
 
     def flush_begun(self) -> None:
-        """Wait until it is written, if there is anything."""
+        """Wait until the flush is written, or call the connector at once if there was nothing to flush."""
         self.wait_for("tell" if self.begun is None else "finish")
 
     def finish(self, outcome: str) -> bool:
-        """Wait until all is written, or some of it failed, or it takes too long (src.4)."""
+        """Wait until all offsets are written, some of them failed, or the wait times out (src.4)."""
         flush, task = self.begun, self.task
         assert flush is not None, "a flush was begun"
         if outcome == OK and flush.failed is None:
@@ -108,34 +108,34 @@ class OffsetCommit:
         return True
 
     def finished(self, ok: bool) -> None:
-        """Only what was written is told of."""
+        """Call the connector's commit only if the flush succeeded."""
         if ok:
             self.wait_for("tell")
         else:
             self.done(False)
 
     def tell(self, outcome: str) -> bool:
-        """Call the connector's commit. An exception of it is ignored (src.7)."""
+        """Call the connector's commit; an exception from it is ignored (src.7)."""
         self.task.commit_source_task(self.thread, self.map, outcome == OK)
         self.map = {}
         self.done(True)
         return True
 
     def refused(self) -> bool:
-        """It gives up, since another one takes too long."""
+        """Give up this commit, because another thread's takes too long."""
         self.task.env.emit(Kind.FLUSH_REFUSED, instance=self.task.number, thread=self.thread)
         self.done(False)
         return True
 
 
 class Committer(OffsetCommit):
-    """The thread of SourceTaskOffsetCommitter that this task's offsets are committed by from time to time."""
+    """A `Committer` is the thread of SourceTaskOffsetCommitter that commits this task's offsets from time to time."""
 
     __slots__ = ()
 
 
 class TaskThread(OffsetCommit):
-    """The task's own thread (AbstractWorkerSourceTask.execute): polls and sends, and at its end commits offsets."""
+    """A `TaskThread` is the task's own thread: it polls and sends, and at its end commits offsets."""
 
     __slots__ = ()
 
@@ -149,7 +149,7 @@ class TaskThread(OffsetCommit):
         return True
 
     def update(self, _: str) -> bool:
-        """Return what a round of the loop begins with: take acknowledged heads off the queues; then go on."""
+        """Begin a round of the loop: take the acknowledged heads off the queues, then choose the next operation."""
         task = self.task
         task.update_committable()
         if task.stop_asked:
@@ -163,7 +163,7 @@ class TaskThread(OffsetCommit):
         return True
 
     def poll(self, outcome: str) -> bool:
-        """Ask the connector for records; an error of it that can be retried is as if there were none."""
+        """Ask the connector for records; a retriable error counts as an empty batch."""
         task = self.task
         if outcome == OK:
             task.to_send.extend(task.connector.poll())
@@ -192,7 +192,7 @@ class TaskThread(OffsetCommit):
         return True
 
     def leave_loop(self, asked: int) -> None:
-        """The loop is over: the final commit follows, in order or after an error."""
+        """Leave the loop, because the task was asked to stop or after an error; the final commit follows."""
         task = self.task
         task.leaving = True
         task.env.emit(Kind.STOPPING, instance=task.number, outcome=asked)
@@ -200,7 +200,7 @@ class TaskThread(OffsetCommit):
         self.wait_for("drain")
 
     def drain(self, outcome: str) -> bool:
-        """Wait for the records in flight, but not for long (src.12)."""
+        """Wait for a limited time for the records in flight (src.12)."""
         task = self.task
         drained = task.records.all_acked()
         if outcome == OK and not drained:
@@ -214,7 +214,6 @@ class TaskThread(OffsetCommit):
         self.wait_for("snapshot")
 
     def done(self, committed: bool) -> None:
-        """The final commit is over, however it went."""
         self.task.release(self)
         self.wait_for("close")
 
@@ -223,7 +222,7 @@ class TaskThread(OffsetCommit):
 
 
 class Task:
-    """What both runtimes have. `to_send` is what was polled and is not sent yet."""
+    """A `Task` is what both runtimes have in common; ``to_send`` has polled records that are not sent yet."""
 
     __slots__ = (
         "committer", "connector", "env", "failing", "leaving", "number", "offsets", "producer", "running",
@@ -257,7 +256,7 @@ class Task:
         return bool(every) and record.record % every == 0
 
     def filter(self, record: SourceRecord) -> None:
-        """A transformation has dropped it: commitRecord(record, null), and its offset is not committed."""
+        """Drop a record that a transformation filters out: commitRecord(record, null), and no offset."""
         self.show(Kind.FILTERED, record)
         self.connector.commit_record(record)
 
@@ -269,7 +268,7 @@ class Task:
         self.env.emit(Kind.SEND_FAILED, instance=self.number, partition=partition, record=record)
 
     def submit(self, record: SourceRecord, outcome: str) -> None:
-        """Hand it to the producer, which takes it, refuses it (`failed`), or fails (`lost`)."""
+        """Hand the record to the producer, which takes it, refuses it (`failed`), or fails (`lost`)."""
         output = self.output_of(record)
         self.show(Kind.SUBMITTED, record, output=output)
         self.track(record)
@@ -288,19 +287,18 @@ class Task:
             self.send_failed(record.partition, record.record)
 
     def track(self, record: SourceRecord) -> None:
-        """It is on its way to the producer."""
+        """Note that the record is on its way to the producer."""
 
     def taken(self, record: SourceRecord, request: Request) -> None:
         self.producer.send(request)
 
     def refused(self, record: SourceRecord) -> None:
-        """The producer does not take it now."""
+        """Note that the producer does not take the record now."""
 
     def record_done(self, request: Request, ok: bool, position: int) -> None:
         raise NotImplementedError(f"{type(self).__name__} must say what becomes of records: override record_done()")
 
     def stored(self, partition: int, offset: int, flush: int) -> int:
-        """A source offset comes to its broker; its position."""
         position = self.env.topics.store(partition, offset)
         self.env.emit(
             Kind.OFFSET_WRITTEN, instance=self.number, partition=partition, offset=offset, flush=flush,
@@ -309,7 +307,6 @@ class Task:
         return position
 
     def produced(self, partition: int, record: int, output: int) -> int:
-        """A record comes to its broker; its position."""
         position = self.env.topics.append(output, partition, record)
         self.env.emit(
             Kind.PRODUCED, instance=self.number, partition=partition, record=record, output=output, position=position
@@ -317,12 +314,12 @@ class Task:
         return position
 
     def give_up(self, record: SourceRecord) -> None:
-        """It will not be sent: commitRecord(record, null)."""
+        """Give up a record that will not be sent: commitRecord(record, null) is called."""
         self.show(Kind.GIVEN_UP, record)
         self.connector.commit_record(record)
 
     def output_of(self, record: SourceRecord) -> int:
-        """Return where it goes: records of one source partition go to all output partitions in turn."""
+        """Return the output partition of a record; those of a source partition take turns."""
         return (record.partition + record.record) % self.env.config.outputs
 
     def show_flush(self, thread: int, number: int, entries: Mapping[int, int]) -> None:
@@ -332,8 +329,8 @@ class Task:
             emit(Kind.FLUSH_ENTRY, instance=self.number, partition=partition, offset=offset, flush=number)
 
     def commit_source_task(self, thread: int, offsets: Offsets, ok: bool) -> None:
-        """Call commit of the connector: with the map as proposed, whose default is to call the one without (src.6), or
-        as shipped without it. An exception is logged and ignored (src.7)."""
+        """Call the connector's commit: with the map as proposed, whose default is to call the method without it
+        (src.6), or as shipped without the map. An exception is logged and ignored (src.7)."""
         env, argument = self.env, self.env.config.argument
         env.emit(Kind.TOLD, instance=self.number, thread=thread, entries=len(offsets) if argument else -1)
         if argument:
@@ -345,14 +342,14 @@ class Task:
             env.emit(Kind.TELLING_FAILED, instance=self.number, thread=thread)
 
     def kill(self) -> None:
-        """The process is gone. What was sent may arrive yet where requests outlive their process."""
+        """Kill the process. Where requests outlive their process, what was sent may still arrive."""
         self.env.emit(Kind.INSTANCE_KILLED, instance=self.number)
         self.stand_still()
         if not self.env.config.zombies:
             self.lose()
 
     def end(self, kind: int) -> None:
-        """It has ended; its clients are closed, and nothing of it is in flight any more."""
+        """End the instance: its clients are closed, and nothing of it is in flight any more."""
         self.env.emit(kind, instance=self.number)
         self.stand_still()
         self.lose()
@@ -368,20 +365,20 @@ class Task:
         self.offsets.lose()
 
     def release(self, thread: OffsetCommit) -> None:
-        """This thread does not commit offsets any more."""
+        """Note that this thread has stopped committing offsets."""
 
     def receive(self, request: Request, outcome: str) -> None:
-        """A request comes to its broker, or does not; its callback runs."""
+        """Let a request reach its broker, or not, and run its callback."""
         raise NotImplementedError(f"{type(self).__name__} must say what its requests do: override receive()")
 
 
 class WorkerSourceTask(Task):
-    """An instance with a committer in addition to its own thread."""
+    """A `WorkerSourceTask` is an instance with a committer in addition to its own thread."""
 
     __slots__ = ("committable", "holder", "in_flight", "records", "tracked")
 
     tracked: SubmittedRecord
-    """That of the record that is being submitted."""
+    """This is the tracked record of the source record that is being submitted."""
 
     def __init__(self, env: Environment) -> None:
         super().__init__(env)
@@ -406,7 +403,7 @@ class WorkerSourceTask(Task):
         self.tracked.drop()
 
     def record_done(self, request: Request, ok: bool, position: int) -> None:
-        """The producer's callback (src.1): the connector is told, and then the record counts as acknowledged."""
+        """Handle the producer's callback: notify the connector, then acknowledge the record (src.1)."""
         record, tracked = self.in_flight.pop(request.number)
         if ok:
             self.show(Kind.ACKNOWLEDGED, record, output=request.lane, position=position)
@@ -432,7 +429,7 @@ class WorkerSourceTask(Task):
     # Offsets
 
     def update_committable(self) -> None:
-        """What became committable is added to what no thread has taken yet."""
+        """Add what became committable to what no thread has taken yet."""
         newer = self.records.committable_offsets()
         for partition, offset in newer.items():
             self.env.emit(Kind.COMMITTABLE, instance=self.number, partition=partition, offset=offset)
@@ -443,8 +440,6 @@ class WorkerSourceTask(Task):
         return taken
 
     def send_offset(self, flush: Flush, partition: int, offset: int) -> None:
-        """Hand an offset to the producer of the offsets topic."""
-
         def done(_: Request, ok: bool, __: int) -> None:
             flush.written(ok)
 
@@ -453,7 +448,7 @@ class WorkerSourceTask(Task):
         )
 
     def acquire(self, thread: OffsetCommit) -> bool:
-        """Let this thread commit offsets; False while the other does, where only one may."""
+        """Let this thread commit offsets; return False while the other thread does, if only one may."""
         if self.env.config.serial and self.holder not in (None, thread):
             return False
         self.holder = thread
@@ -464,8 +459,9 @@ class WorkerSourceTask(Task):
             self.holder = None
 
     def commit_due(self) -> bool:
-        """The committer begins; False where it is still at it, the task is not started, or is asked to stop: the
-        committer is cancelled then, but for what it is at (SourceTaskOffsetCommitter.remove)."""
+        """Let the committer begin. Return False if it is still committing, if the task has not started, or if the task
+        is asked to stop: the committer is cancelled then, except for a commit under way
+        (SourceTaskOffsetCommitter.remove)."""
         committer = self.committer
         if committer is None or committer.doing != IDLE or self.stop_asked or self.thread.doing in ("start", IDLE):
             return False

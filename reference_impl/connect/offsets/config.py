@@ -1,4 +1,5 @@
-"""The configuration of one connector's source tasks, its variants, and its events."""
+"""This module has the configuration of one connector's source tasks, the variants of the protocol, and the kinds of
+events."""
 
 from collections import namedtuple
 from collections.abc import Mapping
@@ -10,12 +11,12 @@ from fencepost.reference_impl.kafka.environment import MODES as TRANSACTION_MODE
 from fencepost.reference_impl.simulation import EventLog
 from fencepost.reference_impl.simulation.config import Configuration, Natural, OneOf, Positive, split
 
-# What a configuration consists of whose `mode` is the name of a variant.
+# These tables have the keys that belong to a `mode`, which is the name of a variant.
 #
-# `text-merged-view` is the later text of KIP-618, `migration-sentinel` the earlier one, each as it is right.  Those
-# that begin with `shipped` are Kafka as it is released, by what operators do with the connector's offsets topic, and
-# the two that end with `alone` are halves of a mend: `stores.py`.  The others are mistakes: what they do is
-# in `defects`, under the name that `DEFECT_OF` says; what they show in is here.
+# `text-merged-view` is the later text of KIP-618 and `migration-sentinel` the earlier one, each without mistakes. Those
+# that begin with `shipped` are Kafka as released, by what operators do with the connector's offsets topic, and the two
+# that end with `alone` are halves of a repair: `stores.py`. The other variants are mistakes: what they do is in
+# `defects`, under the name in `DEFECT_OF`, and the keys under which they have an effect are in `CONFIGS`.
 
 RIGHT = ("text-merged-view", "migration-sentinel")
 TOMBSTONES = {"rounds": 2, "separate": True}
@@ -39,7 +40,7 @@ CONFIGS: Mapping[str, Mapping[str, Any]] = MappingProxyType({
 })  # fmt: skip
 
 SEPARATE_BY_MODE: Mapping[str, bool] = MappingProxyType({"shipped": False, "shipped-own-topic-from-the-start": True})
-"""Of modes that are about a connector without a topic of its own, or with one from when it is created."""
+"""These modes fix whether the connector has an offsets topic of its own when it is created."""
 
 DEFECT_OF: Mapping[str, str] = MappingProxyType({
     "migration-race": "owners_not_fenced",
@@ -48,25 +49,23 @@ DEFECT_OF: Mapping[str, str] = MappingProxyType({
     "up-to-the-last-stable": "reads_to_the_last_stable",
     "separate-transactions": "offsets_in_another_transaction",
 })  # fmt: skip
-"""Of a mode that is a mistake, the defect that it has; `stale-topic` has none, it is what an operator
-does; nor has `late-copies`: tombstones, and copies in the worker's topic that come late, are enough."""
+"""This table maps a mode that is a mistake to the defect that it has. `stale-topic` has no defect, because it is about
+what an operator does; nor has `late-copies`, for which tombstones, and copies that reach the worker's topic late, are
+enough."""
 
 MODES = ("text-merged-view", *CONFIGS)
 MIGRATING = ("migration-sentinel", "migration-race")
-"""Those of the earlier text, in which the separate topic alone is read."""
+"""These are the modes of the earlier text, in which only the separate topic is read."""
 
-
-# The configuration of one source connector, its source and its Kafka: keys, defaults, ranges and reasons.
 
 EXACTLY_ONCE, FEATURE_OFF, OLDER_SOFTWARE = 0, 1, 2
-"""What tasks run on: this feature; the same software without it; software from before it, which knows no topic but the
-worker's."""
+"""Tasks run with this feature, without it, or on older software, which knows only the worker's offsets topic."""
 POLL, INTERVAL, CONNECTOR = "poll", "interval", "connector"
 
 
 @dataclass(frozen=True, slots=True)
 class Config(Configuration):
-    """One connector. Times are virtual milliseconds; the defaults are Kafka's."""
+    """A `Config` is the configuration of one connector. Times are virtual milliseconds; the defaults are Kafka's."""
 
     seed: int = 0
     mode: Annotated[str, OneOf(*MODES)] = "text-merged-view"  # the variant
@@ -85,41 +84,41 @@ class Config(Configuration):
     boundary: Annotated[str, OneOf(POLL, INTERVAL, CONNECTOR)] = POLL  # transaction.boundary
     interval_ms: Positive = 60_000  # transaction.boundary.interval.ms; offset.flush.interval.ms where that is not set
     own_batches: Positive = 2  # a connector that defines the boundaries asks for a commit after so many batches
-    # What operators may do that the guarantee excludes: take the feature, or the separate topic, away and bring it back
+    # These faults are excluded by the guarantee: operators take the feature, or the separate topic, away and bring it
+    # back.
     downgrades: bool = False
     # Kafka
     transaction_timeout_ms: Positive = 60_000  # of the tasks' producers
     timeout_check_ms: Positive = 10_000  # transaction.abort.timed.out.transaction.cleanup.interval.ms
-    # The protocol of the brokers' transactional coordinator: Kafka 3.3, which this was shipped in, had v1
+    # This is the protocol of the brokers' transaction coordinator: Kafka 3.3, which first shipped this feature, had v1.
     transactions: Annotated[str, OneOf(*TRANSACTION_MODES)] = "v1"
 
     @classmethod
     def parse(cls, config: Mapping[str, Any]) -> Self:
-        """Read the config as any; a variant brings along what it emits in, which a key that is given outweighs."""
+        """Return the checked configuration. A variant sets the keys under which it has an effect; a key that is given
+        overrides these, except ``separate`` where the variant fixes it."""
         mode = config.get("mode", "")
         whether = {"separate": SEPARATE_BY_MODE[mode]} if mode in SEPARATE_BY_MODE else {}
         return cls(**split({**CONFIGS.get(mode, {}), **config, **whether}, cls)[0])
 
     def stored_offset(self, round_: int, offset: int) -> int:
-        """The source offset that this record comes with, 0 for a null one."""
+        """Return the source offset that this record comes with, or 0 for a null offset."""
         return 0 if offset == self.records and round_ < self.rounds - 1 else offset
 
     def is_filtered(self, offset: int) -> bool:
-        """Return whether a transformation drops the record, which it does whenever it is polled. The last one of a
-        partition is stored."""
+        """Return whether a transformation drops the record; the last one of a partition is never dropped."""
         return self.filtered > 0 and offset % self.filtered == 0 and offset != self.records
 
 
-# The events of a history of one source connector's tasks: one row of integers each, in the order in which things
-# happened.
+# A history of one source connector's tasks has events as rows of integers, in the order in which things happened.
 #
-# -1 stands in a column that does not apply, and 0 in `error`. A record of the source is known by `partition`, `round`
-# and `offset`, which is the number of records of its source partition up to and including it; an `offset` of 0 is
-# none. `topic` 0 is the worker's global offsets topic, 1 the connector's separate one.
+# -1 is the value of a column that does not apply, and 0 in `error`. A record of the source is identified by
+# `partition`, `round` and `offset`, which is the number of records of its source partition up to and including it; an
+# `offset` of 0 means none. `topic` 0 is the worker's global offsets topic, and 1 is the connector's separate one.
 
 
 class Kind:
-    """Kinds of event; the number is the code in column `kind`. Plain integers, because rows hold nothing else."""
+    """`Kind` has the kinds of event as integers, which are the codes in column `kind`."""
 
     # Operators, and the fencing of a task's transactional id
     CONFIGURED, TOPIC_DELETED, FENCED = range(1, 4)
@@ -137,7 +136,7 @@ class Kind:
     ) = range(30, 43)  # fmt: skip
     # What stands in the topics
     ENTRY_APPENDED, TOPIC_MARKED, RECORD_APPENDED, OUTPUT_MARKED = range(50, 54)
-    # An auditor, who reads the output as far as it is committed, and where a restart would resume
+    # An auditor reads the committed output, and where a restart would resume.
     OUTPUT_READ, AUDITED = range(60, 62)
     # The migration of the earlier text
     OWNER_STARTED, LOOKED, MIGRATED, OWNER_DONE, OWNER_STALLED, OWNER_RESUMED = range(70, 76)
@@ -152,7 +151,7 @@ Event = namedtuple(
 
 
 class SourceEventLog(EventLog, kinds=Kind, event=Event):
-    """The log of one history of source tasks."""
+    """A `SourceEventLog` is the event log of one history of source tasks."""
 
     __slots__ = ()
 

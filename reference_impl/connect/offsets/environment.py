@@ -1,4 +1,5 @@
-"""What all tasks of one connector share, and what each run of one is: a process that may stall or die."""
+"""This module has what all tasks of one connector share, and the process in which each instance of a task runs, which
+may stall or die."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -14,12 +15,7 @@ if TYPE_CHECKING:
     from fencepost.reference_impl.connect.offsets.instances import Instance
 
 
-# The environment of one connector: configuration, clock, events, brokers, threads, and the sets of its tasks.
-
-
 class Environment(environment.Environment[Config]):
-    """One per connector."""
-
     log_type = SourceEventLog
     next_instance = numbered("instance")  # runs of tasks
     next_owner = numbered("owner")  # runs of the Connector
@@ -39,7 +35,7 @@ class Environment(environment.Environment[Config]):
 
     @property
     def topic(self) -> int:
-        """The offsets topic of the newest set (618.29)."""
+        """Return the offsets topic of the newest set (618.29)."""
         config = self.config
         named = "" if config.implicit or not self.separate else "own-offsets"
         same_cluster = not (config.implicit and self.separate)
@@ -48,19 +44,18 @@ class Environment(environment.Environment[Config]):
 
     @property
     def merges(self) -> bool:
-        """Return whether both topics are read as one, as in the later text; in the earlier one what there is was
-        copied."""
+        """Return whether both topics are read as one, as in the later text."""
         return self.config.mode not in MIGRATING
 
     def newest(self, task: int) -> "Instance | None":
         return next((each for each in reversed(self.instances) if each.task == task and not each.ended), None)
 
     def is_assigned(self, instance: "Instance") -> bool:
-        """Return whether it is the one that its task has by now: a worker with an older one has lost the task."""
+        """Return whether the instance is its task's current one, so that its worker still has the task."""
         return self.assigned.get(instance.task) is instance
 
     def lacks_instance(self, task: int) -> bool:
-        """Return whether a task of the newest set has none that runs, or one that ends."""
+        """Return whether a task of the newest set has no running instance, or only one that is ending."""
         instance = self.assigned.get(task)
         return instance is None or instance.ended or instance.stopping
 
@@ -71,14 +66,14 @@ class Environment(environment.Environment[Config]):
         return getattr(self.parts, part)(*arguments)
 
 
-# What an instance of a task and one of the Connector have in common: a thread in a process of its own, which waits at
-# each operation until it happens, and fails with it.
+# An instance of a task and a run of the Connector have this in common: a thread in a process of its own, which waits at
+# each operation until it happens, and fails if the operation fails.
 
 NONE = -1
 
 
 class Failed(Refused):
-    """The thread is over."""
+    """A `Failed` ends the thread that it is raised in."""
 
     def __init__(self, trace: str, error: int = 0) -> None:
         super().__init__(trace)
@@ -86,7 +81,7 @@ class Failed(Refused):
 
 
 class Process:
-    """One thread; `process` is its number, and that of all it starts."""
+    """A `Process` is one thread; ``process`` is its number, and that of all threads it starts."""
 
     def __init__(self, env: Environment, process: int, task: int = NONE) -> None:
         self.env = env
@@ -106,7 +101,6 @@ class Process:
         return Operation(name, self.process, act, NONE, self.task, interrupted)
 
     def call(self, name: str, act: Callable[[], Any], interrupted: Callable[[], bool] | None = None) -> Script:
-        """An operation whose failure is that of the thread."""
         try:
             return (yield self.operation(name, act, interrupted))
         except (OperationError, KafkaError) as error:
@@ -122,7 +116,7 @@ class Process:
         return self.env.now_ms
 
     def close(self) -> None:
-        """The thread is over: what its producer has open stays open."""
+        """End the thread; a transaction that its producer has open stays open."""
         self.ended = True
         if self.producer is not None:
             self.producer.close()

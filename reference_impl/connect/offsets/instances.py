@@ -1,4 +1,5 @@
-"""How a task starts and ends; who copies offsets from one topic to the other; and the connector that owns the tasks."""
+"""This module has how a task starts and ends, the copying of offsets from one topic to the other, and the connector
+that owns the tasks."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -16,14 +17,14 @@ if TYPE_CHECKING:
     from fencepost.reference_impl.connect.offsets.environment import Environment
 
 
-# One run of a task: it opens its producer, looks whether it is of the newest set, reads its offsets to the end, begins
-# with the record behind them, and polls until it is stopped, fails, or is gone.
+# One run of a task opens its producer, checks whether it is of the newest set, reads its offsets to the end, begins
+# with the records after them, and polls until it is stopped, fails, or is killed.
 #
-# The order matters: initTransactions() returns when what the predecessor had open is decided (618.18), so that what is
-# then read to the end (618.32) is all that it will ever have committed. Who may start here, and who has been fenced, is
-# what `reference_impl.systems.task_counts` is about; here instances of an older set fail after they have opened their
-# producer, and the transactional ids of a set are fenced before the next one starts (618.P1).
-# (WorkerTask, AbstractWorkerSourceTask, ExactlyOnceWorkerSourceTask.prepareToInitializeTask)
+# The order matters: initTransactions() returns when the predecessor's open transaction is decided (618.18), so that
+# what is then read to the end (618.32) is all that the predecessor will ever have committed.
+# `reference_impl.systems.task_counts` is about which tasks may start, and which are fenced. In this module, instances
+# of an older set fail after they have opened their producer, and the transactional ids of a set are fenced before the
+# next one starts (618.P1). (WorkerTask, AbstractWorkerSourceTask, ExactlyOnceWorkerSourceTask.prepareToInitializeTask)
 
 GROUP, CONNECTOR = "connect", "source"
 
@@ -33,7 +34,7 @@ def transactional_id(task: int) -> str:
 
 
 class Instance(Process):
-    """One instance, of the newest set as it is now."""
+    """An `Instance` is one instance of a task, started from the newest set at that time."""
 
     def __init__(self, env: Environment, task: int) -> None:
         super().__init__(env, env.next_instance(), task)
@@ -65,7 +66,7 @@ class Instance(Process):
     # The start
 
     def start_up(self, store: OffsetStore) -> Script:
-        """What comes before the offsets."""
+        """Do what precedes reading the offsets."""
         if self.runtime == EXACTLY_ONCE:
             yield from self.open_producer()
             yield from self.check()
@@ -73,7 +74,7 @@ class Instance(Process):
             yield from self.await_content(store)
 
     def open_producer(self) -> Script:
-        """initTransactions(), which fences the predecessor and has its transaction decided."""
+        """Call initTransactions(), which fences the predecessor and ends its transaction."""
         producer = self.producer = TransactionalProducer(
             self.env.brokers, self.transactional_id(), of_producing(GROUP, CONNECTOR, self.task)
         )
@@ -91,18 +92,18 @@ class Instance(Process):
         return transactional_id(self.task)
 
     def check(self) -> Script:
-        """A newer set, or a newer instance of the same task: then this one is a late one, and fails (618.19)."""
+        """Fail this instance if there is a newer set of tasks or a newer instance of the same task (618.19)."""
         passed = yield from self.call("check", self.is_newest)
         self.report(Kind.INSTANCE_CHECKED, outcome=int(passed))
         if not passed:
             raise Failed("ConnectException: a newer set of tasks, or this task is not assigned to this worker")
 
     def is_newest(self) -> bool:
-        """As the end of the config topic says, and the worker's assignment."""
+        """Return whether this instance is of the newest set and is the one assigned to the worker."""
         return self.generation == self.env.generation and self.env.is_assigned(self)
 
     def await_content(self, store: OffsetStore) -> Script:
-        """The earlier text: reads the separate topic to its end until it has offsets or the sentinel (618.45)."""
+        """Read the separate topic to its end until it has offsets or the sentinel, as in the earlier text (618.45)."""
         reader = store.readers[self.topic]
         while not self.stopping:
             yield from store.read_topic(self.topic)
@@ -111,7 +112,7 @@ class Instance(Process):
             yield Wait(lambda: self.stopping or self.env.brokers.log(reader.partition).read_limit(True) > reader.end)
 
     def begin(self, store: OffsetStore, found: Mapping[int, Found]) -> Runtime:
-        """`SourceTask.start` has its offsets; what runs from here on."""
+        """Start the source task with its offsets, and return the runtime that runs it."""
         for partition, place in found.items():
             self.report(Kind.OFFSET_FOUND, topic=place.topic, partition=partition, offset=place.offset)
         self.report(Kind.INSTANCE_RUNNING)
@@ -132,25 +133,25 @@ class Instance(Process):
         self.report(kind, runtime=self.runtime, error=error)
 
     def kill(self) -> None:
-        """Its process is gone, with whatever its worker's producer had not sent."""
+        """Kill the instance's process, with whatever its worker's producer had not sent."""
         self.env.threads.kill(self.process)
         self.env.threads.stalled.discard(self.process)
         self.end(Kind.INSTANCE_KILLED)
 
 
-# The migration of the earlier text: the worker that has the Connector fills its separate topic, if that is empty, from
-# the worker's global one, in a transaction; with nothing to copy it writes a sentinel (618.30, 618.45).
+# In the migration of the earlier text, the worker that has the Connector fills its separate topic, if that is empty,
+# from the worker's global one, in a transaction; with nothing to copy it writes a sentinel (618.30, 618.45).
 #
-# The text names no transactional id for that, and two workers may be at it at once. As it is right, owners of one
-# Connector have one id, which each opens before it looks: one that was overtaken is refused. The tasks of the old
-# configuration, which go on to commit in the global topic, are fenced before.
+# The text names no transactional id for this, and two workers may do it at once. In the correct variant, owners of one
+# Connector have one id, which each opens before it reads the topic, so that an owner that was overtaken is refused. The
+# tasks of the old configuration, which go on to commit in the global topic, are fenced before.
 
 FIRST = -2
-"""Processes of owners are numbered from here down: -1 is none, and those of tasks are 0 and above."""
+"""The processes of owners are numbered from here down: -1 is none, and those of tasks are 0 and above."""
 
 
 class Owner(Process):
-    """One run of the Connector, as far as its separate topic goes."""
+    """An `Owner` is one run of the Connector, as far as it concerns the Connector's separate topic."""
 
     def __init__(self, env: Environment) -> None:
         self.number = env.next_owner()
@@ -171,7 +172,7 @@ class Owner(Process):
         return "connect-source-owner"
 
     def migrate(self) -> Script:
-        """Look, and fill the topic if it is empty."""
+        """Read the separate topic, and fill it if it is empty."""
         store: OffsetStore = self.env.new("store", self.env, self, SEPARATE, EXACTLY_ONCE, (GLOBAL, SEPARATE))
         yield from self.open()
         if (yield from self.is_filled(store)):
@@ -179,7 +180,7 @@ class Owner(Process):
         yield from self.copy(store)
 
     def copy(self, store: OffsetStore) -> Script:
-        """All that the global topic has, in a transaction."""
+        """Copy everything in the global topic to the separate topic, in one transaction."""
         yield from store.read_topic(GLOBAL)
         yield from self.call("migrate", lambda: self.fill(store.readers[GLOBAL].offsets))
         yield from self.call("commit", self.commit)
@@ -190,19 +191,19 @@ class Owner(Process):
         self.producer.commit()
 
     def open(self) -> Script:
-        """initTransactions(): owners before this one are fenced."""
+        """Call initTransactions(), which fences earlier owners."""
         producer = self.producer = TransactionalProducer(self.env.brokers, self.transactional_id(), ())
         yield from self.call("open", producer.open)
 
     def is_filled(self, store: OffsetStore) -> Script:
-        """Whether the separate topic has anything, read to its end."""
+        """Return whether the separate topic has any entry, after reading it to its end."""
         yield from store.read_topic(SEPARATE)
         filled = yield from self.call("look", lambda: bool(store.readers[SEPARATE].entries))
         self.report(Kind.LOOKED, outcome=int(filled))
         return filled
 
     def fill(self, offsets: Mapping[int, int]) -> None:
-        """All that the global topic has, or the sentinel, in a transaction."""
+        """Send everything in the global topic, or the sentinel, in a new transaction."""
         assert self.producer is not None, "opened before"
         self.producer.begin()
         for entry in [Entry(*each) for each in offsets.items()] or [SENTINEL]:
@@ -221,18 +222,18 @@ class Owner(Process):
         self.report(Kind.OWNER_DONE, outcome=outcome)
 
 
-# The connector: sets of tasks, one after another, each of which starts when the transactional ids of the one before it
-# are fenced (618.7, 618.P1), and the runs of the Connector that look after its separate topic in the earlier text.
+# The connector has sets of tasks, one after another, each of which starts when the transactional ids of the previous
+# set are fenced (618.7, 618.P1), and the runs of the Connector that fill its separate topic in the earlier text.
 #
-# Instances of an older set are left behind, as a worker that stands still has them; a set that runs without this
-# feature is stopped in order, since nothing could fence it.
+# Instances of an older set are left behind, as a stalled worker still has them; a set that runs without this feature is
+# stopped in order, because it cannot be fenced.
 
 STEPS_MAX = 10_000
-"""Of one stop in order."""
+"""An orderly stop of an instance takes at most this many steps."""
 
 
 class Connector:
-    """One connector."""
+    """A `Connector` is one connector, with its tasks' instances and its owners."""
 
     def __init__(self, env: "Environment") -> None:
         self.env = env
@@ -256,7 +257,7 @@ class Connector:
             self.start(task)
 
     def fence(self) -> None:
-        """The ids of the set before, by an admin."""
+        """Fence the transactional ids of the previous set with an admin client."""
         for task in range(self.env.tasks):
             fenced = self.env.brokers.fence(transactional_id(task))
             self.env.emit(Kind.FENCED, task=task, producer_id=fenced.producer_id, epoch=fenced.epoch)
@@ -269,7 +270,7 @@ class Connector:
         self.env.threads.settle()
 
     def stop_all(self) -> None:
-        """All instances end in order, one after another; those that stand still are killed."""
+        """Stop all instances in order, one after another; stalled instances are killed."""
         for instance in list(self.env.instances):
             if instance.process in self.env.threads.stalled:
                 instance.kill()
@@ -290,7 +291,6 @@ class Connector:
     # The Connector itself
 
     def start_owner(self) -> None:
-        """Another worker has the Connector."""
         owner: Owner = self.env.new("owner", self.env)
         self.owners.append(owner)
         owner.start()

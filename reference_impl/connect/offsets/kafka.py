@@ -1,6 +1,5 @@
-"""The Kafka cluster under the tasks: that of the workers, with a separate offsets topic, and what permissions it asks
-for.
-"""
+"""This module is the Kafka cluster under the tasks: that of the workers, with a separate offsets topic, and the
+permissions it asks for."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -34,14 +33,15 @@ from fencepost.reference_impl.kafka.leader import PartitionLeader
 from fencepost.reference_impl.kafka.log import PartitionLog
 from fencepost.reference_impl.kafka.transaction_coordinator import Coordinator
 
-# What the principals of a source connector must be allowed for its offsets, and the tables of both texts (618.37).
+# This section has the permissions that the principals of a source connector need for its offsets, and the tables of
+# both texts (618.37).
 #
-# Records and offsets are written by the connector's *producer*, the offsets topic is read by its *consumer*, and its
-# *admin* asks the end of it, and creates it where it is not there (618.32, 618.17). What the leader and the fencing
-# need is in `reference_impl.connect.brokers`.
+# The connector's *producer* writes records and offsets, its *consumer* reads the offsets topic, and its *admin* asks
+# for the end of that topic, and creates it if it does not exist (618.32, 618.17). What the leader and the fencing need
+# is in `reference_impl.connect.brokers`.
 
 EARLIER, LATER = "earlier", "later"
-"""The texts: the later one has the admin fence, by Write and Describe on the ids of the tasks."""
+"""These are the two texts of KIP-618; in the later one, the admin needs Write and Describe on the tasks' ids."""
 
 
 def of_writing(topic: str) -> tuple[Permission, ...]:
@@ -49,7 +49,7 @@ def of_writing(topic: str) -> tuple[Permission, ...]:
 
 
 def of_asking_the_end(topic: str) -> tuple[Permission, ...]:
-    """For the end of an offsets topic, with read_uncommitted: "no matter what", says the text."""
+    """Return the permission for asking for the end of an offsets topic with read_uncommitted."""
     return (Permission(CONNECTOR_ADMIN, DESCRIBE, TOPIC, topic),)
 
 
@@ -71,8 +71,8 @@ def of_producing(group_id: str, connector: str, task: int) -> tuple[Permission, 
 def table(
     text: str, group_id: str, connector: str, tasks: int, *, output: str, offsets: str, config: str, exists: bool = True
 ) -> frozenset[Permission]:
-    """Return all that a source connector needs, and the leader for it, as a text lists it. ``offsets``: its offsets
-    topic; ``exists``: it is there, and need not be created."""
+    """Return all permissions that a source connector needs, and the leader for it, as a text lists them. ``offsets`` is
+    its offsets topic; ``exists`` means that the topic exists and need not be created."""
     needed = {
         *of_leader(group_id, config),
         *(permission for task in range(tasks) for permission in of_producing(group_id, connector, task)),
@@ -89,15 +89,14 @@ def table(
 
 
 def require(acls: Acls, needed: tuple[Permission, ...], call: str) -> None:
-    """Raises KafkaError where one of them is missing."""
     if error := acls.error(needed):
         raise KafkaError(error, call)
 
 
-# The Kafka cluster under the tasks: that of `reference_impl.systems.task_counts`, with a separate offsets topic, and
-# an event for whatever is written into the output or an offsets topic.
+# This is the Kafka cluster of `reference_impl.systems.task_counts`, with a separate offsets topic, and an event for
+# everything that is written to the output or an offsets topic.
 #
-# What records carry is `Record` in the output, `Entry` in the offsets topics.
+# Records carry a `Record` in the output, and an `Entry` in the offsets topics.
 
 NONE = -1
 GLOBAL, SEPARATE = 0, 1  # offsets topics, as events number them
@@ -108,7 +107,7 @@ TOPIC_OF = {partition: topic for topic, partition in PARTITION_OF.items()}
 
 
 class Record(NamedTuple):
-    """A record of the source, in the order of its partition: `offset` is the number of those up to and including it."""
+    """A `Record` of the source has the ``offset`` that is the number of its partition's records up to it."""
 
     partition: int
     round: int
@@ -116,7 +115,7 @@ class Record(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """An entry of an offsets topic: 0 is a null offset, a tombstone. Partition -1 is the migration's sentinel."""
+    """An `Entry` of an offsets topic is a tombstone if its offset is 0, and the sentinel if its partition is -1."""
 
     partition: int
     offset: int
@@ -126,7 +125,7 @@ SENTINEL = Entry(NONE, 0)
 
 
 class Brokers(brokers.Brokers):
-    """One cluster; `report` takes the events."""
+    """A `Brokers` is one Kafka cluster; ``report`` takes its events."""
 
     partitions = SEPARATE_TOPIC + 1
 
@@ -144,7 +143,7 @@ class Brokers(brokers.Brokers):
         )  # fmt: skip
 
     def hear(self, kind: int, **columns: Any) -> None:
-        """The brokers' own events: what is appended to the output and the offsets topics."""
+        """Report the brokers' own events: what is appended to the output and the offsets topics."""
         if kind == Below.BATCH_APPENDED:
             self.appended(
                 columns["partition"], columns["offset"], columns["record"], columns["producer_id"], columns["epoch"]
@@ -180,12 +179,12 @@ class Brokers(brokers.Brokers):
             )  # fmt: skip
 
     def permit(self, needed: Callable[[str], tuple[Permission, ...]], partition: int, call: str) -> None:
-        """Raises KafkaError where what a call needs on a topic is not allowed."""
+        """Raise KafkaError if a permission that a call needs on a topic is denied."""
         if self.acls.denied:
             require(self.acls, needed(NAMES[partition]), call)
 
     def append_directly(self, partition: int, content: Any) -> None:
-        """One record outside any transaction, by a producer that is neither idempotent nor known."""
+        """Append one record outside any transaction, leaving no producer state."""
         position = self.append_plainly(partition, content)
         batch = self.log(partition).batches[position]
         del self.log(partition).producers[batch.producer_id]
@@ -199,13 +198,12 @@ class Brokers(brokers.Brokers):
         return Reader(self.env, self.readers)
 
     def delete(self, topic: int) -> None:
-        """An offsets topic is deleted; it is there again, and empty, when a client asks for it."""
+        """Delete an offsets topic; it exists again, empty, when a client asks for it."""
         leader = self.leaders[PARTITION_OF[topic]]
         leader.log = PartitionLog(self.env, leader.log.partition, leader.log.leader_epoch + 1)
         leader.stable_offset = 0
 
     def fail_over(self) -> None:
-        """Another broker has the transactional coordinator, and loads its log."""
         old = self.coordinator
         old.resign(True)
         self.coordinator = Coordinator(self.env, old.transaction_log, old.coordinator_epoch + 1)
@@ -219,7 +217,7 @@ class Brokers(brokers.Brokers):
 
 
 class Rounds:
-    """Which round each source partition is in, as far as its records are committed: the source knows."""
+    """`Rounds` is the round of each source partition, as far as its records are committed."""
 
     def __init__(self, config: Config) -> None:
         self.config = config
@@ -228,7 +226,7 @@ class Rounds:
         self.pending: dict[int, list[Record]] = {}
 
     def written(self, producer_id: int, record: Record) -> None:
-        """A record is in the output; those of a transaction wait for its end."""
+        """Count a record that is in the output; the records of a transaction wait for its end."""
         if producer_id < 0:
             self.count(record)
         else:

@@ -1,6 +1,5 @@
-"""A task at work: what it polls, where its transactions end, records and offsets in one transaction, and the runtime
-without transactions.
-"""
+"""This module is a task at work: what it polls, where its transactions end, records and offsets in one transaction, and
+the runtime without transactions."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,43 +10,44 @@ from fencepost.reference_impl.connect.offsets.kafka import PARTITION_OF, Entry, 
 from fencepost.reference_impl.connect.offsets.stores import Host, OffsetStore, OffsetWriter
 from fencepost.reference_impl.connect.threads import INTERRUPTED, OperationError, Script, Wait
 
-# Where the transactions of an exactly-once task end: `transaction.boundary` (TransactionBoundaryManager).
+# These classes decide where the transactions of an exactly-once task end: `transaction.boundary`
+# (TransactionBoundaryManager).
 #
-# Asked after each batch that was sent or dropped, and at the task's orderly end.
+# They are asked after each batch that was sent or dropped, and at the task's orderly end.
 
 NONE, ABORT, COMMIT = -1, 0, 1
 
 
 class Poll:
-    """Every batch is a transaction."""
+    """With the boundary `Poll`, every batch is a transaction."""
 
     def __init__(self, config: Config) -> None:
         self.config = config
         self.asked = NONE
 
     def begin(self, now_ms: int) -> None:
-        """The task begins to poll."""
+        """Note that the task begins to poll."""
 
     def ask(self, outcome: int) -> None:
-        """The connector has asked for this, or (-1) for nothing, with its batch."""
+        """Note what the connector has asked for with its batch: a commit, an abort, or nothing (-1)."""
         self.asked = outcome
 
     def at_batch(self, now_ms: int) -> int:
-        """Return what ends here: the transaction is committed (1), or aborted (0) and its offsets committed; -1:
-        nothing."""
+        """Return how the transaction ends after a batch: commit (1), abort (0), or not at all (-1)."""
         return COMMIT
 
     def is_due(self, now_ms: int) -> bool:
-        """Return whether something would end now, though nothing was polled."""
+        """Return whether the transaction would end now although nothing was polled."""
         return False
 
     def at_end(self) -> int:
-        """The same, as the task ends in order."""
+        """Return what ends when the task ends in order, with the values of `at_batch`."""
         return COMMIT
 
 
 class Interval(Poll):
-    """A batch ends the transaction if the last one has ended so long ago, or, for the first, the task has begun."""
+    """With the boundary `Interval`, a batch ends the transaction if at least the interval has passed since the last one
+    ended or, for the first, since the task has begun."""
 
     last_ms = 0
 
@@ -65,8 +65,8 @@ class Interval(Poll):
 
 
 class Connector(Poll):
-    """Only the connector ends a transaction, by its TransactionContext; what it has not asked to commit stays open, and
-    is aborted when the task's successor opens its producer."""
+    """With the boundary `Connector`, only the connector ends a transaction, by its TransactionContext. What it has not
+    asked to commit stays open, and is aborted when the task's successor opens its producer."""
 
     def at_batch(self, now_ms: int) -> int:
         asked, self.asked = self.asked, NONE
@@ -80,16 +80,16 @@ def boundary_of(config: Config) -> Poll:
     return {INTERVAL: Interval, CONNECTOR: Connector}.get(config.boundary, Poll)(config)
 
 
-# The connector's own code: a source task that polls an external system, partition by partition, from where its stored
-# offsets say.
+# This is the connector's own code: a source task that polls an external system, partition by partition, from its stored
+# offsets on.
 #
 # A record's source offset is the number of records of its partition so far. The last record of each round but the final
-# one has a null source offset: the task has its partition read again from the beginning, which is the next round; which
-# round that is the external system knows, as it does which records there are.
+# one has a null source offset: the task has its partition read again from the beginning, which is the next round. The
+# external system knows the current round, as it knows which records exist.
 
 
 class SourceTask:
-    """One `SourceTask`, with the source partitions that it has; `rounds` is what the external system says."""
+    """A `SourceTask` has the source partitions of one task; ``rounds`` is the current round of each."""
 
     def __init__(self, config: Config, found: Mapping[int, int], rounds: Mapping[int, int]) -> None:
         self.config = config
@@ -100,14 +100,13 @@ class SourceTask:
         self.asked = -1  # what operators of the source have it ask for, with the next batch
 
     def has_more(self) -> bool:
-        """Return whether any partition has a record that was not polled."""
         return self.unread
 
     def look_for_more(self) -> bool:
         return any(record.offset <= self.config.records for record in self.next.values())
 
     def poll(self) -> list[Record]:
-        """The next batch, from all partitions in turn; empty if there is none (null, for Connect)."""
+        """Return the next batch, from all partitions in turn; it is empty if there is none (null, for Connect)."""
         batch: list[Record] = []
         partitions = list(self.next)
         idle = 0
@@ -130,8 +129,8 @@ class SourceTask:
         return Record(record.partition, record.round, record.offset + 1)
 
     def boundary(self) -> int:
-        """Which end of the transaction the connector asks for with the batch that it has returned: 1 commit, 0 abort,
-        -1 none. By itself it commits every few batches, and at the end of the source."""
+        """Return which end of the transaction the connector asks for with the batch that it has returned: commit (1),
+        abort (0) or none (-1). By itself it commits every few batches, and at the end of the source."""
         self.batches += 1
         asked = self.asked
         if asked < 0 and (self.batches >= self.config.own_batches or not self.has_more()):
@@ -141,19 +140,19 @@ class SourceTask:
         return asked
 
 
-# An exactly-once source task at work: it polls, sends what a transformation leaves, and ends transactions where its
-# boundary says, with the source offsets in them (618.27, 618.28).
+# An exactly-once source task polls, sends what a transformation leaves, and ends transactions at its boundaries, with
+# the source offsets in them (618.27, 618.28).
 #
-# An offset is noted after the producer has accepted the record, so that it is stored if and only if the record is
-# sent; a record that is dropped leaves none. To commit is: put the noted offsets aside, begin a transaction if none is
-# open, send them, commit. With nothing open and nothing noted there is no transaction, and `SourceTask.commit` is
-# called all the same. An abort that the connector asks for drops the records, and then a transaction of its own
-# commits their offsets, so that the task does not see them again. Whatever goes wrong with a commit fails the task.
-# (ExactlyOnceWorkerSourceTask, AbstractWorkerSourceTask)
+# An offset is noted after the producer has accepted the record, so that it is stored if and only if the record is sent;
+# a record that is dropped leaves no offset. A commit sets the noted offsets aside, begins a transaction if none is
+# open, sends the offsets, and commits. With nothing open and nothing noted there is no transaction, and
+# `SourceTask.commit` is called all the same. An abort that the connector asks for drops the records, and then a
+# transaction of its own commits their offsets, so that the task does not poll them again. Any error of a commit fails
+# the task. (ExactlyOnceWorkerSourceTask, AbstractWorkerSourceTask)
 
 
 class Runtime:
-    """The loop that every source task has, with or without exactly-once support (AbstractWorkerSourceTask)."""
+    """A `Runtime` is the loop of every source task (AbstractWorkerSourceTask)."""
 
     def __init__(self, config: Config, host: Host, source: SourceTask, store: OffsetStore) -> None:
         self.config = config
@@ -164,7 +163,7 @@ class Runtime:
         self.to_send: list[Record] = []
 
     def run(self) -> Script:
-        """Until the task is asked to stop, and its orderly end."""
+        """Run the loop until the task is asked to stop, and then its orderly end."""
         host = self.host
         self.begin()
         while not host.must_stop():
@@ -187,7 +186,7 @@ class Runtime:
             self.report_record(Kind.POLLED, record)
 
     def send_batch(self) -> Script:
-        """All of a batch; False where the producer did not take a record now: that one and the rest are tried again."""
+        """Send all of a batch; return False if the rest of it has to be tried again."""
         while self.to_send:
             record = self.to_send[0]
             if self.config.is_filtered(record.offset):
@@ -201,7 +200,7 @@ class Runtime:
         return True
 
     def send(self, record: Record) -> Script:
-        """One record; False where the producer did not take it (a RetriableException of send())."""
+        """Send one record. Return False if the producer did not take it (a RetriableException of send())."""
         accepted: list[Record] = []
 
         def act() -> None:
@@ -223,7 +222,7 @@ class Runtime:
         self.host.report(kind, partition=partition, round=round_, offset=offset, **columns)
 
     def begin(self) -> None:
-        """Polling begins."""
+        """Begin polling."""
 
     def is_idle(self) -> bool:
         """Return whether the source has nothing, and there is nothing else to do."""
@@ -236,7 +235,7 @@ class Runtime:
         self.writer.offset(record.partition, self.config.stored_offset(record.round, record.offset))
 
     def dropped(self, record: Record) -> None:
-        """A transformation has dropped it: it leaves no offset."""
+        """Handle a record that a transformation has dropped: it leaves no offset."""
 
     def at_batch(self) -> Script:
         raise NotImplementedError(f"{type(self).__name__} must say what follows a batch: override at_batch()")
@@ -246,7 +245,7 @@ class Runtime:
 
 
 class ExactlyOnce(Runtime):
-    """A runtime with exactly-once support."""
+    """An `ExactlyOnce` is the runtime with exactly-once support."""
 
     def __init__(
         self, config: Config, host: Host, source: SourceTask, store: OffsetStore, producer: TransactionalProducer
@@ -261,7 +260,7 @@ class ExactlyOnce(Runtime):
         self.boundary.begin(self.host.now_ms())
 
     def is_idle(self) -> bool:
-        """An open transaction is looked after, though the source has nothing."""
+        """Return whether there is nothing to do; an open transaction that is due has to be ended."""
         return not (self.source.has_more() or (self.open and self.boundary.is_due(self.host.now_ms())))
 
     def polled(self, batch: list[Record]) -> None:
@@ -274,7 +273,6 @@ class ExactlyOnce(Runtime):
     # Transactions
 
     def begin_if_needed(self) -> None:
-        """Nothing is sent for that."""
         if not self.open:
             self.producer.begin()
             self.open = True
@@ -287,14 +285,13 @@ class ExactlyOnce(Runtime):
         self.write(OUTPUT_TOPIC, record)
 
     def send_offset(self, topic: int, entry: Entry) -> None:
-        """One entry of an offsets topic, in the open transaction."""
         self.host.report(
             Kind.OFFSET_SENT, topic=topic, partition=entry.partition, offset=entry.offset, **self.pair()
         )  # fmt: skip
         self.write(PARTITION_OF[topic], entry)
 
     def write(self, partition: int, content: Record | Entry) -> None:
-        """Send it, as the connector's producer. Raises KafkaError."""
+        """Send a record or an entry with the connector's producer. Raise KafkaError if this fails."""
         self.store.env.brokers.permit(of_writing, partition, "send")
         self.producer.send(partition, content)
 
@@ -311,13 +308,13 @@ class ExactlyOnce(Runtime):
             yield from self.commit()
 
     def abort(self) -> Script:
-        """The connector does not want what is in this transaction; a request with nothing open is ignored."""
+        """Abort the transaction that the connector does not want; the request is ignored if none is open."""
         if self.open:
             yield from self.end_transaction("abort", ABORT)
             self.records = []
 
     def commit(self) -> Script:
-        """Records and offsets, or neither."""
+        """Commit records and offsets together, or neither."""
         flushing = self.writer.begin_flush()
         if flushing or self.open:
             try:
@@ -329,7 +326,7 @@ class ExactlyOnce(Runtime):
         self.commit_source_task()
 
     def flush_and_commit(self, flushing: bool) -> Script:
-        """In one transaction."""
+        """Send the offsets in the records' transaction, and commit it."""
         try:
             self.begin_if_needed()
         except KafkaError as error:
@@ -346,7 +343,6 @@ class ExactlyOnce(Runtime):
         self.host.report(Kind.COMMIT_CALLED)
 
     def end_transaction(self, name: str, outcome: int) -> Script:
-        """commitTransaction() or abortTransaction()."""
         pair = self.pair()
 
         def act() -> None:
@@ -375,15 +371,15 @@ class ExactlyOnce(Runtime):
         self.host.report(kind, **self.pair(), **columns)
 
 
-# A source task without exactly-once support: records are sent outside any transaction, and their offsets after them.
+# A source task without exactly-once support sends records outside any transaction, and their offsets after them.
 #
-# Only what the offsets topics have to do with it is here: each batch is followed by a flush, and a task that ends in
-# order has flushed everything. That a crash repeats records is its guarantee (at least once), and not looked at.
+# Only its effect on the offsets topics is implemented: each batch is followed by a flush, and a task that ends in order
+# has flushed everything. It guarantees at-least-once delivery, so a crash repeats records, which is not checked.
 # (WorkerSourceTask)
 
 
 class AtLeastOnce(Runtime):
-    """A runtime without exactly-once support."""
+    """An `AtLeastOnce` is the runtime without exactly-once support."""
 
     def produce(self, record: Record) -> None:
         self.report_record(Kind.RECORD_SENT, record)

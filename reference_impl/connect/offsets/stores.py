@@ -1,4 +1,4 @@
-"""Where source offsets are read and written: one topic or two, as one store."""
+"""This module reads and writes source offsets, in one topic or in two that act as one store."""
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
@@ -18,44 +18,45 @@ from fencepost.reference_impl.connect.offsets.kafka import (
 )
 from fencepost.reference_impl.connect.threads import Operation, OperationError, Script, Wait
 
-# The thread that a runtime and its stores are part of: an instance of a task here, or one of a Connect worker's.
+# A host is the thread that a runtime and its stores are part of: an instance of a task here, or a task of a Connect
+# worker.
 
 
 class Host(Protocol):
-    """What they need of it."""
+    """A `Host` is what a runtime and its stores need of the thread that they run in."""
 
     @property
     def process(self) -> int:
-        """The process that it runs in, by the number that its threads have."""
+        """Return the process that the thread runs in, by the number that its threads have."""
 
     def operation(self, name: str, act: Callable[[], Any], interrupted: Callable[[], bool] | None = None) -> Operation:
-        """Something that happens outside of the thread, when the driver says so."""
+        """Return an operation that happens outside the thread, when the driver lets it."""
 
     def call(self, name: str, act: Callable[[], Any], interrupted: Callable[[], bool] | None = None) -> Script:
-        """An operation whose failure is the task's."""
+        """Do an operation whose failure is the task's."""
 
     def failure(self, error: Exception) -> Exception:
-        """The task's failure, for what has gone wrong in an operation."""
+        """Return the task's failure for an error of an operation."""
 
     def report(self, kind: int, **columns: int) -> None:
-        """An event of the task."""
+        """Report an event of the task."""
 
     def must_stop(self) -> bool:
         """Return whether the task was asked to stop."""
 
     def now_ms(self) -> int:
-        """The time."""
+        """Return the time in milliseconds."""
 
 
-# A table of source offsets that follows an offsets topic, and how it is read to the end (618.32).
+# A reader follows an offsets topic and has a table of its source offsets; it reads the topic to the end (618.32).
 #
-# The end is asked with read_uncommitted, and is behind everything that any transaction has written there; consumed is
-# with read_committed, at most to the last stable offset. A reader that wants to get to the end waits until what was
-# open is decided, for as long as that takes. (KafkaBasedLog.readToLogEnd, TopicAdmin.endOffsets)
+# The end is asked for with read_uncommitted, and is after everything that any transaction has written there. Consuming
+# is done with read_committed, at most to the last stable offset. A reader that has to reach the end waits until what
+# was open is decided, for as long as that takes. (KafkaBasedLog.readToLogEnd, TopicAdmin.endOffsets)
 
 
 class TopicReader:
-    """One consumer of one offsets topic; `offsets` has by source partition what the last committed entry says."""
+    """A `TopicReader` consumes one offsets topic; ``offsets`` has the last committed offset by source partition."""
 
     def __init__(self, brokers: Brokers, topic: int, committed: bool = True) -> None:
         self.brokers = brokers
@@ -68,7 +69,7 @@ class TopicReader:
         self.end = 0
 
     def ask_end(self) -> int:
-        """The end from where on nothing was written yet."""
+        """Ask for the end of the topic with read_uncommitted: nothing is written from there on yet."""
         self.end = self.brokers.log(self.partition).read_limit(committed=False)
         return self.end
 
@@ -84,7 +85,7 @@ class TopicReader:
         return self.is_at_end() or self.brokers.log(self.partition).read_limit(self.committed) > self.position
 
     def consume(self) -> int:
-        """Polls, once: everything up to the last stable offset. Returns the position."""
+        """Poll once, up to the last stable offset, and return the position."""
         for _, record in self.consumer.read(self.brokers.log(self.partition), self.committed):
             content = self.brokers.env.contents[record]
             if isinstance(content, Entry):  # others' offsets are of no interest
@@ -92,7 +93,7 @@ class TopicReader:
         return self.position
 
     def apply(self, partition: int, offset: int) -> None:
-        """An entry: the newest one of its source partition counts, and a null offset is none."""
+        """Apply an entry: the newest entry of its source partition counts, and a null offset removes the offset."""
         self.entries += 1
         if partition < 0:
             return
@@ -102,26 +103,25 @@ class TopicReader:
             self.offsets.pop(partition, None)
 
 
-# Which offsets topics a source task has (618.29): what offsets.storage.topic names, on the cluster that its producer
-# targets; without that, and with exactly-once support, a topic of the worker's name there, which is the worker's own
-# only if the cluster is.  Without support, what is not named is not used: the worker's topic is. Software from before
-# has no other. (Worker.offsetStoreForExactlyOnceSourceTask, offsetStoreForRegularSourceTask)
+# A source task has these offsets topics (618.29): the one that offsets.storage.topic names, on the cluster that its
+# producer targets. If that is not set, with exactly-once support it is a topic of the worker's name on that cluster,
+# which is the worker's own only if the clusters are the same; without support it is the worker's topic. Software from
+# before this feature has no other. (Worker.offsetStoreForExactlyOnceSourceTask, offsetStoreForRegularSourceTask)
 
 WORKERS = "connect-offsets"
-"""The worker's offset.storage.topic."""
+"""This is the worker's offset.storage.topic."""
 
 
 class Choice(NamedTuple):
-    """The topic that is written to and read first, and whether the worker's is read, and has copies, in addition to
-    it."""
+    """A `Choice` is the topic to write to and read first, and whether the worker's topic is used as well."""
 
     primary: int
     with_worker: bool
 
 
 def chosen(named: str, same_cluster: bool, runtime: int) -> Choice:
-    """``named``: offsets.storage.topic of the connector, empty for none; ``same_cluster``: its producer targets the
-    cluster of the worker."""
+    """Return the choice of offsets topics. ``named`` is the connector's offsets.storage.topic, empty for none;
+    ``same_cluster`` means that its producer targets the worker's cluster."""
     if runtime == OLDER_SOFTWARE or (runtime != EXACTLY_ONCE and not named):
         return Choice(GLOBAL, False)
     if (named or WORKERS) == WORKERS and same_cluster:
@@ -129,30 +129,29 @@ def chosen(named: str, same_cluster: bool, runtime: int) -> Choice:
     return Choice(SEPARATE, True)
 
 
-# The source offsets of records that were sent, until they are stored (OffsetStorageWriter).
+# This class has the source offsets of records that were sent, until they are stored (OffsetStorageWriter).
 #
-# One flush at a time: what is to be flushed is put aside, and what is noted meanwhile is for the next one. A flush that
-# fails puts back what it had, but for source partitions of which something newer was noted.
+# There is one flush at a time: what is to be flushed is set aside, and what is noted meanwhile is for the next flush. A
+# flush that fails puts back what it had, except for source partitions with a newer offset.
 
 
 class OffsetWriter:
-    """By source partition, the offset of the newest record; 0 is a null one."""
+    """An `OffsetWriter` has the offset of the newest record of each source partition; 0 is a null offset."""
 
     def __init__(self) -> None:
         self.data: dict[int, int] = {}
         self.flushing: dict[int, int] = {}
 
     def offset(self, partition: int, offset: int) -> None:
-        """A record with this source offset was accepted by the producer."""
         self.data[partition] = offset
 
     def begin_flush(self) -> bool:
-        """Put aside what there is; False if there is nothing."""
+        """Set the offsets aside for a flush; return False if there are none."""
         self.flushing, self.data = self.data, {}
         return bool(self.flushing)
 
     def flushed(self) -> dict[int, int]:
-        """It is stored; what it was."""
+        """End the flush, and return the offsets that it has stored."""
         done, self.flushing = self.flushing, {}
         return done
 
@@ -161,23 +160,25 @@ class OffsetWriter:
         self.flushing = {}
 
 
-# Where a task's source offsets are: in the topic that its transactions write to, and, if that is the connector's own,
-# also in the worker's, as a copy that no thread waits for (618.31).
+# A task's source offsets are in the topic that its transactions write to and, if that is the connector's own, also in
+# the worker's topic, as a copy that no thread waits for (618.31).
 #
-# What is read is a combined view of both, in which the connector's own topic has precedence, for each source partition
-# by itself. What is written goes to the own topic, in the task's transaction; when that is committed, its copy goes to
-# the worker's topic, by the worker's producer, outside any transaction. A null offset goes to the worker's topic first,
-# and only if it is there to the own one: else the old offset in the worker's topic would show again (KAFKA-15018).
+# Reading uses a combined view of both topics, in which the connector's own topic has precedence, for each source
+# partition by itself. Offsets are written to the own topic, in the task's transaction; when that is committed, the
+# worker's producer writes a copy to the worker's topic, outside any transaction. A null offset is written to the
+# worker's topic first, and only if that succeeds to the own one: otherwise the old offset in the worker's topic would
+# reappear (KAFKA-15018).
 #
-# That is the text. The released code makes the copies when the broker has acknowledged the entry, that is before the
-# transaction is committed, and its view has nothing of the worker's topic where the own one is asked: see `released`.
+# This is the text. The released code makes the copies when the broker has acknowledged the entry, before the
+# transaction is committed, and its view has nothing of the worker's topic where the own one is asked: see `Released`.
 # (ConnectorOffsetBackingStore, KafkaOffsetBackingStore)
 
 NONE = -1
 
 
 class Found(NamedTuple):
-    """What a store has for a source partition, and in which topic; -1 and 0: nothing."""
+    """A `Found` is the offset that a store has for a source partition, and the topic that it is in; the topic is -1 and
+    the offset 0 if there is none."""
 
     topic: int
     offset: int
@@ -187,7 +188,7 @@ NOTHING = Found(NONE, 0)
 
 
 class OffsetStore:
-    """The offsets of one instance; `primary` is the topic of its transactions."""
+    """An `OffsetStore` has the offsets of one instance; ``primary`` is the topic that its transactions write to."""
 
     def __init__(
         self, env: Environment, host: Host, primary: int, runtime: int = EXACTLY_ONCE, topics: tuple[int, ...] = ()
@@ -199,11 +200,11 @@ class OffsetStore:
         self.readers = {topic: self.reader(topic) for topic in topics or self.topics()}
 
     def topics(self) -> tuple[int, ...]:
-        """Those that are read: in the earlier text the own topic alone, once it is filled."""
+        """Return the topics that are read; in the earlier text, only the connector's own topic."""
         return (GLOBAL, self.primary) if self.primary and self.env.merges else (self.primary,)
 
     def reader(self, topic: int) -> TopicReader:
-        """Without the feature the worker reads its topic with read_uncommitted, which is its consumer's default."""
+        """Return a reader of a topic; without the feature the worker's topic is read uncommitted."""
         committed = self.runtime == EXACTLY_ONCE or topic == SEPARATE
         reader: TopicReader = self.env.new("reader", self.env.brokers, topic, committed)
         return reader
@@ -211,7 +212,7 @@ class OffsetStore:
     # Reading
 
     def get(self, partitions: Iterable[int]) -> Script:
-        """What there is of these source partitions, read to the end now."""
+        """Read to the end now, and return the offsets of these source partitions."""
         yield from self.read_to_end()
         return {partition: self.view(partition) for partition in partitions}
 
@@ -220,7 +221,7 @@ class OffsetStore:
             yield from self.read_topic(topic)
 
     def read_topic(self, topic: int) -> Script:
-        """One topic: its end, and then until there. False if the host gave up before."""
+        """Read one topic up to the end that it has now. Return False if the host has to stop before that."""
         reader = self.readers[topic]
         yield from self.host.call("ask_end", partial(self.ask_end, reader))
         self.host.report(Kind.END_ASKED, topic=topic, position=reader.end)
@@ -241,7 +242,7 @@ class OffsetStore:
         reader.consume()
 
     def view(self, partition: int) -> Found:
-        """The combined view: the connector's own topic has precedence."""
+        """Return the combined view's offset of a source partition; the connector's own topic has precedence."""
         for topic in sorted(self.readers, reverse=True):
             if partition in self.readers[topic].offsets:
                 return Found(topic, self.readers[topic].offsets[partition])
@@ -250,7 +251,7 @@ class OffsetStore:
     # Writing
 
     def has_copy(self) -> bool:
-        """Return whether the worker's topic has copies of what is in the own one."""
+        """Return whether the worker's topic has copies of what is in the connector's own topic."""
         return self.primary == SEPARATE and self.env.merges
 
     def set(self, offsets: Mapping[int, int], send: Callable[[int, Entry], None]) -> Script:
@@ -266,17 +267,17 @@ class OffsetStore:
             send(self.primary, Entry(partition, offset))
 
     def write_second_tombstone(self, partition: int) -> Script:
-        """A null offset goes to the worker's topic first; if it does not get there, the flush has failed."""
+        """Write a null offset to the worker's topic first; if this fails, the flush has failed."""
         self.host.report(Kind.COPY_SENT, topic=GLOBAL, partition=partition, offset=0)
         yield from self.host.call("copy", partial(self.append_copy, partition, 0))
         self.host.report(Kind.COPY_TOLD, topic=GLOBAL, partition=partition, offset=0)
 
     def committed(self, offsets: Mapping[int, int]) -> None:
-        """They count from now on: the copies may be made."""
+        """Copy these offsets, which are committed now."""
         self.copy(offsets)
 
     def copy(self, offsets: Mapping[int, int]) -> None:
-        """The worker's producer gets what is not null, and sends it when it comes to that."""
+        """Hand the offsets that are not null to the worker's producer, which sends them later."""
         if self.has_copy():
             for partition, offset in offsets.items():
                 if offset:
@@ -284,7 +285,6 @@ class OffsetStore:
                     self.env.threads.start(self.host.process, self.copying(partition, offset))
 
     def copying(self, partition: int, offset: int) -> Script:
-        """One entry of the worker's producer; an error is logged."""
         error = 0
         try:
             yield self.host.operation("copy", partial(self.append_copy, partition, offset))
@@ -296,17 +296,18 @@ class OffsetStore:
         self.env.brokers.append_directly(PARTITION_OF[GLOBAL], Entry(partition, offset))
 
 
-# The store of a connector's offsets as it is released, from Kafka 3.3 to the trunk of August 2026.
+# This is the store of a connector's offsets as it is released, from Kafka 3.3 to the trunk of August 2026.
 #
-# What is asked of the connector's own topic is answered for each source partition, with a null where there is nothing,
-# and is laid over what the worker's topic has: so that is hidden, though the Javadoc of `get` promises a fallback. The
-# copy in the worker's topic is made in the callback of the own topic's write, that is when a broker has acknowledged
-# the entry and its transaction is still open. (`ConnectorOffsetBackingStore.get`, `.setPrimaryThenSecondary`,
-# `KafkaOffsetBackingStore.get`) Each half by itself is what Kafka would be with the other one mended.
+# The connector's own topic answers for each source partition, with a null where it has no offset, and this answer
+# overrides that of the worker's topic: so the worker's offsets are hidden, although the Javadoc of `get` promises a
+# fallback. The copy in the worker's topic is made in the callback of the own topic's write, when a broker has
+# acknowledged the entry and its transaction is still open. (`ConnectorOffsetBackingStore.get`,
+# `.setPrimaryThenSecondary`, `KafkaOffsetBackingStore.get`) Each of the two classes alone is Kafka with the other
+# mistake repaired.
 
 
 class NullsHide(OffsetStore):
-    """The topic that transactions write to has the last word of every source partition."""
+    """In the view of `NullsHide`, only the topic that transactions write to counts for every source partition."""
 
     def view(self, partition: int) -> Found:
         found = self.readers[self.primary].offsets.get(partition, 0)
@@ -314,18 +315,18 @@ class NullsHide(OffsetStore):
 
 
 class CopiedWhenSent(OffsetStore):
-    """Copies are made when the broker has the entries, whatever becomes of their transaction."""
+    """`CopiedWhenSent` makes the copies when the broker has the entries, whatever becomes of their transaction."""
 
     def set(self, offsets: Mapping[int, int], send: Callable[[int, Entry], None]) -> Script:
         yield from super().set(offsets, send)
         self.copy(offsets)
 
     def committed(self, offsets: Mapping[int, int]) -> None:
-        """They were made before."""
+        """Do nothing, because the copies were made before."""
 
 
 class Released(NullsHide, CopiedWhenSent):
-    """Both."""
+    """`Released` has both mistakes of Kafka's released code, those of `NullsHide` and `CopiedWhenSent`."""
 
 
 STORES: Mapping[str, type[OffsetStore]] = MappingProxyType({
@@ -336,4 +337,4 @@ STORES: Mapping[str, type[OffsetStore]] = MappingProxyType({
     "falls-back-alone": CopiedWhenSent,
     "copies-when-committed-alone": NullsHide,
 })  # fmt: skip
-"""By mode."""
+"""This table maps a mode to the store that it uses; other modes use `OffsetStore`."""

@@ -1,6 +1,5 @@
-"""One application's way to the brokers: most requests are answered at once, and a member that joins waits for the
-others, so that a request of that kind has a connection of its own for as long as it takes.
-"""
+"""This module carries one application's requests to the brokers. Most requests are answered at once; a member that
+joins waits for the other members, so a request of that kind has a connection of its own for as long as it takes."""
 
 from collections.abc import Callable
 from typing import Any
@@ -15,11 +14,11 @@ from fencepost.reference_impl.simulation import Message, Network
 
 WAITED_FOR = JoinGroupRequest | SyncGroupRequest
 AT_ONCE_S = 0.05
-"""How long the answer to one of these may be under way where no other member has to be waited for."""
+"""The answer to such a request may take this long where the broker need not wait for another member."""
 
 
 class GroupLine(Line):
-    """`asked` are the transactional ids that were named."""
+    """A `GroupLine` is one application's way to the brokers; ``asked`` has the transactional ids it has used."""
 
     codec: GroupCodec
 
@@ -34,12 +33,11 @@ class GroupLine(Line):
         return super()._broker(data)
 
     def address(self, data: Any) -> Broker:
-        """Where a request goes. Raises NoAnswer."""
         return self.brokers.addresses[self._broker(data)]
 
 
 class Outstanding:
-    """Requests that wait for other members, each on a connection of its own."""
+    """`Outstanding` has the requests that wait for other members, each on a connection of its own."""
 
     def __init__(self, line: GroupLine, timeout_s: float, arrived: Callable[[Message, Any], None]) -> None:
         self._line = line
@@ -48,7 +46,7 @@ class Outstanding:
         self._waiting: list[tuple[Message, Any, Connection]] = []
 
     def send(self, message: Message) -> None:
-        """Send a request, and take its answer if it comes at once. One whose broker is away stays unanswered."""
+        """Send a request, and take its answer if it arrives at once; an absent broker leaves it unanswered."""
         data = message.body.data
         try:
             address = self._line.address(data)
@@ -65,7 +63,6 @@ class Outstanding:
                 break
 
     def collect(self) -> None:
-        """Take the answers that have come."""
         for waiting in tuple(self._waiting):
             message, request, connection = waiting
             if connection.is_answered():
@@ -80,14 +77,13 @@ class Outstanding:
                 self._arrived(message, self._line.codec.decode(message.body.data, answer))
 
     def close(self) -> None:
-        """Wait for none of them any more."""
         for _, _, connection in self._waiting:
             connection.close()
         self._waiting.clear()
 
 
 class GroupRemote(Remote):
-    """The address of a broker, for requests of both kinds."""
+    """A `GroupRemote` is the address of a broker, for requests that are answered at once and for those that wait."""
 
     def __init__(
         self, name: str, network: Network, carry: Callable[[RequestBody], Any], outstanding: Outstanding

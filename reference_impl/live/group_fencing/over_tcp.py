@@ -1,13 +1,14 @@
-"""A consumer group over TCP: the reference implementation's application, consumers and producers, and real brokers.
+"""This module is a consumer group over TCP: the reference implementation's application, consumers and producers, and
+real brokers.
 
     system = over_tcp({"seed": 1, "mode": "shipped", "members": 2, "bootstrap": "127.0.0.1:9092"})
 
-The driver decides, as ever, when each request and each answer arrives, how often, or whether at all; groups,
-assignments, transactions and offsets are the brokers'. What they do by themselves is unseen: only what the application
-does and is answered, and what an auditor reads, are events. Virtual time passes with real time, `pace` times as slowly,
-so that sessions and transactions time out there as they do here.
+The driver decides when each request and each answer arrives, how often, or whether at all; groups, assignments,
+transactions and offsets are the brokers'. What the brokers do by themselves is not observed: events are only what the
+application does, the answers it gets, and what an auditor reads. Virtual time passes with real time, `pace` times as
+slowly, so that sessions and transactions time out at the brokers as they do in the clients.
 
-Input records need not exist: the reference's consumers know how many there are, and fetch offsets alone.
+Input records need not exist: the reference's consumers know how many there are, and fetch only offsets.
 """
 
 import time
@@ -39,14 +40,14 @@ AUDIT_S = 10.0
 
 @dataclass(frozen=True, slots=True)
 class GroupWireConfig(WireConfig):
-    """`pace`: real milliseconds for each virtual one. A broker takes no session shorter than its
+    """``pace`` is the number of real milliseconds for each virtual one. A broker accepts no session timeout below its
     group.min.session.timeout.ms."""
 
     pace: Positive = 1
 
 
 class GroupBrokers(WireSystem):
-    """The brokers. There are no producers but those of the application."""
+    """`GroupBrokers` are the real brokers as a system. The only producers are those of the application."""
 
     env: Environment
     wire: GroupWireConfig
@@ -79,14 +80,13 @@ class GroupBrokers(WireSystem):
         return super().messages()
 
     def settle(self) -> None:
-        """Wait until no transaction of this application is in a Prepare state."""
         for transactional_id in self.line.asked:
             for _ in Patience(SETTLED_S):
                 if self.transaction_state(transactional_id) not in UNSETTLED:
                     break
 
     def committed_offsets(self) -> list[int]:
-        """The group's offsets as an administrator sees them. Raises WireError."""
+        """Return the group's offsets as an administrator sees them. Raise WireError if they cannot be had."""
         every = tuple(range(self.env.options.inputs))
         body = RequestBody(self.env.next_request(), OffsetFetchRequest(GroupMetadata(), every, False))
         for _ in Patience(AUDIT_S):
@@ -97,7 +97,8 @@ class GroupBrokers(WireSystem):
 
 
 class GroupWireSystem(System):
-    """An application here, brokers elsewhere. `control` moves the brokers, where their owner has passed one."""
+    """A `GroupWireSystem` is an application in this process on real brokers. `control` moves the brokers, where their
+    owner has passed one."""
 
     def __init__(self, env: Environment, wire: GroupWireConfig, control: Control | None) -> None:
         self.env = env
@@ -105,13 +106,14 @@ class GroupWireSystem(System):
         self.instances = [self.new_instance(slot) for slot in range(env.options.members)]
 
     def move_group(self, ms: int = 0) -> None:
-        """Have the coordinators replaced, if there is a `control`: on one broker all of them move at once, and how long
-        it takes them to load is for them to say."""
+        """Have the coordinators replaced, if there is a `control`. On one broker all of them move at once, and the
+        brokers determine how long loading takes."""
         self.brokers.fail_over()
 
     def advance(self, ms: int) -> None:
-        """Let time pass, here and, `pace` times as much, where the brokers are; here alone once the application has
-        copied everything, as far as it knows. So what brokers would do to the group later than that is not seen."""
+        """Let time pass in this process and, `pace` times as much, at the brokers; only in this process once the
+        application has copied everything, as far as it knows. What brokers would do to the group after that is
+        therefore not observed."""
         for left in range(ms, 0, -SLICE_MS):
             virtual = min(left, SLICE_MS)
             if not self.is_done():
@@ -120,18 +122,18 @@ class GroupWireSystem(System):
         self.brokers.outstanding.collect()
 
     def is_done(self) -> bool:
-        """Whether every partition of the input has an owner that runs, is at its end, and has no transaction."""
+        """Return whether every partition of the input has an owner that runs, is at its end, and has no transaction."""
         running = [one for one in self.instances if one.running and not one.consumer.paused and not one.works]
         records = self.env.options.records
         at_end = {p for one in running for p in one.consumer.assignment if one.consumer.positions.get(p) == records}
         return len(running) == len(self.instances) and len(at_end) == self.env.options.inputs
 
     def expire(self, slot: int) -> bool:
-        """Always False: the brokers expire members by themselves."""
+        """Return False, because the brokers expire members by themselves."""
         return False
 
     def expire_pending(self) -> bool:
-        """Always False: the brokers expire offsets by themselves."""
+        """Return False, because the brokers expire offsets by themselves."""
         return False
 
     def committed_offsets(self) -> list[int]:
@@ -139,16 +141,16 @@ class GroupWireSystem(System):
         return offsets
 
     def close_connections(self) -> None:
-        """Give the partitions back, and wait for no answer any more."""
         self.brokers.outstanding.close()
         self.brokers.close()
 
 
 def over_tcp(config: Mapping[str, Any], control: Control | None = None) -> GroupWireSystem:
-    """A driven application on the brokers at `config["bootstrap"]`; keys: `GroupWireConfig` and
+    """Return a driven application on the brokers at `config["bootstrap"]`; the keys are those of `GroupWireConfig` and
     `group_fencing.config.Config`.
 
-    Raises ValueError for a configuration that cannot be, WireError if no broker answers or does not know the requests.
+    Raise ValueError for an invalid configuration, WireError if no broker answers or the brokers do not know the
+    requests.
     """
     of_wire, of_group = split(config, GroupWireConfig, Config)
     wire, options = GroupWireConfig(**of_wire), Config.parse(of_group)

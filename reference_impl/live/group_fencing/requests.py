@@ -1,8 +1,8 @@
-"""The requests of a group's members on the wire, and the answers: NamedTuples of `group_fencing.messages` from and to
-kio's classes.
+"""This module converts the requests of a group's members, and the answers, between NamedTuples of
+`group_fencing.messages` and kio's classes.
 
-The assignment of a classic group is its leader's affair: here its partitions, as JSON. Under the new protocol the
-brokers assign what the topic has.
+The assignment of a classic group is made by its leader: its content is partitions as JSON. Under the new protocol the
+brokers assign the partitions of the topic.
 """
 
 import json
@@ -42,7 +42,7 @@ VERSIONS: Mapping[str, int] = {
     "join_group": 7, "sync_group": 5, "heartbeat": 4, "leave_group": 4, "offset_commit": 8, "offset_fetch": 9,
     "consumer_group_heartbeat": 1, "txn_offset_commit": 5,
 }  # fmt: skip
-"""All of which Kafka 4 has; with older brokers the application is not driven."""
+"""Kafka 4 has all these versions; with older brokers the application is not driven."""
 Request = (
     JoinGroupRequest
     | SyncGroupRequest
@@ -56,8 +56,8 @@ Request = (
 
 
 class GroupNames(Names):
-    """One group, whose input is a topic. Member ids are numbered in order of appearance:
-    a broker makes up those of the classic protocol, and a client those of the new one."""
+    """A `GroupNames` has the names of one group, whose input is a topic. Member ids are numbered in order of
+    appearance: a broker makes up those of the classic protocol, and a client those of the new one."""
 
     def __init__(self, name: str, places: list[Place], topic: str, topic_id: UUID) -> None:
         super().__init__(name, places)
@@ -68,11 +68,9 @@ class GroupNames(Names):
 
     @property
     def group(self) -> str:
-        """The group's id."""
         return self.group_id(0)
 
     def numbered_member(self, member: str | None) -> int:
-        """The number of a member id that a broker has made up."""
         if not member:
             return NO_MEMBER
         if member not in self._numbers:
@@ -81,8 +79,7 @@ class GroupNames(Names):
         return self._numbers[member]
 
     def member(self, number: int) -> str:
-        """The member id of a number; one that no broker has revealed is made up here, as a client of KIP-848 does
-        it."""
+        """Return the member id of a number, made up as in KIP-848 if no broker has revealed it."""
         if number == NO_MEMBER:
             return ""
         if number not in self.members:
@@ -91,13 +88,13 @@ class GroupNames(Names):
         return self.members[number]
 
     def instance(self, number: int) -> str | None:
-        """The group.instance.id of a number."""
         return None if number == NO_INSTANCE else f"instance-{number}"
 
 
 class GroupCodec(Codec):
-    """One application's requests. `contents` says which offset a logical send stands for; `real_ms` makes milliseconds
-    of the clients' time those of the brokers'; `session_ms` and `rebalance_ms` are the clients'."""
+    """A `GroupCodec` encodes one application's requests. ``contents`` maps a logical send to the offset that it stands
+    for, ``real_ms`` converts milliseconds of the clients' time to those of the brokers', and ``session_ms`` and
+    ``rebalance_ms`` are the clients'."""
 
     names: GroupNames
 
@@ -171,7 +168,7 @@ class GroupCodec(Codec):
         }
 
     def _offset_fetch(self, data: OffsetFetchRequest) -> Any:
-        """Members of a classic group say nothing of themselves."""
+        """Encode an offset fetch; a member of a classic group sends no member id or epoch."""
         topic = self._part(
             "offset_fetch", "OffsetFetchRequestTopics", name=self.names.topic, partition_indexes=data.partitions
         )
@@ -194,7 +191,7 @@ class GroupCodec(Codec):
         return self._part(api, f"{prefix}Topic", name=self.names.topic, partitions=partitions)
 
     def _group_heartbeat(self, data: GroupHeartbeatRequest) -> Any:
-        """A full one, which has the subscription, where the answer to the last is not known."""
+        """Encode a heartbeat; it is a full one, with the subscription, if the answer to the last is not known."""
         owned = None
         if data.owned is not None:
             owned = () if not data.owned else (
@@ -262,7 +259,7 @@ class GroupCodec(Codec):
         return OffsetFetchResponse(0, tuple((error, NO_OFFSET if error else offset) for error, offset in offsets))
 
     def _first_error(self, answer: Any) -> int:
-        """The group is one, and so it refuses all partitions of a commit, or none."""
+        """Return the first error in a commit's answer; the group refuses all partitions of a commit, or none."""
         topic = only(answer.topics, "topics", lambda each: each.name == self.names.topic)
         return next((int(each.error_code) for each in topic.partitions if int(each.error_code)), 0)
 

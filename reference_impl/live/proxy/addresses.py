@@ -1,8 +1,9 @@
-"""The only changes that the proxy makes to answers: addresses of brokers, and the versions that are offered.
+"""This module makes the only changes that the proxy makes to answers: to the addresses of brokers, and to the versions
+that are offered.
 
 Clients learn where brokers are from Metadata, FindCoordinator and DescribeCluster, and from the endpoints that Produce
-and Fetch name after a change of leader. All of these are made to lead back through the proxy. ApiVersions offers no
-more than what kio can read, so that nothing passes unseen, and no more than a test allows.
+and Fetch name after a change of leader. All of these addresses are made to lead back through the proxy. ApiVersions
+offers no more than what kio can read, so that nothing passes unread, and no more than a test allows.
 """
 
 from __future__ import annotations
@@ -22,18 +23,17 @@ UNSUPPORTED_VERSION = 35
 LISTS = ("brokers", "coordinators", "node_endpoints")
 
 Local = Callable[[str, int], int]
-"""The port of 127.0.0.1 that stands for a broker's host and port."""
+"""This function returns the port of 127.0.0.1 that stands for a broker's host and port."""
 
 
 class Rewriting:
-    """Answers as clients of the proxy get them. `at_most`: largest version offered, by Kafka's name of the API."""
+    """A `Rewriting` changes answers for clients; ``at_most`` is the largest version offered, by API name."""
 
     def __init__(self, local: Local, at_most: Mapping[str, int]) -> None:
         self._local = local
         self._at_most = {api_key(name): version for name, version in at_most.items()}
 
     def answer(self, request: Request, frame: bytes) -> bytes:
-        """The frame that the client gets for this answer of the broker."""
         if request.api_key not in REWRITTEN:
             return frame
         if request.api_key == API_VERSIONS:
@@ -43,7 +43,8 @@ class Rewriting:
         return frame if changed is response else encoded(request.correlation_id, changed)
 
     def refusal(self, request: Request) -> bytes | None:
-        """The proxy's own answer to an ApiVersions in a version that kio does not know; None if it is known.
+        """Return the proxy's own answer to an ApiVersions in a version that kio does not know, or None if it knows the
+        version.
 
         It is a broker's answer to such a request: version 0, error 35, and the versions of ApiVersions (KIP-511).
         """
@@ -69,7 +70,8 @@ class Rewriting:
         return replace(entry, host="127.0.0.1", port=i32(self._local(entry.host, int(entry.port))))
 
     def _versions(self, request: Request, frame: bytes) -> bytes:
-        """Fewer versions. A broker that does not know the request's version says so, and offers nothing yet."""
+        """Offer fewer versions. The answer of a broker that does not know the request's version passes unchanged,
+        because it offers nothing yet."""
         response = decoded(request, frame)
         if response is None or response.error_code:
             return frame
@@ -81,6 +83,6 @@ class Rewriting:
         if not known:
             return None
         high = min(int(entry.max_version), known[-1], self._at_most.get(int(entry.api_key), known[-1]))
-        # The smallest stays: librdkafka takes a large one for the lack of a feature (KAFKA-18659), and asks for the
-        # largest anyway.
+        # The smallest version stays: librdkafka takes a large one for the lack of a feature (KAFKA-18659), and asks for
+        # the largest anyway.
         return replace(entry, max_version=i16(high)) if int(entry.min_version) <= high >= known[0] else None

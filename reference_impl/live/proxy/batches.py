@@ -1,8 +1,9 @@
-"""Contents of a Produce or TxnOffsetCommit request: its records one by one, with numbers that stay theirs over retries.
+"""This module reads the content of a Produce or TxnOffsetCommit request: its records one by one, with numbers that stay
+the same over retries.
 
-A value of ASCII digits is the record's own number. Anything else is numbered from `UNNAMED` on by where it belongs:
-partition, producer id, epoch and sequence number. A committed offset is a record too: its number is what the metadata
-says, if those are digits, and else the offset itself.
+A value of ASCII digits is the record's own number. Any other record is numbered from `UNNAMED` on by its partition,
+producer id, epoch and sequence number. A committed offset counts as a record too: its number is the metadata if that is
+digits, and otherwise the offset itself.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ _BATCH = struct.Struct(">qiibIhiqqqhii")  # base offset … base sequence, numbe
 
 
 class Sent(NamedTuple):
-    """One record. `place` is (topic, partition) or (group,); `behind` counts within the batch; `sequence` may be -1."""
+    """A `Sent` record has a ``place``, (topic, partition) or (group,); ``behind`` counts within the batch."""
 
     place: tuple[str, int] | tuple[str]
     record: int
@@ -30,13 +31,12 @@ class Sent(NamedTuple):
 
 
 class Numbers:
-    """Record numbers of one recording."""
+    """`Numbers` has the record numbers of one recording."""
 
     def __init__(self) -> None:
         self._unnamed: dict[tuple[object, ...], int] = {}
 
     def produced(self, request: Any) -> Iterator[Sent]:
-        """The records of a Produce request, in its order."""
         for topic in request.topic_data:
             for partition in topic.partition_data:
                 place = str(topic.name), int(partition.index)
@@ -63,7 +63,6 @@ class Numbers:
 
 
 def committed(request: Any) -> Iterator[Sent]:
-    """The offsets of a TxnOffsetCommit request."""
     pair = int(request.producer_id), int(request.producer_epoch)
     for topic in request.topics:
         for index, partition in enumerate(topic.partitions):
@@ -73,7 +72,6 @@ def committed(request: Any) -> Iterator[Sent]:
 
 
 def produce_results(response: Any) -> dict[tuple[str, int], tuple[int, int]]:
-    """Error and base offset by partition."""
     return {
         (str(topic.name), int(each.index)): (int(each.error_code), int(each.base_offset))
         for topic in response.responses
@@ -82,6 +80,6 @@ def produce_results(response: Any) -> dict[tuple[str, int], tuple[int, int]]:
 
 
 def commit_error(response: Any) -> int:
-    """The first error of a TxnOffsetCommit's answer: all partitions of a group share one fate."""
+    """Return the first error of a TxnOffsetCommit's answer, which is the same for all partitions."""
     errors = [int(each.error_code) for topic in response.topics for each in topic.partitions]
     return next((error for error in errors if error), 0)

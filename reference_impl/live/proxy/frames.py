@@ -1,4 +1,4 @@
-"""Kafka's frames as they pass through the proxy: headers read at once, bodies only when they are asked for.
+"""This module reads Kafka's frames as they pass through the proxy: headers at once, bodies only on demand.
 
 A frame is a request or an answer without its four bytes of length. Requests that kio does not know stay bytes.
 """
@@ -24,7 +24,7 @@ _UNREAD = object()
 
 
 def api_key(name: str) -> int:
-    """The key of an API by Kafka's name, `EndTxn`; ValueError for a name that kio does not know."""
+    """Return the key of an API by Kafka's name, such as `EndTxn`. Raise ValueError for an unknown name."""
     try:
         return KEYS[name.replace("_", "").lower()]
     except KeyError:
@@ -32,19 +32,19 @@ def api_key(name: str) -> int:
 
 
 def known_versions(key: int) -> range:
-    """The versions of an API that kio can read; empty for an API that it does not know."""
+    """Return the versions of an API that kio can read; the range is empty for an API that it does not know."""
     versions = schema_name_map[api_key_map[key]] if key in api_key_map else {}
     return range(min(versions), max(versions) + 1) if versions else range(0)
 
 
 class FrameBuffer:
-    """Cuts a stream of bytes into frames."""
+    """A `FrameBuffer` cuts a stream of bytes into frames."""
 
     def __init__(self) -> None:
         self._bytes = bytearray()
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """The frames that are whole now. Raises ValueError if the stream is not Kafka's."""
+        """Yield the frames that are complete now. Raise ValueError if the stream is not Kafka's."""
         self._bytes += data
         while len(self._bytes) >= 4:
             (length,) = struct.unpack_from(">i", self._bytes)
@@ -58,13 +58,12 @@ class FrameBuffer:
 
 
 def framed(frame: bytes) -> bytes:
-    """A frame with its length in front, as it stands on the wire."""
     return struct.pack(">i", len(frame)) + frame
 
 
 @dataclass(slots=True)
 class Request:
-    """One request as it came. `payload` is kio's request, None where kio does not know that version."""
+    """A `Request` is one request as the client sent it; ``payload`` is None where kio cannot read it."""
 
     frame: bytes
     api_key: int
@@ -75,7 +74,7 @@ class Request:
 
     @classmethod
     def read(cls, frame: bytes) -> Request:
-        """Read the header. Raises ValueError if there is none."""
+        """Read the header. Raise ValueError if there is none."""
         if len(frame) < 10:
             raise ValueError(f"a request of {len(frame)} bytes is not Kafka's")
         key, version, correlation_id = HEADER.unpack_from(frame)
@@ -85,17 +84,14 @@ class Request:
 
     @property
     def name(self) -> str:
-        """Kafka's name of the API, such as EndTxn."""
         return NAMES.get(self.api_key, f"api {self.api_key}")
 
     @property
     def is_known(self) -> bool:
-        """Whether kio can read it."""
         return self.version in known_versions(self.api_key)
 
     @property
     def payload(self) -> Any:
-        """The request as kio reads it; None if it cannot."""
         if self._payload is _UNREAD:
             self._payload = None
             if self.is_known:
@@ -109,25 +105,21 @@ class Request:
 
     @property
     def transactional_id(self) -> str | None:
-        """The transactional id that it speaks of, if any."""
         for name in ("transactional_id", "v3_and_below_transactional_id"):
             if (found := getattr(self.payload, name, None)) is not None:
                 return str(found)
         return None
 
     def renumbered(self, correlation_id: int) -> bytes:
-        """The frame under another correlation id."""
         return self.frame[:4] + struct.pack(">i", correlation_id) + self.frame[8:]
 
 
 def correlation_of(frame: bytes) -> int:
-    """The request that an answer belongs to."""
     (number,) = struct.unpack_from(">i", frame)
     return int(number)
 
 
 def decoded(request: Request, frame: bytes) -> Any:
-    """The answer to a request as kio reads it; None if it cannot."""
     if not request.is_known:
         return None
     schema = load_response_schema(request.api_key, request.version)
@@ -139,7 +131,6 @@ def decoded(request: Request, frame: bytes) -> Any:
 
 
 def encoded(correlation_id: int, response: Any) -> bytes:
-    """An answer as a frame."""
     header = type(response).__header_schema__
     out = io.BytesIO()
     entity_writer(header)(out, header(correlation_id=correlation_id))

@@ -1,8 +1,9 @@
-"""One client's connection through the proxy, and the connection behind it: bytes in order, until it is closed.
+"""This module is one client's connection through the proxy, and the connection behind it: bytes in order, until it is
+closed.
 
-Everything here runs in the proxy's event loop. A request that is held holds up what comes after it on its connection,
-as a slow network would, and so does an answer. When the client goes away, what was held can still reach the broker:
-that is what a late request is.
+Everything in this module runs in the proxy's event loop. A request that is held delays what follows on its connection,
+as a slow network would, and so does an answer that is held. When the client closes its connection, what was held can
+still reach the broker: this makes it a late request.
 """
 
 from __future__ import annotations
@@ -19,10 +20,11 @@ from fencepost.reference_impl.live.proxy.frames import FrameBuffer, Request, cor
 
 @dataclass(eq=False)
 class Exchange:
-    """A request on its way, and its answer. `number` counts the requests of the proxy, `link` its connections.
+    """An `Exchange` is a request on its way, and its answer. ``number`` counts the requests of the proxy, ``link`` its
+    connections.
 
-    `answered_by` are called with the broker's answer, None if its connection was lost, whether or not the client gets
-    it.
+    The callbacks in ``answered_by`` are called with the broker's answer, or None if its connection was lost, whether or
+    not the client gets it.
     """
 
     number: int
@@ -33,41 +35,40 @@ class Exchange:
     answered_by: list[Callable[[bytes | None], None]] = field(default_factory=list)
 
     def give(self, answer: bytes | None) -> None:
-        """The answer has come, or never will; only the first word counts."""
+        """Call the callbacks with the answer, or with None if there will be none; only the first call counts."""
         callbacks, self.answered_by = self.answered_by, []
         for callback in callbacks:
             callback(answer)
 
 
 class Decisions(Protocol):
-    """Who decides what becomes of requests and answers."""
+    """A `Decisions` decides what becomes of requests and answers."""
 
     def request_came(self, link: Link, request: Request) -> Exchange:
-        """A request has arrived from a client."""
+        """Handle a request that has arrived from a client."""
 
     def on_request(self, link: Link, exchange: Exchange) -> bool:
-        """It is the next to go to the broker: True if it may, False if it stays until `link.go_on` is called."""
+        """Return whether the next request may go to the broker, or stays until `link.go_on` is called."""
 
     def on_answer(self, link: Link, exchange: Exchange) -> bool:
-        """Its answer is the next to go to the client: likewise."""
+        """Return whether the answer, which is the next one, may go to the client; if not, it stays held."""
 
     def rewrite(self, exchange: Exchange, frame: bytes) -> bytes:
-        """The answer as the client gets it."""
+        """Return the answer as the client gets it."""
 
     def answered(self, exchange: Exchange) -> None:
-        """The answer goes to the client."""
+        """Note that the answer goes to the client."""
 
     def closed(self, link: Link, unanswered: list[Exchange]) -> None:
-        """The client's side is gone."""
+        """Note that the client has closed its connection, with these exchanges unanswered."""
 
 
 def now_us() -> int:
-    """Wall-clock time since 1970."""
     return time.time_ns() // 1000
 
 
 class Pipe(asyncio.Protocol):
-    """One socket of a link."""
+    """A `Pipe` is one socket of a link."""
 
     def __init__(self, got: Callable[[bytes], None], lost: Callable[[], None]) -> None:
         self.transport: asyncio.Transport | None = None
@@ -90,19 +91,17 @@ class Pipe(asyncio.Protocol):
         self._lost()
 
     def write(self, frame: bytes) -> None:
-        """Send a frame, unless the socket is gone."""
         if self.transport is not None:
             self.transport.write(framed(frame))
 
     def close(self) -> None:
-        """Close the socket, after what was written."""
         if self.transport is not None:
             self.transport.close()
 
 
 @dataclass(eq=False)
 class Link:
-    """A client's socket and that of the broker at `address`."""
+    """A `Link` is a client's socket and that of the broker at ``address``."""
 
     number: int
     decisions: Decisions
@@ -119,12 +118,10 @@ class Link:
     released: Exchange | None = None  # it was held, and is no more
 
     def take(self, frame: bytes) -> None:
-        """A request from the client."""
         self.asked.append(self.decisions.request_came(self, Request.read(frame)))
         self.push()
 
     def push(self) -> None:
-        """Send on what may be sent to the broker."""
         while self.asked and not self.is_held and self.broker is not None:
             exchange = self.asked[0]
             if exchange is not self.released and not self.decisions.on_request(self, exchange):
@@ -136,12 +133,12 @@ class Link:
                 self.broker.write(exchange.request.frame)
 
     def go_on(self, exchange: Exchange) -> None:
-        """Let the held request go to the broker, as soon as that is reached."""
+        """Let the held request go to the broker, as soon as the broker is connected."""
         self.is_held, self.released = False, exchange
         self.push()
 
     def forget(self, exchange: Exchange) -> None:
-        """Drop the held request: it never reaches the broker."""
+        """Drop the held request, so that it never reaches the broker."""
         self.is_held = False
         if exchange in self.asked:
             self.asked.remove(exchange)
@@ -149,7 +146,6 @@ class Link:
         self.close_if_idle()
 
     def give(self, frame: bytes) -> None:
-        """An answer from the broker."""
         exchange = self.waiting.pop(correlation_of(frame), None)
         if exchange is None:
             raise ValueError("an answer to a request that was not made")
@@ -159,7 +155,6 @@ class Link:
         self.pull()
 
     def pull(self) -> None:
-        """Send on what may be sent to the client."""
         while self.answered and not self.is_answer_held:
             exchange = self.answered[0]
             if not self.decisions.on_answer(self, exchange):
@@ -176,14 +171,13 @@ class Link:
             self.client.write(self.decisions.rewrite(exchange, exchange.answer))
 
     def go_on_answering(self, exchange: Exchange) -> None:
-        """The answer that was held may go to the client."""
         self.is_answer_held = False
         if exchange in self.answered:
             self._deliver(exchange)
         self.pull()
 
     def ask_again(self, exchange: Exchange) -> None:
-        """The answer that is held says "later": throw it away, and send the request once more."""
+        """Discard the held answer, which asks the client to try again later, and send the request once more."""
         if exchange in self.answered and self.broker is not None:
             self.answered.remove(exchange)
             self.is_answer_held = False
@@ -192,7 +186,7 @@ class Link:
             self.pull()
 
     def client_lost(self) -> None:
-        """The client has closed its socket. What is held stays; what waits behind it was never sent."""
+        """Handle the client's closing: a held request stays, and requests that wait behind it are dropped."""
         if self.is_gone:
             return
         self.is_gone = True
@@ -202,7 +196,7 @@ class Link:
         self.close_if_idle()
 
     def broker_lost(self) -> None:
-        """The broker has closed its socket: the client gets what has been answered, and then the same."""
+        """Handle the broker's closing: the client gets what has been answered, and is then closed too."""
         self.broker, self.is_dead = None, True
         for exchange in (*self.waiting.values(), *list(self.asked)[self.is_held :]):  # what is held can go elsewhere
             exchange.give(None)
@@ -210,7 +204,6 @@ class Link:
             self.client.close()
 
     def cut(self) -> None:
-        """Close both sides now."""
         self.is_held = self.is_answer_held = False
         self.asked.clear()
         self.answered.clear()
@@ -219,6 +212,6 @@ class Link:
                 pipe.transport.abort()
 
     def close_if_idle(self) -> None:
-        """The client is gone: so may the broker's side be, if nothing is held."""
+        """Close the broker's side if the client has closed its own and nothing is held."""
         if self.is_gone and not self.is_held and not self.is_answer_held and self.broker is not None:
             self.broker.close()

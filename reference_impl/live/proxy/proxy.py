@@ -1,4 +1,5 @@
-"""A proxy between clients and brokers on 127.0.0.1: it can hold, copy, delay and cut, one request at a time.
+"""This module is a proxy between clients and brokers on 127.0.0.1, which can hold, copy, delay and cut, one request at
+a time.
 
     with Proxy("127.0.0.1:9092") as proxy:
         producer = Producer({"bootstrap.servers": proxy.bootstrap, "transactional.id": "t"})
@@ -6,10 +7,11 @@
         ...                                    # the transaction ends, the next one begins
         answer = late.send()                   # the broker gets the request a second time
 
-Clients find every broker through it, since their addresses in answers are its own. A rule meets the next request that
-it covers, once; of several the oldest. Every handle says `wait()` and `answer()`, with a bound. One
-thread accepts, connects, and lets the rules decide what passes when. Below it lie `links.py` (connections), `rules.py`
-(handles), `addresses.py` (what is rewritten) and `frames.py` (the format); `sniffing.py` makes events of what passes.
+Clients reach every broker through the proxy, because the addresses in answers are its own. A rule applies once, to the
+next request that it covers; of several rules, the oldest applies. Every handle has `wait()` and `answer()`, which are
+bounded. One thread accepts, connects, and lets the rules decide what passes when. The layers below are `links.py`
+(connections), `rules.py` (handles), `addresses.py` (what is rewritten) and `frames.py` (the format); `sniffing.py`
+makes events of what passes.
 """
 
 from __future__ import annotations
@@ -43,27 +45,27 @@ Rule = TypeVar("Rule", bound=Met)
 
 
 class Watcher(Protocol):
-    """An observer of the requests and answers that pass; called in the proxy's thread, and must not block."""
+    """A `Watcher` observes requests and answers in the proxy's thread, and must not block."""
 
     def requested(self, exchange: Exchange) -> None:
-        """A request has come from a client."""
+        """Note that a request has arrived from a client."""
 
     def answered(self, exchange: Exchange, time_us: int) -> None:
-        """Its answer goes to the client."""
+        """Note that the answer goes to the client."""
 
     def lost(self, exchange: Exchange, time_us: int) -> None:
-        """Its client's connection ended before the answer."""
+        """Note that the client's connection ended before the answer."""
 
 
 class Proxy:
-    """`with Proxy(bootstrap) as proxy:`, then clients use `proxy.bootstrap`.
+    """A `Proxy` is used as `with Proxy(bootstrap) as proxy:`, and clients then use `proxy.bootstrap`.
 
-    `bootstrap`: `host:port,…` of the brokers. `watch` sees what passes.
-    `at_most` limits the versions that clients are offered, by Kafka's name of the API: `{"EndTxn": 4, "Produce": 11}`
-    makes a client of transaction.version 2 one of version 1. `timeout_s` bounds every wait that names no bound itself.
+    `bootstrap` is `host:port,…` of the brokers. `watch` observes what passes. `at_most` limits the versions that
+    clients are offered, by Kafka's name of the API: `{"EndTxn": 4, "Produce": 11}` makes a client of
+    transaction.version 2 one of version 1. `timeout_s` bounds every wait that has no bound of its own.
 
-    In the rules `api` is Kafka's name (EndTxn); `txn` a transactional id, `client` a client id and `where` a predicate
-    on kio's request narrow it down.
+    In the rules, `api` is Kafka's name (EndTxn). A transactional id `txn`, a client id `client` and a predicate `where`
+    on kio's request restrict the rule further.
     """
 
     def __init__(
@@ -102,7 +104,6 @@ class Proxy:
         self.close()
 
     def close(self) -> None:
-        """Close every connection and end the thread; safe to repeat."""
         if self._thread.is_alive():
             self._loop.call_soon_threadsafe(self._loop.stop)
             self._thread.join(self.timeout_s)
@@ -114,19 +115,19 @@ class Proxy:
     def hold_next(
         self, api: str, txn: str | None = None, client: str | None = None, where: Where | None = None
     ) -> Held:
-        """Keep the next such request from the broker until it is released."""
+        """Hold the next such request back from the broker until it is released."""
         return self._add(Held(self, Meant(api, txn, client, where)))
 
     def hold_next_answer(
         self, api: str, txn: str | None = None, client: str | None = None, where: Where | None = None
     ) -> HeldAnswer:
-        """Keep the answer to the next such request from the client until it is released."""
+        """Hold the answer to the next such request back from the client until it is released."""
         return self._add(HeldAnswer(self, Meant(api, txn, client, where)))
 
     def copy_next(
         self, api: str, txn: str | None = None, client: str | None = None, where: Where | None = None
     ) -> Copied:
-        """Let the next such request pass, and keep a copy that can be sent later, any number of times."""
+        """Let the next such request pass, and store a copy that can be sent later, any number of times."""
         return self._add(Copied(self, Meant(api, txn, client, where)))
 
     def delay_next(
@@ -148,15 +149,15 @@ class Proxy:
         return self._add(Cut(self, Meant(api, txn, client, where), is_before=True))
 
     def cut_after(self, api: str, txn: str | None = None, client: str | None = None, where: Where | None = None) -> Met:
-        """End it when the broker has answered: the client never learns what."""
+        """End the connection of the next such request when it is answered; the client gets no answer."""
         return self._add(Cut(self, Meant(api, txn, client, where), is_before=False))
 
     def meet_next(self, api: str, txn: str | None = None, client: str | None = None, where: Where | None = None) -> Met:
-        """Change nothing: only see the next such request, and its answer."""
+        """Observe the next such request, and its answer, without changing anything."""
         return self._add(Met(self, Meant(api, txn, client, where)))
 
     def forget(self, rule: Met) -> None:
-        """Do not wait for that request any longer."""
+        """Remove a rule, so that it does not apply to a later request."""
         with self._lock, contextlib.suppress(ValueError):
             self._rules.remove(rule)
 
@@ -168,17 +169,14 @@ class Proxy:
     # -- for handles
 
     def soon(self, callback: Callable[[], None]) -> None:
-        """Have it called in the event loop."""
         self._loop.call_soon_threadsafe(callback)
 
     def send_afresh(self, address: tuple[str, int], request: Request, answered: Callable[[bytes | None], None]) -> None:
-        """Send a request over a connection of its own."""
         self._start(self._ask(address, request, answered))
 
     # -- decisions, in the event loop
 
     def request_came(self, link: Link, request: Request) -> Exchange:
-        """Number a request, let it be seen, and find what is to become of it."""
         exchange = Exchange(next(self._exchange_numbers), link.number, request, now_us())
         if self._watch is not None:
             self._watch.requested(exchange)
@@ -198,7 +196,6 @@ class Proxy:
         return rule
 
     def on_request(self, link: Link, exchange: Exchange) -> bool:
-        """Whether it may go to the broker now."""
         refusal = self._rewriting.refusal(exchange.request)
         if refusal is not None and link.client is not None:
             link.client.write(refusal)
@@ -208,22 +205,18 @@ class Proxy:
         return rule is None or rule.at_request()
 
     def on_answer(self, link: Link, exchange: Exchange) -> bool:
-        """Whether its answer may go to the client now."""
         rule = self._met.get(exchange.number)
         return rule is None or rule.at_answer()
 
     def rewrite(self, exchange: Exchange, frame: bytes) -> bytes:
-        """The answer as the client gets it."""
         return self._rewriting.answer(exchange.request, frame)
 
     def answered(self, exchange: Exchange) -> None:
-        """The answer goes to the client."""
         self._met.pop(exchange.number, None)
         if self._watch is not None:
             self._watch.answered(exchange, now_us())
 
     def closed(self, link: Link, unanswered: list[Exchange]) -> None:
-        """The client has closed its connection."""
         if self._watch is not None:
             for exchange in unanswered:
                 self._watch.lost(exchange, now_us())
@@ -257,7 +250,7 @@ class Proxy:
         task.add_done_callback(self._tasks.discard)
 
     def _local_port(self, host: str, port: int) -> int:
-        """The port that stands for a broker; one is opened for a broker not seen before."""
+        """Return the port that stands for a broker; one is opened for a broker not met before."""
         address = host, port
         if address not in self._ports:
             listener = socket.create_server(("127.0.0.1", 0))
@@ -276,7 +269,7 @@ class Proxy:
         self._servers_open.append(await self._loop.create_server(accept, sock=listener))
 
     async def _connect(self, link: Link) -> None:
-        """Reach the broker; a client whose broker is down sees its own connection end."""
+        """Connect to the broker; the connection of a client whose broker is down is cut."""
         pipe = Pipe(link.give, link.broker_lost)
         try:
             async with asyncio.timeout(self.timeout_s):

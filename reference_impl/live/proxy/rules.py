@@ -1,7 +1,7 @@
-"""Rules that tests give to the proxy: which request is meant, and what is to become of it.
+"""This module has the rules that tests give to the proxy: which request a rule applies to, and what becomes of it.
 
-`Held`, `Copied` and `Met` are the handles that `Proxy` gives to tests; they may be used from any thread, and every wait
-has a bound. All else runs in the proxy's event loop.
+`Held`, `Copied` and `Met` are the handles that `Proxy` returns to tests; they may be used from any thread, and every
+wait has a bound. Everything else runs in the proxy's event loop.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from fencepost.reference_impl.live.proxy.links import Exchange, Link
 from fencepost.reference_impl.live.tcp.connection import WireError
 
 Where = Callable[[Any], bool]
-"""A predicate on kio's request, in the version that the client speaks."""
+"""A `Where` is a predicate on kio's request, in the version that the client uses."""
 
 
 @dataclass(frozen=True)
 class Meant:
-    """Which requests: an API by Kafka's name, and, if given, transactional id, client id and a predicate."""
+    """A `Meant` selects requests by Kafka's API name and, if given, by transactional id, client id, predicate."""
 
     api: str
     transactional_id: str | None = None
@@ -32,7 +32,6 @@ class Meant:
         api_key(self.api)  # a name that does not exist would never match
 
     def covers(self, request: Request) -> bool:
-        """Whether a request is meant."""
         return (
             request.api_key == api_key(self.api)
             and self.client_id in (None, request.client_id)
@@ -46,19 +45,19 @@ class Meant:
 
 
 class Loop(Protocol):
-    """A proxy, as far as its handles use it."""
+    """A `Loop` is a proxy, as far as its handles use it."""
 
     timeout_s: float
 
     def soon(self, callback: Callable[[], None]) -> None:
-        """Have it called in the event loop."""
+        """Have the callback called in the event loop."""
 
     def send_afresh(self, address: tuple[str, int], request: Request, answered: Callable[[bytes | None], None]) -> None:
-        """Send a request over a connection of its own; in the event loop."""
+        """Send a request over a connection of its own; this is called in the event loop."""
 
 
 class Met:
-    """One request that is to come: `wait` until it has, `request` is what it says."""
+    """A `Met` is one request that is expected: `wait` until it has arrived, `request` is its content."""
 
     def __init__(self, proxy: Loop, meant: Meant) -> None:
         self.meant = meant
@@ -69,7 +68,7 @@ class Met:
         self._answer: bytes | None = None
 
     def wait(self, timeout_s: float | None = None) -> Any:
-        """The request, once it has come. Raises TimeoutError."""
+        """Wait for the request and return it. Raise TimeoutError if it does not arrive in time."""
         self._await(self._came, timeout_s, "came")
         return self.request
 
@@ -79,11 +78,11 @@ class Met:
 
     @property
     def request(self) -> Any:
-        """The request as kio reads it; None while it has not come."""
         return self._exchange.request.payload if self._exchange is not None else None
 
     def answer(self, timeout_s: float | None = None) -> Any:
-        """The broker's answer, once it is there. Raises TimeoutError; WireError if the connection was lost first."""
+        """Wait for the broker's answer and return it. Raise TimeoutError if it does not arrive in time, WireError if
+        the connection was lost first."""
         self._await(self._answered, timeout_s, "was answered")
         if self._answer is None or self._exchange is None:
             raise WireError(f"the broker closed the connection before it answered {self.meant}")
@@ -92,17 +91,14 @@ class Met:
     # -- in the event loop
 
     def meet(self, link: Link, exchange: Exchange) -> None:
-        """This is the request."""
         self._link, self._exchange = link, exchange
         exchange.answered_by.append(self._take)
         self._came.set()
 
     def at_answer(self) -> bool:
-        """The answer is on its way to the client: True if it may go on."""
         return True
 
     def at_request(self) -> bool:
-        """The request is on its way to the broker: likewise."""
         return True
 
     def _take(self, answer: bytes | None) -> None:
@@ -116,15 +112,15 @@ class Met:
 
 
 class Held(Met):
-    """A request that the proxy keeps from the broker, and everything behind it on that connection."""
+    """A `Held` is a request that the proxy holds back from the broker, with everything behind it on that connection."""
 
     def release(self) -> None:
-        """Let it go to the broker, whether or not its client is still there: on its own connection, or a new one."""
+        """Let the request go to the broker, on its own connection or, if its client is gone, on a new one."""
         self._await(self._came, None, "came")
         self._proxy.soon(self._release)
 
     def drop(self) -> None:
-        """The broker never gets it; what stands behind it goes on."""
+        """Drop the request, so that the broker never gets it; what is behind it goes on."""
         self._await(self._came, None, "came")
         self._proxy.soon(self._drop)
 
@@ -146,10 +142,9 @@ class Held(Met):
 
 
 class HeldAnswer(Met):
-    """A request whose answer the proxy keeps from the client, and every answer behind it on that connection."""
+    """A `HeldAnswer` is a request whose answer is held back from the client, with every answer behind it."""
 
     def release(self) -> None:
-        """Let the answer go to the client."""
         self._await(self._answered, None, "was answered")
         self._proxy.soon(self._release)
 
@@ -162,12 +157,13 @@ class HeldAnswer(Met):
 
 
 class Copied(Met):
-    """A request that went its way, and of which the proxy has a copy."""
+    """A `Copied` is a request that passed, and of which the proxy has a copy."""
 
     def send(self, timeout_s: float | None = None) -> Any:
         """Send the copy to the same broker over a connection of its own, after the original was answered.
 
-        Returns the broker's answer to the copy, which the client never sees. Raises TimeoutError, WireError.
+        Return the broker's answer to the copy, which the client never gets. Raise TimeoutError or WireError if there is
+        none.
         """
         self._await(self._answered, timeout_s, "was answered")
         return self.send_now(timeout_s)
@@ -193,7 +189,7 @@ class Copied(Met):
 
 
 class Delayed(Met):
-    """Requests that reach the broker later; `later` calls back in the event loop."""
+    """A `Delayed` is a request that reaches the broker later; ``later`` calls back in the event loop."""
 
     def __init__(self, proxy: Loop, meant: Meant, later: Callable[[Callable[[], None]], None]) -> None:
         super().__init__(proxy, meant)
@@ -207,7 +203,7 @@ class Delayed(Met):
 
 
 class Cut(Met):
-    """A request at which the connection ends: before the broker gets it, or when the broker has answered."""
+    """A `Cut` is a request at which the connection ends: before the broker gets it, or when the broker has answered."""
 
     def __init__(self, proxy: Loop, meant: Meant, is_before: bool) -> None:
         super().__init__(proxy, meant)

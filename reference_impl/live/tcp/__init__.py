@@ -1,4 +1,4 @@
-"""Kafka's protocol over TCP, as far as clients and recorders need it.
+"""This package implements Kafka's protocol over TCP, as far as clients and recorders need it.
 
-Read `connection`, `decoding`, `reading`, `brokers`, `versions`.
+Read `connection`, `decoding`, `reading`, `brokers` and `versions` in this order.
 """

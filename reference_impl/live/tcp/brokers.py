@@ -1,9 +1,9 @@
-"""The brokers of one cluster, as everything in this process that speaks to it shares them: connections and caches.
+"""This module has the brokers of one cluster, with connections and caches that everything in this process shares.
 
     brokers = connect("127.0.0.1:9092", timeout_s=5)     # the same object for the same servers
     brokers.ask(brokers.leader("topic", 3), request)     # the answer; NoAnswer when the broker is away
 
-One thread at a time. A connection that failed is thrown away and made anew at the next request.
+Only one thread at a time may use them. A connection that failed is discarded and made anew at the next request.
 """
 
 from collections.abc import Callable, Mapping
@@ -20,7 +20,7 @@ READY_S = 30.0  # how long a cluster that has just started may take to name a co
 
 
 class Brokers:
-    """Connections by broker id; who leads and who coordinates, until `forget`."""
+    """A `Brokers` has connections by broker id, and caches leaders and coordinators until `forget`."""
 
     def __init__(self, bootstrap: str, timeout_s: float) -> None:
         self.bootstrap = bootstrap
@@ -36,7 +36,7 @@ class Brokers:
         self.offered = self._offered()
 
     def ask(self, broker: int, request: Any) -> Any:
-        """The answer of one broker. Raises NoAnswer, or WireError for an answer that is not Kafka's."""
+        """Return the answer of one broker. Raise NoAnswer, or WireError for an answer that is not Kafka's."""
         connection = self._connections.get(broker)
         if connection is None:
             connection = self._connections[broker] = self._connect(broker)
@@ -47,7 +47,7 @@ class Brokers:
             raise
 
     def ask_any(self, request: Any) -> Any:
-        """The answer of the first broker that gives one; those that gave none are asked last from now on."""
+        """Return the answer of the first broker that gives one; brokers that gave none are asked last from now on."""
         failures = []
         for broker in sorted(self.addresses, key=self._silent.__contains__):
             try:
@@ -61,7 +61,7 @@ class Brokers:
         raise NoAnswer("no broker answered: " + "; ".join(failures))
 
     def refresh(self, topic: str | None = None, create: bool = False) -> Mapping[int, int]:
-        """Ask for the brokers, and for a topic's leaders by partition, which are returned. -1: no leader."""
+        """Ask for the brokers, and return a topic's leaders by partition; -1 means no leader."""
         version = 8
         topics = () if topic is None else (build("metadata", version, "MetadataRequestTopic", name=topic),)
         request = build(
@@ -84,7 +84,6 @@ class Brokers:
         return leaders
 
     def leader(self, topic: str, partition: int) -> int:
-        """The leader of a partition. Raises NoAnswer if it has none."""
         known = self._leaders.get((topic, partition))
         if known is None:
             known = self.refresh(topic).get(partition, -1)
@@ -93,7 +92,7 @@ class Brokers:
         return known
 
     def coordinator(self, kind: int, key: str) -> int:
-        """The coordinator of a group or a transactional id. Raises NoAnswer if there is none within `READY_S`."""
+        """Return the coordinator of a group or a transactional id. Raise NoAnswer if there is none within `READY_S`."""
         known = self._coordinators.get((kind, key))
         if known is not None:
             return known
@@ -121,8 +120,8 @@ class Brokers:
         raise NoAnswer(f"{self.bootstrap}: no coordinator of {key!r} within {READY_S:.0f} s: {why}")
 
     def transaction(self, transactional_id: str) -> tuple[int, str]:
-        """(error, Kafka's name of the state) of a transactional id. The state is empty where there is an error, and
-        where brokers do not know DescribeTransactions; the error is `AWAY` where none answers now."""
+        """Return the error and Kafka's name of the state of a transactional id. The state is empty where there is an
+        error, and where brokers do not know DescribeTransactions; the error is `AWAY` if no broker answers now."""
         version = self.offered.version("describe_transactions")
         if version is None:
             return 0, ""
@@ -138,8 +137,9 @@ class Brokers:
             return error, "" if error else str(found.transaction_state)
 
     def ask_controller(self, request: Any, moved: Callable[[Any], bool], patience_s: float | None = None) -> Any:
-        """The answer of the controller, or, where a broker does not say which one that is, of any broker that does not
-        answer that it is another, as `moved` says. Raises NoAnswer if there is none in time (`READY_S`)."""
+        """Return the answer of the controller or, where brokers do not report which one it is, of any broker that does
+        not answer that the controller is another one, which `moved` checks. Raise NoAnswer if there is none in time
+        (`READY_S`)."""
         why, patience_s = "", READY_S if patience_s is None else patience_s
         for tried in Patience(patience_s):
             asked = self.controller if self.controller in self.addresses and not tried % 2 else self._in_turn(tried)
@@ -156,12 +156,10 @@ class Brokers:
         raise NoAnswer(f"{self.bootstrap}: no controller within {patience_s:.0f} s: {why}")
 
     def _in_turn(self, tried: int) -> int:
-        """The broker to be asked, of those of which any may answer: another at each try."""
         brokers = sorted(self.addresses, key=self._silent.__contains__)
         return brokers[tried % len(brokers)]
 
     def is_same(self) -> bool:
-        """Whether the cluster still answers, on a connection from before, and is the one it was."""
         known = self.cluster_id
         try:
             self.refresh()
@@ -170,12 +168,11 @@ class Brokers:
         return self.cluster_id == known
 
     def forget(self) -> None:
-        """Leaders and coordinators may have moved."""
+        """Forget leaders and coordinators, which may have moved."""
         self._leaders.clear()
         self._coordinators.clear()
 
     def close(self) -> None:
-        """Close all connections; the next request makes new ones."""
         for connection in self._connections.values():
             connection.close()
         self._connections.clear()
@@ -189,7 +186,7 @@ class Brokers:
         return Connection(self.addresses[broker].host, self.addresses[broker].port, self.timeout_s)
 
     def _offered(self) -> Offered:
-        """The versions and features that all brokers in reach have in common."""
+        """Return the versions and features that all reachable brokers have in common."""
         found, failures = [], []
         for broker in self.addresses:
             try:
@@ -215,9 +212,10 @@ _CONNECTED: dict[str, Brokers] = {}
 
 
 def connect(bootstrap: str, timeout_s: float) -> Brokers:
-    """The brokers behind these servers: as before, unless they were away meanwhile, for another cluster may be there.
+    """Return the brokers behind these servers. They are the same object as before unless the brokers were away
+    meanwhile, because another cluster may be there by now.
 
-    Raises ValueError for a malformed list, WireError if no broker answers.
+    Raise ValueError for a malformed list, WireError if no broker answers.
     """
     brokers = _CONNECTED.get(bootstrap)
     if brokers is None or not brokers.is_same():

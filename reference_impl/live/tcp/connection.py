@@ -1,8 +1,8 @@
-"""Speaks Kafka's protocol to one broker over one TCP connection: what the recorder needs, and no more.
+"""This module implements Kafka's protocol with one broker over one TCP connection, as far as the recorder needs it.
 
 `Connection.call(request)` sends any request of `kio.schema` and returns its response; `init_producer_id` and
-`find_brokers` are the two questions asked most. A connection is for one thread; it has no retries and no state beyond
-the socket, so that what was asked and what was answered can be recorded one to one.
+`find_brokers` are the two most frequent requests. A connection is for one thread. It has no retries and no state but
+the socket, so that requests and answers can be recorded one to one.
 """
 
 from __future__ import annotations
@@ -38,25 +38,27 @@ HTTP_REQUEST, PROBED_S = b"GET / HTTP/1.0\r\n\r\n", 1.0
 
 
 class WireError(Exception):
-    """No answer was had: the broker cannot be reached, closed the connection, was too slow, or did not speak Kafka.
+    """A `WireError` is raised when a request has no valid answer: the broker cannot be reached, closed the connection,
+    was too slow, or did not speak Kafka's protocol.
 
     The request may nevertheless have been carried out.
     """
 
 
 class NoAnswer(WireError):
-    """The connection could not be had, broke, or was silent for too long: the broker is away, or not as it should be.
+    """A `NoAnswer` is raised when the connection could not be made, broke, or was silent for too long, because the
+    broker is away or faulty.
 
-    A `WireError` that is not this one is an answer that could not be understood.
+    A `WireError` that is not a `NoAnswer` is about an answer that could not be understood.
     """
 
 
 class Unreadable(WireError):
-    """An answer that was had and cannot be read. One line, with the request and the answer."""
+    """An `Unreadable` is raised, with request and answer in one line, for an answer that cannot be read."""
 
 
 class Broker(NamedTuple):
-    """Where a broker listens."""
+    """A `Broker` is the address on which a broker listens."""
 
     id: int
     host: str
@@ -64,7 +66,7 @@ class Broker(NamedTuple):
 
 
 class Given(NamedTuple):
-    """The answer to one InitProducerId: a Kafka error code (0: none) and the id (-1 with an error)."""
+    """A `Given` is the answer to one InitProducerId: a Kafka error code (0: none) and the id (-1 with an error)."""
 
     error: int
     producer_id: int
@@ -72,9 +74,9 @@ class Given(NamedTuple):
 
 @dataclass
 class Connection:
-    """One connection; `timeout_s` bounds connecting and each wait for bytes.
+    """A `Connection` is one connection to a broker; ``timeout_s`` bounds connecting and each wait for bytes.
 
-    After a WireError the connection is closed: a late answer must never be taken for the next request's.
+    After a WireError the connection is closed, because a late answer must never be taken for the next request's.
     """
 
     host: str
@@ -102,11 +104,10 @@ class Connection:
             self._socket.sendall(self._frame(type(request), request))
 
     def is_answered(self) -> bool:
-        """Whether something has come since: `receive` does not wait long then."""
+        """Return whether bytes have arrived, so that `receive` does not wait long."""
         return bool(select.select([self._socket], [], [], 0)[0])
 
     def receive(self, kind: Any) -> Any:
-        """The answer to the request of this class that was sent."""
         payload = bytearray()
         with self._closed_on_failure(kind, payload):
             start = self._read(4)
@@ -144,7 +145,6 @@ class Connection:
             raise
 
     def close(self) -> None:
-        """Close the socket; safe to repeat."""
         self._socket.close()
 
     def __enter__(self) -> Connection:
@@ -175,7 +175,8 @@ class Connection:
         if header.correlation_id != self._correlation:
             raise ValueError(f"the answer is to request {header.correlation_id}, not to {self._correlation}")
         if int(kind.__api_key__) == API_VERSIONS and payload[offset : offset + 2] == UNSUPPORTED:
-            # The rest is of version 0, whichever was asked for (KIP-511), or of none (librdkafka's mock): not used.
+            # The rest is of version 0, whichever was asked for (KIP-511), or of no version (librdkafka's mock), so it
+            # is ignored.
             return ApiVersionsResponse(error_code=ErrorCode(UNSUPPORTED_VERSION), api_keys=())
         return decode(response, payload, offset)[0]  # bytes left over are not looked at, as in Kafka's clients
 
@@ -198,7 +199,7 @@ def _response_to(kind: Any) -> Any:
 
 
 def init_producer_id(connection: Connection) -> Given:
-    """Ask for a producer id without a transactional id: any broker answers, from the block that it holds."""
+    """Ask for a producer id without a transactional id; any broker answers this from the block that it holds."""
     answer = connection.call(
         InitProducerIdRequest(
             transactional_id=None,
@@ -211,14 +212,13 @@ def init_producer_id(connection: Connection) -> Given:
 
 
 def other_protocol(start: bytes) -> str:
-    """Which other protocol answers with these bytes; empty if none that is known."""
     if start == HTTP:
         return "HTTP"
     return "TLS" if start[:1] in (bytes([TLS_ALERT]), bytes([TLS_HANDSHAKE])) and start[1:2] == b"\x03" else ""
 
 
 def speaks_http(host: str, port: int) -> bool:
-    """Is HTTP answered here? For a server that waits in silence for the end of a line."""
+    """Return whether a server answers HTTP, for a server that waits silently for the end of a line."""
     try:
         with socket.create_connection((host, port), PROBED_S) as probe:
             probe.sendall(HTTP_REQUEST)
@@ -228,9 +228,9 @@ def speaks_http(host: str, port: int) -> bool:
 
 
 def find_brokers(bootstrap: str, timeout_s: float = 5.0) -> list[Broker]:
-    """The live brokers that the first reachable server of `host:port,host:port…` knows, by ascending id.
+    """Return the live brokers that the first reachable server of `host:port,host:port…` knows, by ascending id.
 
-    Raises ValueError for a malformed list, WireError when none of the servers answers.
+    Raise ValueError for a malformed list, WireError if none of the servers answers.
     """
     request = MetadataRequest(topics=(), allow_auto_topic_creation=False, include_topic_authorized_operations=False)
     answer = ask_bootstrap(bootstrap, request, timeout_s)
@@ -238,7 +238,7 @@ def find_brokers(bootstrap: str, timeout_s: float = 5.0) -> list[Broker]:
 
 
 def ask_bootstrap(bootstrap: str, request: Any, timeout_s: float) -> Any:
-    """The answer of the first server that gives one; the exceptions are those of `find_brokers`."""
+    """Return the answer of the first server that gives one; the exceptions are those of `find_brokers`."""
     failures = []
     for host, port in parse_servers(bootstrap):
         try:
@@ -253,7 +253,6 @@ def ask_bootstrap(bootstrap: str, request: Any, timeout_s: float) -> Any:
 
 
 def parse_servers(bootstrap: str) -> list[tuple[str, int]]:
-    """`host:port,host:port…` as pairs."""
     servers = []
     for server in bootstrap.split(","):
         host, colon, port = server.strip().rpartition(":")

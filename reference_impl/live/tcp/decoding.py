@@ -1,11 +1,12 @@
-"""Reads a response by kio's schema of it, whatever its bytes are: the response, or ValueError says what is wrong.
+"""This module reads a response by kio's schema, whatever its bytes are: it returns the response, or raises a ValueError
+that states what is wrong.
 
     decode(DescribeTransactionsResponse, payload, offset)     # (the response, where it ends)
 
-kio's own reader is not used for what brokers send. It refuses tagged fields that it does not know, which Kafka's
-protocol asks every reader to pass over (KIP-482), and error codes that came after it; and where a length in front of
-an array is too large for the memory, it ends the process. Here such a field is passed over, such a code is an int, and
-no length is believed that the bytes left could not fill.
+kio's own reader is not used for what brokers send, for three reasons. It refuses tagged fields that it does not know,
+which Kafka's protocol asks every reader to skip (KIP-482); it refuses error codes that are newer than it; and where a
+length in front of an array is too large for the memory, it ends the process. This module skips such a field, returns
+such a code as an int, and rejects a length that the remaining bytes could not fill.
 """
 
 import struct
@@ -33,7 +34,7 @@ KNOWN_ERRORS: Mapping[int, ErrorCode] = {int(code): code for code in ErrorCode}
 
 
 class Part(NamedTuple):
-    """A field of a response. `kind`: Kafka's name of its type, or the class of what lies in it."""
+    """A `Part` is a field of a response. ``kind`` is Kafka's name of its type, or the class of its content."""
 
     name: str
     kind: Any
@@ -43,7 +44,7 @@ class Part(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """A class of kio's schema: the fields in order, and those that have a tag."""
+    """A `Layout` describes a class of kio's schema: the fields in order, and those that have a tag."""
 
     parts: tuple[Part, ...]
     tagged: Mapping[int, Part]
@@ -51,18 +52,16 @@ class Layout(NamedTuple):
 
 
 class Cursor:
-    """The bytes of one response, read from the front."""
+    """A `Cursor` reads the bytes of one response from the front."""
 
     def __init__(self, payload: bytes, at: int) -> None:
         self.payload, self.at = payload, at
 
     @property
     def left(self) -> int:
-        """How many bytes are left."""
         return len(self.payload) - self.at
 
     def take(self, count: int) -> bytes:
-        """The next bytes. Raises ValueError where there are not so many."""
         if not 0 <= count <= self.left:
             raise ValueError(f"{count} bytes are announced at byte {self.at}, and {self.left} are left")
         taken = self.payload[self.at : self.at + count]
@@ -70,11 +69,9 @@ class Cursor:
         return taken
 
     def number(self, packed: struct.Struct) -> Any:
-        """The next number of a fixed size."""
         return packed.unpack(self.take(packed.size))[0]
 
     def unsigned(self) -> int:
-        """The next unsigned number of variable size."""
         found = 0
         for place in range(LONGEST_VARINT):
             byte = self.take(1)[0]
@@ -84,7 +81,7 @@ class Cursor:
         raise ValueError(f"a number at byte {self.at - LONGEST_VARINT} does not end")
 
     def length(self, is_flexible: bool, size: str) -> int:
-        """The next length, -1 for null. Raises ValueError for one that is none."""
+        """Return the next length, or -1 for null. Raise ValueError for an invalid one."""
         found = self.unsigned() - 1 if is_flexible else int(self.number(PACKED[size]))
         if found < -1:
             raise ValueError(f"length {found} at byte {self.at}")
@@ -92,7 +89,7 @@ class Cursor:
 
 
 def decode(kind: Any, payload: bytes, offset: int = 0) -> tuple[Any, int]:
-    """A response, or a header, that begins at `offset`, and where it ends. Raises ValueError."""
+    """Return a response, or a header, at `offset`, and the offset where it ends. Raise ValueError."""
     cursor = Cursor(payload, offset)
     return _entity(kind, cursor), cursor.at
 
@@ -126,7 +123,7 @@ def _part(part: Part, cursor: Cursor, is_flexible: bool) -> Any:
 
 def _value(part: Part, cursor: Cursor, is_flexible: bool) -> Any:
     if is_dataclass(part.kind):
-        # In front of a structure that may be null stands a byte that says whether it is (KIP-893).
+        # A structure that may be null is preceded by a byte that states whether it is (KIP-893).
         if part.is_nullable and not part.is_array and cursor.number(PACKED["int8"]) < 0:
             return None
         return _entity(part.kind, cursor)
@@ -152,7 +149,7 @@ def _as_it_is(value: Any) -> Any:
 
 
 def _moment(ms: int) -> datetime | None:
-    """A time; None for one before 1970, as -1 is."""
+    """Return a time, or None for one before 1970, such as -1."""
     try:
         return None if ms < 0 else datetime.fromtimestamp(ms // 1000, UTC) + timedelta(milliseconds=ms % 1000)
     except (OverflowError, OSError) as error:
@@ -192,27 +189,26 @@ def _layout(kind: Any) -> Layout:
 
 
 def _without_none(hint: Any) -> tuple[Any, bool]:
-    """A type, and whether it may also be None."""
     if get_origin(hint) not in (Union, UnionType):
         return hint, False
     inner = [each for each in get_args(hint) if each is not type(None)]
     return inner[0], len(inner) < len(get_args(hint))
 
 
-# Responses that kio's schema reads too strictly, with the field in question as Kafka sends it: DescribeTransactions
-# says -1 for the start of a transaction that has none, which kio takes for a time before 1970.
+# kio's schema reads these responses too strictly, so the field in question is declared as Kafka sends it:
+# DescribeTransactions has -1 for the start of a transaction that has none, which kio takes for a time before 1970.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransactionState(kio_response.TransactionState):
-    """One transactional id; the start is in milliseconds since 1970, -1 for none."""
+    """A `TransactionState` is about one transactional id; the start is in milliseconds since 1970, or -1 for none."""
 
     transaction_start_time: i64 = field(metadata={"kafka_type": "int64"})  # type: ignore[assignment]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribeTransactionsResponse(kio_response.DescribeTransactionsResponse):
-    """The whole answer."""
+    """This class is the answer to DescribeTransactions with start times as plain numbers."""
 
     transaction_states: tuple[TransactionState, ...]
 

@@ -1,4 +1,5 @@
-"""What is read in answers: the schemas of messages, how long to wait for one, and what an answer says that is wrong."""
+"""This module has what reading answers needs: the schemas of messages, bounded retries, and checks of what an answer
+contains."""
 
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -12,17 +13,17 @@ from typing import Any
 from fencepost.reference_impl.live.tcp.connection import Unreadable, WireError
 from kio.static.primitive import i32Timedelta
 
-# Trying again, in real time, until a deadline: how long a broker is busy cannot be decided here.
+# Patience tries again, in real time, until a deadline, because this process cannot know how long a broker is busy.
 #
-# for _ in Patience(5.0):          # at least once, and again until five seconds are over
-#     if ready():
-#         break
+#     for _ in Patience(5.0):          # at least once, and again until five seconds are over
+#         if ready():
+#             break
 
 SHORTEST_S, LONGEST_S = 0.001, 0.05
 
 
 class Patience:
-    """Tries, with pauses that grow from a millisecond to fifty, for `seconds`; without a pause before the first."""
+    """A `Patience` yields tries for `seconds`, with pauses between them from a millisecond to fifty."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
@@ -55,13 +56,14 @@ API_KEYS: Mapping[str, int] = {
 
 @cache
 def schema(api: str, version: int, name: str = "") -> Any:
-    """A class of kio's schema: the request itself, or what lies in it. Raises ModuleNotFoundError, AttributeError."""
+    """Return a class of kio's schema: the request itself, or one of its parts. Raise ModuleNotFoundError or
+    AttributeError if there is none."""
     module = import_module(f"kio.schema.{api}.v{version}.request")
     return getattr(module, name or "".join(word.capitalize() for word in api.split("_")) + "Request")
 
 
 def build(api: str, version: int, part: str = "", /, since: Collection[str] = (), **fields: Any) -> Any:
-    """A request, or with `part` the class of that name in it."""
+    """Return a request or, with `part`, an instance of the class of that name in the request's schema."""
     kind = schema(api, version, part)
     known = kind.__dataclass_fields__
     return kind(**{key: value for key, value in fields.items() if key in known or key not in since})
@@ -69,25 +71,23 @@ def build(api: str, version: int, part: str = "", /, since: Collection[str] = ()
 
 @cache
 def milliseconds(ms: int) -> Any:
-    """A duration in a request."""
     return i32Timedelta.parse(timedelta(milliseconds=ms))
 
 
-# What to do with an answer that cannot be read: say which, to what, and judge no broker by it.
+# An answer that cannot be read raises an error with the answer and the request, and is no verdict on the broker.
 #
 #     with reading(request, answer):
 #         (found,) = answer.topics[0].partitions      # an answer without topics becomes `Unreadable`
 #
-# An answer that leaves out what was asked for, or speaks of something else, says nothing about the protocol: neither
-# that it is stored nor that it is broken. Whether broker or reader is at fault is for those to find out who read the
-# message.
+# An answer that leaves out what was asked for, or is about something else, is no evidence about the protocol, neither
+# that it holds nor that it is broken. Readers of the message have to find out whether broker or reader is at fault.
 
 MOST_PRINTED = 600  # characters of an answer in a message: most are shorter
 
 
 @contextmanager
 def reading(request: Any, answer: Any) -> Iterator[None]:
-    """Whatever goes wrong while an answer is read is `Unreadable`; a `WireError` is passed on."""
+    """Turn any exception while an answer is read into `Unreadable`; a `WireError` is passed on."""
     try:
         yield
     except WireError:
@@ -99,7 +99,7 @@ def reading(request: Any, answer: Any) -> Iterator[None]:
 
 
 def only(found: Any, what: str, is_it: Callable[[Any], bool] = lambda _: True) -> Any:
-    """The one element of what must have exactly one, and that the right one. Raises ValueError."""
+    """Return the one element that must be there, and be the expected one. Raise ValueError otherwise."""
     elements = tuple(found or ())
     if len(elements) != 1:
         raise ValueError(f"it speaks of {len(elements)} {what}, not of one")
@@ -109,7 +109,6 @@ def only(found: Any, what: str, is_it: Callable[[Any], bool] = lambda _: True) -
 
 
 def printed(message: Any) -> str:
-    """A request or an answer in one line: its type, its version, and its fields, cut where it is long."""
     version = getattr(type(message), "__version__", None)
     text = f"{type(message).__name__}{'' if version is None else f' version {int(version)}'} {_plain(message)}"
     return text if len(text) <= MOST_PRINTED else f"{text[:MOST_PRINTED]}…"

@@ -1,9 +1,10 @@
-"""Which version of each request is spoken with a cluster: the newest that both sides know and that the mode allows.
+"""This module chooses the version of each request with a cluster: the newest that both sides know and that the mode
+allows.
 
-A mode is what clients of that time speak: `v1` and `v1-verified` end transactions with EndTxn up to version 4 and add
-partitions themselves, `v2` (KIP-890, part 2) needs Produce 12, EndTxn 5 and TxnOffsetCommit 5, and the feature
-transaction.version at 2. Whether a broker verifies (v1-verified) or not (v1) cannot be chosen by the client: it is the
-broker's setting transaction.partition.verification.enable, and is asked for.
+A mode corresponds to the clients of a time. In `v1` and `v1-verified`, clients end transactions with EndTxn up to
+version 4 and add partitions themselves. `v2` (KIP-890, part 2) needs Produce 12, EndTxn 5 and TxnOffsetCommit 5, and
+the feature transaction.version at 2. The client cannot choose whether a broker verifies (v1-verified) or not (v1): this
+is the broker's setting transaction.partition.verification.enable, which is asked for.
 """
 
 from collections.abc import Mapping
@@ -24,14 +25,14 @@ TRANSACTION_VERSION = "transaction.version"
 
 
 class Bounds(NamedTuple):
-    """Versions from `least` to `most`, both included."""
+    """A `Bounds` is the range of versions from ``least`` to ``most``, both included."""
 
     least: int
     most: int
 
 
-# Later ones name topics by ids (Produce 13, Fetch 13), ask for several keys at once (FindCoordinator 4, OffsetFetch 8,
-# AddPartitionsToTxn 4), or are another protocol (InitProducerId 6). kio has none before Produce 3.
+# Later versions name topics by ids (Produce 13, Fetch 13), ask for several keys at once (FindCoordinator 4, OffsetFetch
+# 8, AddPartitionsToTxn 4), or are another protocol (InitProducerId 6). kio has no version before Produce 3.
 OURS: Mapping[str, Bounds] = {
     "produce": Bounds(3, 12), "fetch": Bounds(7, 12), "list_offsets": Bounds(2, 7), "metadata": Bounds(8, 8),
     "offset_fetch": Bounds(5, 7), "find_coordinator": Bounds(1, 3), "create_topics": Bounds(4, 5),
@@ -44,7 +45,8 @@ OPTIONAL = frozenset({"create_topics", "delete_topics", "describe_configs", "des
 _BEFORE_V2 = {"produce": Bounds(3, 11), "end_txn": Bounds(0, 4), "txn_offset_commit": Bounds(0, 4)}
 MODES: Mapping[str, Mapping[str, Bounds]] = {
     "v1": _BEFORE_V2,
-    # TRANSACTION_ABORTABLE came with these; a broker that knows them verifies, unless it is reported not to.
+    # TRANSACTION_ABORTABLE was added in these versions; a broker that knows them verifies, unless it reports that it
+    # does not.
     "v1-verified": _BEFORE_V2 | {"produce": Bounds(11, 11), "txn_offset_commit": Bounds(4, 4)},
     "v2": {"produce": Bounds(12, 12), "end_txn": Bounds(5, 5), "txn_offset_commit": Bounds(5, 5)},
 }
@@ -52,7 +54,7 @@ MODES: Mapping[str, Mapping[str, Bounds]] = {
 
 @dataclass(frozen=True, slots=True)
 class Offered:
-    """The offer of a cluster: bounds by api key, finalized features, and the setting of verification."""
+    """An `Offered` is a cluster's offer: version bounds by api key, finalized features, and verification."""
 
     address: str
     bounds: Mapping[int, Bounds]
@@ -60,7 +62,7 @@ class Offered:
     verifies: bool | None = None  # None: the broker does not say
 
     def version(self, api: str, mode: str = "") -> int | None:
-        """The newest version of a request that both know; None if there is none."""
+        """Return the newest version of a request that both sides know, or None if there is none."""
         ours, theirs = MODES.get(mode, {}).get(api, OURS[api]), self.bounds.get(API_KEYS[api])
         if theirs is None:
             return None
@@ -68,7 +70,7 @@ class Offered:
         return most if most >= max(ours.least, theirs.least) else None
 
     def negotiate(self, mode: str) -> dict[str, int]:
-        """The version of every request in a mode. Raises WireError, one line, when the mode cannot be spoken."""
+        """Return the version of every request in a mode. Raise WireError if the mode cannot be used."""
         spoken = {}
         for api in OURS:
             version = self.version(api, mode)
@@ -100,7 +102,7 @@ class Offered:
 
 
 def offered_by(connection: Connection, broker: int) -> Offered:
-    """Ask a broker. Raises WireError when it does not answer."""
+    """Return what a broker offers. Raise WireError if it does not answer."""
     address = f"{connection.host}:{connection.port}"
     fields = {"client_software_name": "fencepost", "client_software_version": "1"}
     for version in (3, 2, 0):

@@ -1,5 +1,6 @@
-"""Transactions on real brokers: the reference implementation's clients over TCP, and real clients through the proxy.
+"""This package runs transactions on real brokers, with the reference implementation's clients over TCP or with real
+clients through the proxy.
 
-Read `over_tcp` (what a driver moves), `remote` (what clients know of brokers), `requests`, `fetching`, `pool`,
-`config`; `clients` for real ones.
+Read `over_tcp` (what a driver moves), `remote` (what clients know of brokers), `requests`, `fetching`, `pool` and
+`config`, and `clients` for real clients.
 """

@@ -1,4 +1,5 @@
-"""The configuration of a system on real brokers, the names of what it makes there, and its event log."""
+"""This module has the configuration of a system on real brokers, the names of what it creates there, and its event
+log."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -10,13 +11,13 @@ from fencepost.reference_impl.kafka.messages import NO_PRODUCER_ID
 from fencepost.reference_impl.simulation.config import Configuration, Positive
 from fencepost.reference_impl.simulation.config import split as split_config
 
-# Names on the brokers, all fresh, and the numbers of what they name in one system.
+# Names on the brokers are all fresh, and what they name is numbered in one system.
 #
-# So the same program gives the same events on any broker, also one that has been used before.
+# So the same program gives the same events on any broker, also on one that has been used before.
 
 
 class Place(NamedTuple):
-    """A partition of the brokers that one system has to itself, from the offset `start` on."""
+    """A `Place` is a partition of the brokers that only one system uses, from the offset ``start`` on."""
 
     topic: str
     partition: int
@@ -24,7 +25,8 @@ class Place(NamedTuple):
 
 
 class Names:
-    """`name` is the system's own, in all its ids and as the key of its records; `places` are its data partitions."""
+    """A `Names` has the names of one system. ``name`` is the system's own, and is part of all its ids and the key of
+    its records; ``places`` are its data partitions."""
 
     def __init__(self, name: str, places: Sequence[Place]) -> None:
         self.name = name
@@ -34,19 +36,17 @@ class Names:
 
     @property
     def record_key(self) -> bytes:
-        """The key of every record of this system."""
         return self.name.encode()
 
     def transactional_id(self, number: int) -> str:
-        """Transactional ids are numbered from 0."""
         return f"{self.name}-{number}"
 
     def group_id(self, group: int) -> str:
-        """Groups are numbered from 0, behind the data partitions."""
+        """Return the group id of a number; groups are numbered from 0, after the data partitions."""
         return f"{self.name}-group-{group}"
 
     def numbered_producer_id(self, real: int) -> int:
-        """Producer ids are numbered in order of appearance; one that a broker gives twice keeps its number."""
+        """Return the number of a producer id; ids are numbered in order of appearance."""
         if real < 0:
             return NO_PRODUCER_ID
         number = self._by_real.get(real)
@@ -56,15 +56,14 @@ class Names:
         return number
 
     def real_producer_id(self, number: int) -> int:
-        """The brokers' name for a producer id that some answer has revealed."""
         return number if number < 0 else self._real[number]
 
 
-# The event log of a system that lives in real time: every row knows when it was written, on the wall's clock.
+# This is the event log of a system that runs in real time: every row has the wall-clock time at which it was written.
 
 
 class TimedLog(TransactionEventLog):
-    """`times_us[i]` is when row i was written, in microseconds since 1970; column `time_us` stays the virtual time."""
+    """A `TimedLog` has in ``times_us[i]`` when row i was written, in real microseconds since 1970."""
 
     __slots__ = ("_timed", "times_us")
 
@@ -74,18 +73,15 @@ class TimedLog(TransactionEventLog):
         self._timed = 0
 
     def emit(self, kind: int, *columns: int, **named: int) -> None:
-        """Append one row."""
         super().emit(kind, *columns, **named)
         self.times_us.append(time.time_ns() // 1000)
 
     def drain_timed(self) -> list[tuple[int, Event]]:
-        """(wall-clock time in us, event) of the rows since the last call of this method; `drain_rows` is apart."""
+        """Return pairs of real time in us and event since the last call of this method."""
         fresh = range(self._timed, len(self.rows))
         self._timed = len(self.rows)
         return [(self.times_us[row], readable(self.rows[row])) for row in fresh]
 
-
-# The configuration of a system over TCP: the reference implementation's keys, and those of the wire.
 
 SCALE = 100  # virtual milliseconds in a real one, where real time has to pass
 LONG_MS = 900_000  # transaction.max.timeout.ms: no program takes as long
@@ -93,7 +89,7 @@ LONG_MS = 900_000  # transaction.max.timeout.ms: no program takes as long
 
 @dataclass(frozen=True, slots=True)
 class WireConfig(Configuration):
-    """The keys that are not the reference implementation's."""
+    """A `WireConfig` has the keys that are not the reference implementation's."""
 
     bootstrap: str = ""  # host:port,…
     collapse: bool = False  # answers that only say "try again" are tried again before they are seen
@@ -101,14 +97,13 @@ class WireConfig(Configuration):
     answer_timeout_ms: Positive = 6_000  # real: how long a broker may be silent
 
     def relate(self) -> None:
-        """Raises ValueError where no brokers are named."""
         if not self.bootstrap:
             raise ValueError("config bootstrap is missing: pass the brokers as host:port,…")
 
 
 def split(config: Mapping[str, Any]) -> tuple[Config, WireConfig]:
-    """The configuration of a system over TCP, checked. Raises ValueError on an unknown key, a value out of range, or a
-    max_epoch below Kafka's."""
+    """Return the checked configuration of a system over TCP. Raise ValueError on an unknown key, a value out of range,
+    or a max_epoch that is not Kafka's."""
     of_wire, of_cluster = split_config(config, WireConfig, Config)
     wire, checked = WireConfig(**of_wire), Config(**of_cluster)
     if checked.max_epoch != EPOCH_MAX:
@@ -119,8 +114,7 @@ def split(config: Mapping[str, Any]) -> tuple[Config, WireConfig]:
 
 
 def transaction_timeout(config: Config, wire: WireConfig, asked_ms: int) -> int:
-    """The time-out that a broker gets instead of a client's transaction time-out; one that is too long stays so (error
-    50)."""
+    """Return the transaction time-out for the broker; one that is too long stays unchanged (error 50)."""
     if asked_ms > config.max_transaction_timeout_ms:
         return asked_ms
     return max(1, asked_ms // SCALE) if wire.timeouts else LONG_MS

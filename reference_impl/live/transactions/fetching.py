@@ -1,7 +1,7 @@
-"""Reading from brokers: Fetch and OffsetFetch as `consumer.Reader` asks for them.
+"""This module reads from brokers with Fetch and OffsetFetch, for `consumer.Reader`.
 
-What the broker answers is handed on as it is, aborted transactions and control batches included: which records the
-application gets is decided by the reader, as in Kafka's client.
+The broker's answer is passed on unchanged, aborted transactions and control batches included: the reader decides which
+records the application gets, as in Kafka's client.
 """
 
 import struct
@@ -30,7 +30,7 @@ NOT_NOW = frozenset({3, 5, 6, 7, 9, 13, 14, 15, 16, 56, 74, 75, 76})  # the lead
 
 
 class FetchedLog:
-    """One data partition of a system, by its number there; offsets count from the place's start."""
+    """A `FetchedLog` is one data partition of a system, by its number there; offsets count from the place's start."""
 
     def __init__(self, brokers: Brokers, versions: dict[str, int], names: Names, partition: int) -> None:
         self.partition = partition
@@ -39,9 +39,10 @@ class FetchedLog:
         self._names = names
 
     def fetch(self, offset: int, committed: bool, most: int = 0) -> FetchResponse:
-        """All from `offset` to the last stable offset, or to the high watermark, at the first of the requests that it
-        takes (librdkafka's mock answers one batch at a time); or so many batches of it, `most`, each fetched with room
-        for no more than one. Raises WireError."""
+        """Return everything from `offset` to the last stable offset, or to the high watermark, as they are at the first
+        of the requests that this needs (librdkafka's mock answers one batch at a time). With `most`, return only that
+        many batches, each fetched with room for no more than one. Raise WireError if the broker's answer is unusable.
+        """
         start = self._names.places[self.partition].start
         position, end = start + offset, -1
         asked = f"Fetch of {self._names.places[self.partition].topic} from {position}"
@@ -66,13 +67,12 @@ class FetchedLog:
         return FetchResponse(end - start, tuple(batches), tuple(aborted))
 
     def _of_place(self, topics: Any, index: str) -> Any:
-        """What an answer says of this partition, and that it speaks of no other. Raises ValueError."""
         place = self._names.places[self.partition if self.partition < len(self._names.places) else 0]
         topic = only(topics, "topics", lambda each: getattr(each, "topic", getattr(each, "name", "")) == place.topic)
         return only(topic.partitions, "partitions", lambda each: int(getattr(each, index)) == place.partition)
 
     def _ask(self, offset: int, committed: bool, most_bytes: int) -> Any:
-        """The answer to one Fetch; a broker gives the first batch whole, whatever there is room for (KIP-74)."""
+        """Return the answer to one Fetch; a broker always returns the whole first batch (KIP-74)."""
         place, version = self._names.places[self.partition], self._version
         partition = build(
             "fetch", version, "FetchPartition", partition=place.partition, fetch_offset=offset,
@@ -89,8 +89,9 @@ class FetchedLog:
     def _patiently(
         self, what: str, broker: Callable[[], int], request: Any, topics: str, pending: int | None = None
     ) -> Any:
-        """What is answered of this partition, asked again while another broker is to be asked, or the same one later;
-        None for the error `pending`. Raises WireError."""
+        """Return the part of the answer that is about this partition, or None for the error `pending`. The request is
+        repeated while another broker is responsible, or the same one is not ready. Raise WireError if this takes too
+        long."""
         for _ in Patience(READ_S):
             try:
                 answer = self._brokers.ask(broker(), request)
@@ -111,7 +112,7 @@ class FetchedLog:
 
 
 class FetchedOffsets(FetchedLog):
-    """The offsets of a group; `partition` is the number of its offsets partition, behind the data partitions."""
+    """A `FetchedOffsets` has the offsets of a group; ``partition`` is its number after the data partitions."""
 
     def __init__(self, brokers: Brokers, versions: dict[str, int], names: Names, partition: int, group: int) -> None:
         super().__init__(brokers, versions, names, partition)
@@ -119,11 +120,11 @@ class FetchedOffsets(FetchedLog):
         self._offsets_version = versions["offset_fetch"]
 
     def fetch(self, offset: int, committed: bool, most: int = 0) -> FetchResponse:
-        """Not for applications: no consumer reads __consumer_offsets. Raises ValueError."""
+        """Raise ValueError, because no consumer of an application reads __consumer_offsets."""
         raise ValueError(f"partition {self.partition} holds offsets, which are read by fetch_offset, not by read")
 
     def fetch_offset(self) -> tuple[int, int]:
-        """(error, record): 88 while an offset is pending, as far as the broker knows require_stable (version 7)."""
+        """Return (error, record); the error is 88 while an offset is pending (from version 7 on)."""
         place, version = self._names.places[0], self._offsets_version
         topic = build(
             "offset_fetch", version, "OffsetFetchRequestTopic", name=place.topic, partition_indexes=(place.partition,)
@@ -138,9 +139,10 @@ class FetchedOffsets(FetchedLog):
 
 
 def parse(data: bytes, start: int, names: Names) -> Iterator[Batch]:
-    """The batches from offset `start` on, one for each record, in the brokers' offsets. An unfinished last one is cut.
+    """Yield the batches from offset `start` on, one for each record, in the brokers' offsets. An incomplete last batch
+    is dropped.
 
-    Raises WireError for a batch that is none, and for a record that another program wrote: it would be taken for one of
+    Raise WireError for an invalid batch, and for a record that another program wrote, which would be taken for one of
     this system.
     """
     at = 0
@@ -165,9 +167,10 @@ def parse(data: bytes, start: int, names: Names) -> Iterator[Batch]:
 
 
 def _marker(data: bytes, at: int) -> int:
-    """The type in a control record's key: 0 abort, 1 commit.
+    """Return the type in a control record's key: 0 for abort, 1 for commit.
 
-    Read by hand, as kio refuses the batch when its checksum is wrong: librdkafka's mock writes 0 there.
+    The key is decoded without kio, because kio refuses a batch whose checksum is wrong, and librdkafka's mock writes 0
+    there.
     """
     at += read_signed_varint(data, at)[1]  # the record's length
     at += 1  # its attributes

@@ -1,9 +1,9 @@
-"""A driven system over TCP: the reference implementation's clients, and real brokers.
+"""This module is a driven system over TCP: the reference implementation's clients, and real brokers.
 
     system = over_tcp({"seed": 1, "mode": "v2", "clients": 2, "partitions": 2, "bootstrap": "127.0.0.1:9092"})
 
-The driver decides, as ever, when each request and each answer arrives, how often, or whether at all; what the brokers
-make of it is theirs. Log appends, markers and leaders are unseen: only what clients do and are answered are events.
+The driver decides when each request and each answer arrives, how often, or whether at all; the brokers decide how they
+handle it. Log appends, markers and leaders are not observed: events are only what clients do and the answers they get.
 Every system has a transactional id, groups and partitions of its own, and numbers everything from 0.
 """
 
@@ -43,13 +43,13 @@ UNSETTLED = frozenset({"PrepareCommit", "PrepareAbort", UNKNOWN})
 
 
 class Control(Protocol):
-    """Operations of the brokers' owner on them; each returns when they answer again."""
+    """A `Control` has the operations of the brokers' owner on them; each returns when they answer again."""
 
     def fail_over(self) -> None: ...
 
 
 class WireSystem(ClientSide):
-    """Clients here, brokers elsewhere. `control` moves the brokers, where their owner has passed one."""
+    """A `WireSystem` has clients in this process and brokers elsewhere, which `control` moves if it is given."""
 
     def __init__(self, env: Environment, wire: WireConfig, control: Control | None) -> None:
         super().__init__(env, Producer, Admin, Reader)
@@ -74,39 +74,36 @@ class WireSystem(ClientSide):
         self._finalizer.atexit = False
 
     def new_names(self, pool: Pool) -> Names:
-        """Names and partitions that no other system has."""
         return Names(pool.fresh_name(), pool.take(self.env.config.partitions))
 
     def new_line(self, versions: Mapping[str, int]) -> Line:
-        """The way to the brokers, in these versions of each request."""
         timeout = partial(transaction_timeout, self.env.config, self.wire)
         return Line(self.brokers, Codec(versions, self.names, timeout, APPEND_MS), self.wire.collapse)
 
     def new_remote(self, name: str) -> Remote:
-        """The address of a broker."""
         return Remote(name, self.env.network, self.line.carry)
 
     def close(self) -> None:
-        """Give the partitions back; connections are shared and stay. Happens by itself when the system is collected."""
+        """Give the partitions back; this happens by itself when the system is garbage-collected."""
         self._finalizer()
 
     def log_append(self, ok: bool = True) -> bool:
-        """Always False: the brokers append to their transaction log by themselves."""
+        """Return False, because the brokers append to their transaction log by themselves."""
         return False
 
     def fail_over(self, durable: bool = True) -> None:
-        """Have the coordinator replaced, if there is a `control`; what is durable is then the brokers' affair."""
+        """Have the coordinator replaced, if there is a `control`; the brokers determine what is durable then."""
         if self.control is not None:
             self.control.fail_over()
             self.brokers.close()
 
     def change_leader(self, partition: int) -> None:
-        """Have the leaders replaced, if there is a `control`: on one broker that is the same thing."""
+        """Have the leaders replaced, if there is a `control`; on one broker this is the same as a fail-over."""
         self.fail_over()
 
     def advance(self, ms: int) -> None:
         """Let virtual time pass for the clients. Real time passes only for what waits for it: a little after an answer
-        that stated "try again", and with `timeouts` a hundredth of `ms` while a transaction is open."""
+        that means "try again", and with `timeouts` a hundredth of `ms` while a transaction is open."""
         if self.wire.timeouts:
             self._wait_for_time_out(ms / SCALE / 1000)
         if self.line.told_to_wait:
@@ -118,14 +115,15 @@ class WireSystem(ClientSide):
     def read(
         self, reader: int, partition: int, committed: bool = True, offset: int = 0, most: int = 0
     ) -> list[tuple[int, int]]:
-        """The (offset, record) pairs that a reader gets next, once no transaction of this system is just ending; of
-        `most` batches, if that is not 0. One that has read nothing of the partition begins at `offset`."""
+        """Return the (offset, record) pairs that a reader gets next, once no transaction of this system is just ending;
+        with `most`, only those of that many batches. A reader that has read nothing of the partition begins at
+        `offset`."""
         self.settle()
         log = self._log(partition)
         return self._reader(reader).read(InPieces(log, most) if most else log, committed, offset)
 
     def fetch_offset(self, reader: int, partition: int) -> tuple[int, int]:
-        """OffsetFetch with require_stable of a group's partition: (error, record), record -1 if there is none."""
+        """Return (error, record) of an OffsetFetch with require_stable; the record is -1 if there is none."""
         log = self._log(partition)
         if not isinstance(log, FetchedOffsets):
             raise ValueError(
@@ -136,15 +134,15 @@ class WireSystem(ClientSide):
         return self._reader(reader).fetch_offset(log)
 
     def drain_timed_events(self) -> list[tuple[int, Event]]:
-        """(microseconds since 1970, event) since the last call of this; `drain_events` goes by a count of its own."""
+        """Return pairs of microseconds since 1970 and event since the last call of this method."""
         log = self.env.log
         assert isinstance(log, TimedLog), "over_tcp() has one written"
         return log.drain_timed()
 
     def settle(self) -> None:
-        """Wait until the transactional id is not in a Prepare state: what is decided is then in every partition.
+        """Wait until the transactional id is not in a Prepare state, so that the decision has reached every partition.
 
-        Brokers without DescribeTransactions are not waited for.
+        There is no wait for brokers without DescribeTransactions.
         """
         if self.line.unsettled:
             for _ in Patience(SETTLED_S):
@@ -153,7 +151,7 @@ class WireSystem(ClientSide):
             self.line.unsettled = self.wire.timeouts  # then the brokers end transactions by themselves
 
     def transaction_state(self, number: int = 0) -> str:
-        """Kafka's name of a transactional id's state; `UNKNOWN` if the brokers do not say now, empty if never."""
+        """Return Kafka's state of a transactional id: `UNKNOWN` if not known now, empty if never."""
         error, state = self.brokers.transaction(self.names.transactional_id(number))
         if error in TRY_AGAIN:
             self.brokers.forget()
@@ -172,9 +170,11 @@ class WireSystem(ClientSide):
 
 
 def over_tcp(config: Mapping[str, Any], control: Control | None = None) -> WireSystem:
-    """A driven system on the brokers at `config["bootstrap"]`; keys: `WireConfig` and `transactions.config.Config`.
+    """Return a driven system on the brokers at `config["bootstrap"]`; the keys are those of `WireConfig` and
+    `transactions.config.Config`.
 
-    Raises ValueError for a configuration that cannot be, WireError if no broker answers or the mode is not spoken.
+    Raise ValueError for an invalid configuration, WireError if no broker answers or the brokers do not support the
+    mode.
     """
     checked, wire = split(config)
     kernel = Kernel(checked.seed)

@@ -1,8 +1,10 @@
-"""Partitions that systems have to themselves: created in batches, used again only when nothing is open or due in them.
+"""This module has the partitions that only one system uses at a time: they are created in batches, and used again only
+when no transaction is open and no marker is due in them.
 
-A partition that a transaction was left open in by a system that is gone is freed by fencing that system's transactional
-id; one that stays open for all that (which happens where nothing is verified: txn.15) is never used again. A marker is
-due also where a transaction has added a partition and written nothing: the coordinator is asked about that.
+If a system that is gone has left a transaction open in a partition, the partition is freed by fencing that system's
+transactional id. A partition that stays blocked after that (which happens where nothing is verified: txn.15) is never
+used again. A marker is due also where a transaction has added a partition and written nothing: the coordinator is asked
+about that.
 """
 
 from collections import deque
@@ -30,7 +32,7 @@ UNSETTLED = frozenset({"Ongoing", "PrepareCommit", "PrepareAbort"})
 
 
 class Returned(NamedTuple):
-    """The remains of a system: its places, and the transactional id that may have something open in them."""
+    """A `Returned` has the places of a system that is gone, and its transactional id."""
 
     places: tuple[Place, ...]
     transactional_id: str
@@ -38,7 +40,7 @@ class Returned(NamedTuple):
 
 
 class Pool:
-    """All partitions of one process in one cluster. `returned` may be appended to at any time."""
+    """A `Pool` has all partitions of one process in one cluster. ``returned`` may be appended to at any time."""
 
     def __init__(self, brokers: Brokers) -> None:
         self._brokers = brokers
@@ -52,12 +54,11 @@ class Pool:
         self._warm_up()
 
     def fresh_name(self) -> str:
-        """A name that no system of any process has had."""
         self._names += 1
         return f"{self._prefix}-{self._names}"
 
     def take(self, count: int) -> list[Place]:
-        """Partitions in which nothing is open, and whose end is known. Raises WireError if none can be made."""
+        """Return partitions without open transactions, with known ends. Raise WireError if none can be made."""
         if len(self._free) < count:
             self._take_back()
         while len(self._free) < count:
@@ -65,7 +66,7 @@ class Pool:
         return [self._free.popleft() for _ in range(count)]
 
     def whole_topic(self, count: int) -> tuple[str, UUID]:
-        """A topic of exactly so many partitions, and its id. All systems share it, and none writes to it."""
+        """Return a topic with exactly this many partitions, and its id. All systems share it, and none writes to it."""
         if count not in self._whole:
             topic = self._create(count)[0].topic
             asked = build("metadata", WITH_IDS, "MetadataRequestTopic", topic_id=None, name=topic)
@@ -95,8 +96,8 @@ class Pool:
         raise WireError(f"{self._brokers.bootstrap}: topic {topic} has no leaders after {READY_S:.0f} s: {leaders}")
 
     def _create_topic(self, topic: str, count: int, version: int) -> None:
-        """Have the controller make it, with as many replicas as the brokers choose; those that cannot choose are told
-        how many. Raises WireError."""
+        """Have the controller create the topic with as many replicas as the brokers choose; brokers that cannot choose
+        are given a number. Raise WireError if it fails."""
         for replicas in (BROKERS_CHOOSE, min(REPLICAS, len(self._brokers.addresses)), 1):
             wanted = build(
                 "create_topics", version, "CreatableTopic", name=topic, num_partitions=count,
@@ -117,8 +118,7 @@ class Pool:
         raise WireError(f"{self._brokers.bootstrap}: cannot create topic {topic}: error {code}, {why}")
 
     def remove(self, patience_s: float) -> str:
-        """Delete the topics; why that could not be done, or empty. What is in them is gone, and nothing more is made
-        here."""
+        """Delete the topics and forget them; return why that could not be done, or an empty string."""
         self._free.clear()
         self._whole.clear()
         self.returned.clear()
@@ -139,7 +139,7 @@ class Pool:
         return "; ".join(f"{name} could not be deleted: error {code}" for name, code in left.items())
 
     def _take_back(self) -> None:
-        """Free what was returned, where nothing is open and no marker is due; fence where something is."""
+        """Free returned partitions in which no transaction is open and no marker is due; fence the other ones."""
         back = [self.returned.popleft() for _ in range(len(self.returned))]
         settled = {each.transactional_id for each in back if self._is_settled(each.transactional_id)}
         places = [place for each in back for place in each.places]
@@ -156,13 +156,13 @@ class Pool:
                 self.returned.append(Returned(tuple(unknown), each.transactional_id, each.tries + 1))
 
     def _is_settled(self, transactional_id: str) -> bool:
-        """Whether every marker of the id is written, or nothing was begun. Brokers without DescribeTransactions do not
-        say: there the last stable offset is all that is known."""
+        """Return whether every marker of the transactional id is written, or nothing was begun. Brokers without
+        DescribeTransactions do not report this, so that only the last stable offset is known there."""
         error, state = self._brokers.transaction(transactional_id)
         return error == NEVER_BEGUN or (not error and state not in UNSETTLED)
 
     def _ends(self, places: Sequence[Place], committed: bool) -> dict[Place, int]:
-        """The last stable offset, or the end; places whose leader does not say are left out."""
+        """Return the last stable offset, or the end, of each place whose leader answers."""
         found: dict[Place, int] = {}
         by_leader: dict[int, list[Place]] = {}
         for place in places:
@@ -203,7 +203,6 @@ class Pool:
             }
 
     def _warm_up(self) -> None:
-        """Wait until the coordinator answers: a cluster that has just started is still loading."""
         name, error = f"{self._prefix}-0", 0
         for _ in Patience(READY_S):
             error = self._fence(name)
@@ -214,7 +213,7 @@ class Pool:
             raise WireError(f"{self._brokers.bootstrap}: no producer id for transactional id {name}: error {error}")
 
     def _fence(self, transactional_id: str) -> int:
-        """Have an open transaction aborted; that takes a while, and the next look will show. Returns the error code."""
+        """Have an open transaction aborted, and return the error code; the outcome is checked later."""
         version = self._brokers.offered.version("init_producer_id") or 0
         request = build(
             "init_producer_id", version, since=("producer_id", "producer_epoch"), transactional_id=transactional_id,
@@ -234,7 +233,7 @@ _POOLS: dict[Brokers, Pool] = {}
 
 
 def shared_pool(brokers: Brokers) -> Pool:
-    """The one pool of a cluster, which lives as long as the process."""
+    """Return the one pool of a cluster, which lives as long as the process."""
     pool = _POOLS.get(brokers)
     if pool is None:
         pool = _POOLS[brokers] = Pool(brokers)
@@ -242,8 +241,8 @@ def shared_pool(brokers: Brokers) -> Pool:
 
 
 def remove_all(bootstrap: str, patience_s: float) -> list[str]:
-    """Delete the topics of this cluster's pools, which are made anew when they are needed; what could not be deleted,
-    in words."""
+    """Delete the topics of this cluster's pools, which are created anew when they are needed, and return messages about
+    what could not be deleted."""
     gone = [brokers for brokers in _POOLS if brokers.bootstrap == bootstrap]
     reports = [_POOLS.pop(brokers).remove(patience_s) for brokers in gone]
     return [each for each in reports if each]

@@ -1,11 +1,13 @@
-"""The nodes at which a client's request leaves the simulated network for a broker, and its answer comes back.
+"""This module has the nodes at which a client's request leaves the simulated network for a broker, and its answer
+returns.
 
-A request that the driver delivers to `coordinator` or `partition-N` is carried over TCP at once; the answer is put in
-flight under the name that the reference implementation's nodes have, so the driver decides about it as about any other.
+A request that the driver delivers to `coordinator` or `partition-N` is carried over TCP at once. The answer is put in
+flight under the name that the reference implementation's nodes have, so that the driver decides about it as about any
+other message.
 
 A request whose connection breaks, or that is not answered in time, stays unanswered: it may have been carried out, and
-the client's own time-out finds out. So it is with a broker that is down. (Kafka's client hears of a broken connection
-at once and asks again at once; the outcome is the same, a retry under a new number.)
+the client's own time-out handles this. The same holds for a broker that is down. (Kafka's client learns of a broken
+connection at once and asks again at once; the outcome is the same, a retry under a new number.)
 """
 
 from collections.abc import Callable
@@ -19,23 +21,23 @@ from fencepost.reference_impl.live.tcp.reading import Patience
 from fencepost.reference_impl.live.transactions.requests import Answer, Codec
 from fencepost.reference_impl.simulation import Message, Network
 
-# After these another node may be the one to ask.
+# After these errors another node may be the one to ask.
 MOVED = frozenset({
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.COORDINATOR_NOT_AVAILABLE,
     ErrorCode.NOT_COORDINATOR,
 })  # fmt: skip
-# Answers that only say "try again"; how often depends on what a broker is busy with.
+# These errors only mean "try again"; how often they occur depends on what a broker is busy with.
 BUSY = MOVED | {
     ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.NOT_ENOUGH_REPLICAS, ErrorCode.CONCURRENT_TRANSACTIONS,
 }  # fmt: skip
-# With what only brokers among themselves run into.
+# These errors include those that only brokers get from each other.
 TRY_AGAIN = BUSY | {ErrorCode.NETWORK_EXCEPTION, ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND}
 COLLAPSED_S = 5.0  # how long a node goes on trying before it lets the client know
 
 
 class Line:
-    """One system's way to the brokers. `collapse`: an answer that only says "try again" is tried again here, and seen
-    only if it stays."""
+    """A `Line` is one system's way to the brokers. With ``collapse``, a request whose answer only means "try again" is
+    tried again, and the client gets that answer only if it persists."""
 
     def __init__(self, brokers: Brokers, codec: Codec, collapse: bool) -> None:
         self.brokers = brokers
@@ -47,7 +49,7 @@ class Line:
         self._encoded: dict[int, Any] = {}
 
     def carry(self, body: RequestBody) -> Answer | None:
-        """Send a request to the broker that it is for. None: there was no answer."""
+        """Send a request to the broker that it is for, and return its answer, or None if there was none."""
         self.unsettled = True
         answer: Answer | None = None
         for _ in Patience(COLLAPSED_S if self.collapse else 0):
@@ -81,7 +83,7 @@ class Line:
 
 
 class Remote:
-    """The address of a node that is somewhere else: the coordinator, or a partition's leader."""
+    """A `Remote` is the address of a node that is elsewhere: the coordinator, or a partition's leader."""
 
     def __init__(self, name: str, network: Network, carry: Callable[[RequestBody], Answer | None]) -> None:
         self.name = name
@@ -89,13 +91,11 @@ class Remote:
         self._carry = carry
 
     def arrive(self, message: Message) -> None:
-        """Carry a request; the answer, if there is one, is in flight afterwards."""
         answer = self._carry(message.body)
         if answer is not None:
             answered(self._network, message, answer)
 
 
 def answered(network: Network, message: Message, answer: Any) -> None:
-    """Put the answer to a request in flight."""
     response = ResponseBody(message.body.number, answer, message.body.check)
     network.send(f"{message.kind}_answer", message.target, message.source, response)

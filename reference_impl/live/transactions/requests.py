@@ -1,10 +1,11 @@
-"""The clients' requests on the wire, and the answers: NamedTuples of `transactions.messages` from and to kio's classes.
+"""This module converts the clients' requests, and the answers, between NamedTuples of `transactions.messages` and kio's
+classes.
 
     codec = Codec(versions, names, timeout_ms=...)
     request = codec.encode(EndTxnRequest(0, 0, 3, committed=True))
     EndTxnResponse(...) == codec.decode(EndTxnRequest(...), answer)
 
-A record's value is its number in decimal, its key the system's name; an offset committed is the record's number.
+A record's value is its number in decimal, and its key is the system's name; a committed offset is the record's number.
 """
 
 import time
@@ -47,8 +48,8 @@ Answer = InitProducerIdResponse | AddPartitionsToTxnResponse | EndTxnResponse | 
 
 
 class Codec:
-    """One system's requests. `versions` are by api; `timeout_ms` says what to ask for in a transaction's stead, from
-    what the client asks for; `append_ms` is how long a leader may wait for its followers."""
+    """A `Codec` converts one system's requests. ``versions`` are by api; ``timeout_ms`` maps the transaction time-out
+    that a client asks for to the one that is sent; ``append_ms`` is how long a leader may wait for its followers."""
 
     def __init__(
         self, versions: Mapping[str, int], names: Names, timeout_ms: Callable[[int], int], append_ms: int
@@ -59,7 +60,7 @@ class Codec:
         self._append_ms = append_ms
 
     def encode(self, data: Data) -> Any:
-        """The request as kio has it. Raises TypeError for what no client sends."""
+        """Return the request as kio has it. Raise TypeError for what no client sends."""
         match data:
             case InitProducerIdRequest():
                 return self._init(data)
@@ -77,10 +78,11 @@ class Codec:
         raise TypeError(f"{data} is no request of a client")
 
     def decode(self, data: Data, answer: Any) -> Answer:
-        """The answer to `data`; an error's other fields are those of Kafka's errors, not what the broker puts there.
+        """Return the answer to `data`; an error's other fields are those of Kafka's errors, not those that the broker
+        sent.
 
-        Raises `Unreadable` for an answer without an answer, such as one that speaks of no partition, or of another; and
-        WireError where the brokers' owner does not allow the request.
+        Raise `Unreadable` for an answer that has no content for this request, such as one about no partition, or about
+        another one, and WireError where the brokers' owner does not allow the request.
         """
         with reading(data, answer):
             decoded = self._decode(data, answer)
@@ -116,7 +118,6 @@ class Codec:
         raise TypeError(f"{data} is no request of a client")
 
     def _of_place(self, topics: Any, inner: str, partition: int) -> Any:
-        """What an answer says of a partition, and that it speaks of no other. Raises ValueError."""
         place = self.names.places[partition]
         topic = only(topics, "topics", lambda each: each.name == place.topic)
         return only(getattr(topic, inner), "partitions", lambda each: _index(each) == place.partition)
@@ -192,5 +193,4 @@ class Codec:
 
 
 def _index(partition: Any) -> int:
-    """The number of the partition that a part of an answer speaks of, whatever its field is called."""
     return int(partition.index if hasattr(partition, "index") else partition.partition_index)

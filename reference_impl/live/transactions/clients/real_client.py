@@ -1,11 +1,12 @@
-"""A real transactional producer, whichever library it comes from, as plugs and scenarios use it: every call returns in
-bounded time, or raises `ClientError`.
+"""This module is the interface of a real transactional producer, whichever library it is from, for adapters and
+scenarios. Every call returns in bounded time, or raises `ClientError`.
 
     producer = LibrdkafkaProducer(bootstrap, "txn-id", client_id="a", timeout_s=10)      # real_client_librdkafka.py
     producer = KafkaPythonProducer(bootstrap, "txn-id", client_id="a", timeout_s=10)     # real_client_kafka_python.py
     producer.init(); producer.begin(); send(producer, "out", 0, b"7"); producer.commit()
 
-Neither speaks transaction.version 2 (EndTxn 5): librdkafka 2.16 stops at EndTxn 1, kafka-python 3.0 at 3.
+Neither library implements transaction.version 2 (EndTxn 5): librdkafka 2.16 stops at EndTxn 1, kafka-python 3.0 at
+EndTxn 3.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ TIMED_OUT = 7  # REQUEST_TIMED_OUT, in Kafka's numbers
 
 
 class Severity(Enum):
-    """How bad an error is, by what the library lets its application still do."""
+    """A `Severity` is how bad an error is, by what the library still lets its application do."""
 
     RETRIABLE = "call again"
     ABORTABLE = "abort"
@@ -27,7 +28,8 @@ class Severity(Enum):
 
 
 class ClientError(Exception):
-    """A call failed. `code` is Kafka's, -1 where the library gives none; `severity` is the library's word."""
+    """A `ClientError` is raised when a call fails. ``code`` is Kafka's, or -1 where the library gives none;
+    ``severity`` is the library's own classification."""
 
     def __init__(self, code: int, severity: Severity, text: str) -> None:
         super().__init__(text)
@@ -36,36 +38,37 @@ class ClientError(Exception):
 
 
 Done = Callable[[int, ClientError | None], None]
-"""Called once with the outcome of a record: its offset, or an error; in any thread."""
+"""This callback is called once, in any thread, with the outcome of a record: its offset, or an error."""
 
 
 class RealProducer(Protocol):
-    """One instance. Every method raises `ClientError`. One call at a time, except `post` and `close`."""
+    """A `RealProducer` is one producer instance. Every method may raise `ClientError`. Only one call at a time is
+    allowed, except for `post` and `close`."""
 
     def init(self) -> None:
-        """initTransactions()."""
+        """Call initTransactions()."""
 
     def begin(self) -> None:
-        """beginTransaction()."""
+        """Call beginTransaction()."""
 
     def post(self, topic: str, partition: int, value: bytes, done: Done, key: bytes | None = None) -> None:
-        """send() of one record; it is on its way when this returns."""
+        """Call send() for one record, and return without waiting for its outcome."""
 
     def send_offset(self, group: str, topic: str, partition: int, offset: int) -> None:
-        """sendOffsetsToTransaction() of the offset of one partition."""
+        """Call sendOffsetsToTransaction() for the offset of one partition."""
 
     def commit(self) -> None:
-        """commitTransaction()."""
+        """Call commitTransaction()."""
 
     def abort(self) -> None:
-        """abortTransaction()."""
+        """Call abortTransaction()."""
 
     def close(self) -> None:
-        """Throw the instance away without another word to the brokers; safe to repeat."""
+        """Discard the instance without sending anything to the brokers; this is safe to repeat."""
 
 
 def send(producer: RealProducer, topic: str, partition: int, value: bytes, timeout_s: float = 20.0) -> int:
-    """Send one record and wait for what becomes of it; its offset. Raises ClientError."""
+    """Send one record, wait for its outcome, and return its offset. Raise ClientError if it fails."""
     reported: list[tuple[int, ClientError | None]] = []
     came = threading.Event()
 

@@ -1,11 +1,11 @@
-"""kafka-python's transactional producer behind the methods of `RealProducer`.
+"""This module has kafka-python's transactional producer behind the methods of `RealProducer`.
 
-Its commitTransaction and abortTransaction wait without a bound, so each call has a thread to itself and is waited for
-only so long; the thread ends when the library lets go of it, at the latest when the producer is closed.
+Its commitTransaction and abortTransaction wait without a bound, so each call has a thread of its own and the wait for
+that thread is bounded; the thread ends when the library returns, at the latest when the producer is closed.
 
-What kafka-python 3.0 does differently from Kafka's own client, as driving it has revealed: an EndTxn that is not
-answered in time is fatal, and is not asked again; a record that is refused (45, 47) makes it ask for the next epoch at
-once, with the transaction still open, which fences it, or its successor (`tests/live/kafka/test_live_clients.py`).
+Driving kafka-python 3.0 has revealed two differences from Kafka's own client. An EndTxn that is not answered in time is
+fatal, and is not retried. A record that is refused (45, 47) makes it ask for the next epoch at once, with the
+transaction still open, which fences it, or its successor (`tests/live/kafka/test_live_clients.py`).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from kafka.structs import OffsetAndMetadata
 
 
 class KafkaPythonProducer:
-    """One instance. `settings` are further ones of kafka-python's, by its names."""
+    """A `KafkaPythonProducer` is one producer; ``settings`` are further settings by kafka-python's names."""
 
     def __init__(
         self, bootstrap: str, txn_id: str, client_id: str, timeout_s: float = 10.0, **settings: object
@@ -119,9 +119,9 @@ QUICK = {"reconnect_backoff_ms": 10, "reconnect_backoff_max_ms": 50}
 
 
 def kafka_python(config: Mapping[str, Any]) -> RealClientSystem:
-    """A driven system whose clients are this library's, which cannot talk to librdkafka's mock. `config` is that of
-    `over_tcp`, with mode v1 or v1-verified: kafka-python 3.0 ends transactions with EndTxn 3. Raises ValueError,
-    WireError."""
+    """Return a driven system whose clients are kafka-python's, which does not work with librdkafka's mock. `config` is
+    that of `over_tcp`, with mode v1 or v1-verified, because kafka-python 3.0 ends transactions with EndTxn 3. Raise
+    ValueError or WireError as `over_tcp` does."""
     return RealClientSystem(_make, "kafka-python", config)
 
 

@@ -1,4 +1,4 @@
-"""librdkafka's transactional producer (confluent-kafka) behind the methods of `RealProducer`."""
+"""This module has librdkafka's transactional producer (confluent-kafka) behind the methods of `RealProducer`."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from fencepost.reference_impl.live.transactions.clients.real_client_system impor
 FENCED = 90
 SLICE_S, PAUSE_S = 0.3, 0.02
 FATAL_ALONE = 0
-"""Of syslog's levels.  No logger is given: with one, a process was aborted while producers of librdkafka 2.16 were
-thrown away (it may be its issue 4330); so fatal errors go to stderr."""
+"""This is a level of syslog. No logger is given, because with one, a process was aborted while producers of librdkafka
+2.16 were discarded (it may be its issue 4330); so fatal errors go to stderr."""
 OF_OWN = {KafkaError._FENCED: FENCED, KafkaError._TIMED_OUT: TIMED_OUT, KafkaError._MSG_TIMED_OUT: TIMED_OUT}
-"""librdkafka's own codes, where Kafka has one that means the same."""
+"""This table maps librdkafka's own codes to those of Kafka that mean the same."""
 
 
 class LibrdkafkaProducer:
-    """One instance. `settings` are further ones of librdkafka's, by its names."""
+    """A `LibrdkafkaProducer` is one producer; ``settings`` are further settings by librdkafka's names."""
 
     def __init__(
         self, bootstrap: str, txn_id: str, client_id: str, timeout_s: float = 10.0, **settings: object
@@ -62,7 +62,8 @@ class LibrdkafkaProducer:
         self._call(self._producer.produce, topic, value, key, partition=partition, on_delivery=delivered)
 
     def send_offset(self, group: str, topic: str, partition: int, offset: int) -> None:
-        # Only a consumer makes what is asked for: metadata of a group, here one without members.
+        # The group metadata that the call needs can only be had from a consumer; this one belongs to a group without
+        # members.
         consumer = Consumer({"bootstrap.servers": "127.0.0.1:1", "group.id": group, "log_level": FATAL_ALONE})
         try:
             metadata, offsets = consumer.consumer_group_metadata(), [TopicPartition(topic, partition, offset)]
@@ -77,7 +78,8 @@ class LibrdkafkaProducer:
         self._resume(self._producer.abort_transaction)
 
     def close(self) -> None:
-        # Its own close() would abort the transaction first. What is destroyed without it says nothing more.
+        # The producer's own close() would abort the transaction first. A producer that is destroyed without it sends
+        # nothing more.
         self._closed.set()
         self._poller.join(self._timeout_s)
         with self._calling:
@@ -86,13 +88,13 @@ class LibrdkafkaProducer:
                 self._producer = None
 
     def _poll(self) -> None:
-        """Poll, since callbacks are only called meanwhile; some errors are raised out of that again."""
+        """Poll, because callbacks are only called during a poll; errors that it raises are ignored."""
         while not self._closed.is_set():
             with contextlib.suppress(KafkaException, SystemError):
                 self._producer.poll(0.02)
 
     def _resume(self, method: Callable[..., Any], *arguments: Any) -> None:
-        """A call that waits for brokers. It is made for a short while, and resumed: so it ends when it is closed."""
+        """Make a blocking call in short slices, so that it ends when the producer is closed."""
         deadline = time.monotonic() + self._timeout_s
         with self._calling:
             while True:
@@ -137,8 +139,9 @@ QUICK = {"reconnect_backoff_ms": 10, "reconnect_backoff_max_ms": 50, "retry_back
 
 
 def librdkafka(config: Mapping[str, Any]) -> RealClientSystem:
-    """A driven system whose clients are this library's. `config` is that of `over_tcp`, with mode v1 or v1-verified:
-    librdkafka 2.16 ends transactions with EndTxn 1. Raises ValueError, WireError."""
+    """Return a driven system whose clients are librdkafka's. `config` is that of `over_tcp`, with mode v1 or
+    v1-verified, because librdkafka 2.16 ends transactions with EndTxn 1. Raise ValueError or WireError as `over_tcp`
+    does."""
     return RealClientSystem(_make, "librdkafka", config)
 
 

@@ -1,7 +1,9 @@
-"""Messages of real clients: their requests and answers, stopped in the proxy until a driver delivers them.
+"""This module has the messages of real clients: their requests and answers, stopped in the proxy until a driver
+delivers them.
 
-Each request of the transaction protocol becomes a message, and so does its answer. What waits behind another message
-on the same connection is no message yet: no network delivers that first. A copy goes over a connection of its own.
+Each request of the transaction protocol becomes a message, and so does its answer. What waits behind another message on
+the same connection is not a message yet, because no network delivers it first. A copy is sent over a connection of its
+own.
 """
 
 from __future__ import annotations
@@ -30,14 +32,13 @@ COLLAPSE_S, PAUSE_S = 10.0, 0.01
 
 @dataclass(eq=False)
 class Message:
-    """One message in flight."""
+    """A `Message` is one message in flight; ``what`` is REQUEST, ANSWER or COPY."""
 
     number: int
     what: int
     passing: Passing
 
     def observed(self) -> Observed:
-        """Return the message as the driver sees it."""
         kind, client, broker, request = self.passing.names
         if self.what == ANSWER:
             return self.number, f"{kind}_answer", broker, client, request
@@ -45,7 +46,7 @@ class Message:
 
 
 class Passing(Met):
-    """One request and its answer, both of which stop here."""
+    """A `Passing` is one request and its answer, both of which are stopped in the proxy."""
 
     def __init__(self, messages: Messages, exchange: Exchange, names: tuple[str, str, str, int]) -> None:
         super().__init__(messages.proxy, Meant(exchange.request.name))
@@ -59,13 +60,12 @@ class Passing(Met):
 
     @property
     def is_connected(self) -> bool:
-        """Whether its client can still be answered."""
         return self._link is not None and not self._link.is_gone
 
     # -- from the driver's thread
 
     def send(self, collapse: bool) -> bool:
-        """To the broker; whether there is an answer for the client."""
+        """Send the request to the broker, and return whether there is an answer for the client."""
         self._proxy.soon(self._go)
         deadline = time.monotonic() + COLLAPSE_S
         while True:
@@ -78,7 +78,6 @@ class Passing(Met):
             self._proxy.soon(self._again)
 
     def send_copy(self) -> None:
-        """Send a copy to the broker; its answer goes to no client."""
         done = threading.Event()
         link, exchange = self._link, self._exchange
         assert link is not None
@@ -87,13 +86,12 @@ class Passing(Met):
         self._await(done, None, "was answered (the copy)")
 
     def pass_answer(self) -> None:
-        """To the client."""
         done = threading.Event()
         self._proxy.soon(lambda: self._pass(done))
         self._await(done, None, "was passed on")
 
     def cut(self) -> None:
-        """The connection breaks, and the client with it learns that nothing more comes."""
+        """Break the connection, by which the client learns that nothing more will arrive."""
         done = threading.Event()
         self._proxy.soon(lambda: self._cut(done))
         self._await(done, None, "was cut")
@@ -142,8 +140,8 @@ class Passing(Met):
 
 
 class Messages:
-    """All that is in flight between real clients and brokers. `names` says of a request what it is called: its kind,
-    client, broker and request number, or None if it is to pass at once; `errors` are those in an answer."""
+    """`Messages` has everything in flight between real clients and brokers. ``names`` returns the kind, client, broker
+    and request number of a request, or None if it is to pass at once; ``errors`` returns the errors in an answer."""
 
     def __init__(
         self,
@@ -162,17 +160,17 @@ class Messages:
         proxy.gate = self._stop
 
     def observed(self) -> list[Observed]:
-        """The messages that can be delivered, oldest first."""
+        """Return the messages that can be delivered, oldest first."""
         with self._moved:
             return [message.observed() for message in self._first()]
 
     def has(self, client_id: str) -> bool:
-        """Whether something of an instance's can be delivered, in either direction."""
+        """Return whether a message of a client instance can be delivered, in either direction."""
         with self._moved:
             return any(each.what != COPY and each.passing.client_id == client_id for each in self._flying.values())
 
     def wait(self, is_there: Callable[[], bool], timeout_s: float) -> bool:
-        """Wait until something is so; asked again whenever a message comes, and every few milliseconds."""
+        """Wait until a condition holds; it is checked whenever a message arrives, and every few milliseconds."""
         deadline = time.monotonic() + timeout_s
         while not is_there():
             if time.monotonic() > deadline:
@@ -182,7 +180,8 @@ class Messages:
         return True
 
     def deliver(self, number: int, keep: bool) -> None:
-        """Deliver a message; of a request a copy stays with `keep`. Raises KeyError; NoAnswer if the broker is away."""
+        """Deliver a message; with `keep`, a copy of a request stays in flight. Raise KeyError if there is no such
+        message, NoAnswer if the broker is away."""
         message = self._taken(number)
         passing = message.passing
         if keep and message.what != ANSWER:
@@ -200,7 +199,7 @@ class Messages:
                 self._add(ANSWER, passing)
 
     def drop(self, number: int) -> None:
-        """Lose a message: on a connection that means to lose the connection. Raises KeyError."""
+        """Lose a message, which breaks its connection. Raise KeyError if there is no such message."""
         message = self._taken(number)
         if message.what == COPY:
             return
@@ -213,7 +212,6 @@ class Messages:
     # -- in the event loop
 
     def came(self, passing: Passing) -> None:
-        """A request has come from a client."""
         self._add(REQUEST, passing)
 
     def _stop(self, exchange: Exchange) -> Met | None:
@@ -235,7 +233,7 @@ class Messages:
             return self._flying.pop(number)
 
     def _first(self) -> list[Message]:
-        """Of every connection the first request and the first answer, and all copies."""
+        """Return the first request and the first answer of every connection, and all copies."""
         seen: set[tuple[int, int]] = set()
         first = []
         for message in self._flying.values():

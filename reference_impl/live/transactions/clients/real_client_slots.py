@@ -1,7 +1,8 @@
-"""One slot of a plug with real clients: the instance that has it, and the call that it is in.
+"""This module is one slot of an adapter with real clients: the current instance of the slot, and the call that it is
+in.
 
-A library's calls block, and what they wait for is in the driver's hands: so each has a thread of its own, and the slot
-says what may be called meanwhile. Only `begin` and `post` are quick.
+A library's calls block, and the driver decides about what they wait for. So each call has a thread of its own, and the
+slot determines what may be called meanwhile. Only `begin` and `post` return quickly.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ ABORT, COMMIT = 0, 1
 
 
 class Can(Enum):
-    """The calls that the application may make next."""
+    """A `Can` is the set of calls that the application may make next."""
 
     INIT = "initTransactions"
     BEGIN = "beginTransaction"
@@ -32,7 +33,7 @@ class Can(Enum):
 
 
 class Slot:
-    """The present instance of a slot."""
+    """A `Slot` has the producer instance that currently occupies a slot, and the call that it is in."""
 
     def __init__(self, name: str, client_id: str, producer: RealProducer, sniffer: Sniffer) -> None:
         self.name = name
@@ -48,20 +49,16 @@ class Slot:
 
     @property
     def is_busy(self) -> bool:
-        """Whether a call has not returned yet."""
         return self._thread is not None and self._thread.is_alive()
 
     @property
     def is_waiting(self) -> bool:
-        """Whether anything at all has not come to an end yet."""
         return self.is_busy or bool(self.unanswered)
 
     def init(self) -> None:
-        """initTransactions()."""
         self._start(self._producer.init, Can.BEGIN)
 
     def begin(self) -> bool:
-        """beginTransaction(); whether it went well."""
         try:
             self._producer.begin()
         except ClientError as error:
@@ -73,7 +70,8 @@ class Slot:
         return True
 
     def post(self, topic: str, where: int, partition: int, record: int, key: bytes) -> bool:
-        """send() of one record to partition `where` of `topic`, which is the system's `partition`; did it leave?"""
+        """Call send() for one record to partition `where` of `topic`, which is the system's `partition`; return whether
+        the library accepted it."""
         self.unanswered[record] = partition
 
         def done(_: int, error: ClientError | None) -> None:
@@ -92,11 +90,9 @@ class Slot:
         return True
 
     def send_offset(self, group: str, topic: str, where: int, record: int) -> None:
-        """sendOffsetsToTransaction() of a record's number."""
         self._start(lambda: self._producer.send_offset(group, topic, where, record), Can.SEND)
 
     def end(self, outcome: int) -> None:
-        """commitTransaction() or abortTransaction()."""
         self._start(
             self._producer.commit if outcome == COMMIT else self._producer.abort,
             Can.BEGIN,
@@ -104,13 +100,13 @@ class Slot:
         )
 
     def crash(self) -> None:
-        """The application is gone; its library is thrown away."""
+        """End the application, and discard the library's instance."""
         self._is_closed = True
         self._sniffer.report("client_stopped", client=self._sniffer.client(self.client_id))
         self.close()
 
     def close(self) -> None:
-        """Throw the library away, in the background; safe to repeat."""
+        """Discard the library's instance in the background; this is safe to repeat."""
         if self._is_thrown_away:
             return
         self._is_closed = self._is_thrown_away = True
@@ -136,7 +132,7 @@ class Slot:
         self._thread.start()
 
     def _failed(self, error: ClientError) -> None:
-        """React to a failed call as its severity asks; a call that took too long may be made again."""
+        """React to a failed call as its severity requires; a call that took too long may be made again."""
         with self._lock:
             if self._is_closed or self.can is Can.NOTHING:
                 return

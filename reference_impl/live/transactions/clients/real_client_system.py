@@ -1,4 +1,5 @@
-"""Real clients behind the adapter interface: their producers, readers, and the tool that fences producers."""
+"""This module puts real clients behind the adapter interface: their producers, readers, and the tool that fences
+producers."""
 
 from __future__ import annotations
 
@@ -22,9 +23,10 @@ from fencepost.reference_impl.live.transactions.clients.real_client_slots import
 from fencepost.reference_impl.live.transactions.clients.sniffing import Sniffer, Where, errors_of, partition_of
 from fencepost.reference_impl.live.transactions.over_tcp import over_tcp
 
-# Admin.fenceProducers of one transactional id, by raw requests: neither library has it.
+# This is Admin.fenceProducers of one transactional id, by raw requests, because neither library has it.
 #
-# One InitProducerId without a pair, again and again while the answer only says "later" (FenceProducersHandler.java).
+# It sends InitProducerId without a producer id and epoch, and repeats this while the answer only means "later"
+# (FenceProducersHandler.java).
 
 RETRIED = frozenset({14, 15, 16, 51})
 PAUSE_S = 0.02
@@ -33,7 +35,7 @@ FENCE_TIMEOUT_MS = 60_000
 
 
 def fence(bootstrap: str, txn_id: str, client_id: str, timeout_s: float) -> None:
-    """Start to fence; returns at once. What comes of it appears on the wire."""
+    """Start to fence, and return at once. The outcome appears in the requests and answers."""
     work = threading.Thread(
         target=_fence, args=(bootstrap, txn_id, client_id, timeout_s), name=f"fencepost-{client_id}", daemon=True
     )
@@ -65,27 +67,28 @@ def _coordinator(bootstrap: str, txn_id: str) -> tuple[str, int]:
     return str(answer.host), int(answer.port)
 
 
-# The plug with real clients: libraries that know nothing of it, brokers that know nothing of it, a proxy between.
+# This is the adapter with real clients: libraries and brokers that know nothing of it, with a proxy between them.
 #
-# Every request and every answer stops in the proxy until the driver delivers it, so a driver has the clients' timing in
-# its hands as it has with `over_tcp`. What the library does by itself it does in real time: `advance` waits for it.
+# Every request and every answer is stopped in the proxy until the driver delivers it, so a driver controls the clients'
+# timing as it does with `over_tcp`. What the library does by itself it does in real time: `advance` waits for it.
 # Partitions, names and readers are those of a system of `over_tcp` whose own clients stay silent.
 
 FIRST_S, NEXT_S, QUIET_S = 5.0, 0.6, 0.003
-"""How long a call may take to its first request, an instance to its next one, and one that is done to do nothing."""
+"""These are the longest times until a call makes its first request and until an instance makes its next one, and the
+time that a finished instance is given to do nothing."""
 CALL_S = 120.0  # a library's own bound: longer than a driver lets it wait
 COORDINATOR_KINDS = frozenset({22, 24, 25, 26})
 FROM_COORDINATOR = frozenset({"init_taken", "fence_told", "add_taken", "end_told"})
 INVALID_PRODUCER_EPOCH, PRODUCER_FENCED = 47, 90
-"""Before InitProducerId 4, AddPartitionsToTxn 2 and EndTxn 2 a coordinator says the first where it means the second, as
-it does in no other case (TransactionCoordinator, KIP-588)."""
+"""Before InitProducerId 4, AddPartitionsToTxn 2 and EndTxn 2 a coordinator answers the first error where it means the
+second, and answers it in no other case (TransactionCoordinator, KIP-588)."""
 SEEN_BY_READERS = frozenset({"fetched", "record_read", "record_seen", "offset_fetched"})
 Make = Callable[[str, str, str, float], RealProducer]
-"""A producer of bootstrap servers, transactional id, client id and the bound of its calls in seconds."""
+"""This function makes a producer for bootstrap servers, transactional id, client id, and time-out in seconds."""
 
 
 class RealClientSystem:
-    """Real producers with one transactional id."""
+    """A `RealClientSystem` has real producers with one transactional id."""
 
     def __init__(self, make: Make, library: str, config: Mapping[str, Any]) -> None:
         if config["mode"] == "v2":
@@ -104,7 +107,8 @@ class RealClientSystem:
         self._sniffer = Sniffer(places, admins=self._admins, records_failures=False)
         self._proxy = Proxy(str(config["bootstrap"]), self._sniffer, timeout_s=CALL_S / 4)
         self._proxy.__enter__()
-        # Nothing that the proxy refers to may refer to the system: who drives many of them does not close any.
+        # Nothing that the proxy refers to may refer to the system, because a caller that drives many systems closes
+        # none of them.
         self._finalizer = weakref.finalize(self, _throw_away, self._clients, self._proxy)
         names_of = partial(name_request, self._sniffer, self._clients, self._admins)
         self._messages = Messages(self._proxy, names_of, errors_of, bool(config.get("collapse", False)))
@@ -114,7 +118,7 @@ class RealClientSystem:
         self._slots = [self._new(slot) for slot in range(int(config["clients"]))]
 
     def close(self) -> None:
-        """Throw everything away; safe to repeat. Happens by itself when the system is collected."""
+        """Discard everything; this is safe to repeat, and happens by itself when the system is garbage-collected."""
         self._finalizer()
         self._side.close()
 
@@ -124,7 +128,7 @@ class RealClientSystem:
         return self._messages.observed()
 
     def deliver(self, number: int, keep: bool = False) -> None:
-        """To the broker, until that has answered; or to the client, until that asks for more or is done."""
+        """Deliver a message and wait until the broker has answered, or the client asks for more or is done."""
         message = next(each for each in self.messages() if each[0] == number)
         self._messages.deliver(number, keep)
         if message[1].endswith("_answer"):
@@ -187,13 +191,13 @@ class RealClientSystem:
         return False
 
     def fail_over(self, durable: bool = True) -> None:
-        """Does nothing: the brokers are not this system's to move."""
+        """Do nothing, because this system cannot move the brokers."""
 
     def change_leader(self, partition: int) -> None:
-        """Nothing."""
+        """Do nothing, because this system cannot move the leaders."""
 
     def advance(self, ms: int) -> None:
-        """Wait, if there is something to wait for: an instance that is about to ask again."""
+        """Wait for an instance that is about to ask again, if there is one."""
         for slot in self._slots:
             if slot.is_waiting and not self._messages.has(slot.client_id):
                 self._rest(slot.name, min(ms / 1000, NEXT_S))
@@ -209,8 +213,8 @@ class RealClientSystem:
         return found
 
     def drain_events(self) -> list[dict[str, Any]]:
-        """The events since the last call; producer ids are numbered as they appear, offsets from where the system's
-        partitions begin, and coordinators' errors are those of the newest versions."""
+        """Return the events since the last call. Producer ids are numbered as they appear, offsets count from where the
+        system's partitions begin, and coordinators' errors are those of the newest versions."""
         return [self._numbered(event) for event in self._sniffer.drain()]
 
     # -- in short
@@ -238,7 +242,6 @@ class RealClientSystem:
         return True
 
     def _rest(self, name: str, timeout_s: float) -> None:
-        """Wait until a client has asked for something, or is done."""
         slots = [slot for slot in self._slots if slot.name == name]
 
         def rests() -> bool:
@@ -276,7 +279,7 @@ def _throw_away(clients: Mapping[str, Slot], proxy: Proxy) -> None:
 def name_request(
     sniffer: Sniffer, clients: Mapping[str, Slot], admins: Mapping[str, str], exchange: Exchange
 ) -> tuple[str, str, str, int] | None:
-    """The kind of message that a request becomes; None if it is not one of the system's."""
+    """Return the kind, client, target and number of a request's message, or None if it is none."""
     request = exchange.request
     slot, admin = clients.get(request.client_id), admins.get(request.client_id)
     if (slot is None and admin is None) or exchange.number not in sniffer.numbers:
@@ -289,7 +292,6 @@ def name_request(
 
 
 def _columns(row: Row) -> dict[str, int]:
-    """The columns of a reader's event that apply."""
     names = ("client", "partition", "offset", "upto", "record", "error")
     found = {name: int(getattr(row, name)) for name in names}
     return {name: value for name, value in found.items() if value != (0 if name == "error" else -1)}

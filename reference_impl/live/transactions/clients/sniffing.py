@@ -1,4 +1,4 @@
-"""What the messages of a real client say of it, as events."""
+"""This module makes events of the requests and answers of a real client."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from fencepost.reference_impl.live.proxy.batches import (
 from fencepost.reference_impl.live.proxy.frames import Request, decoded
 from fencepost.reference_impl.live.proxy.links import Exchange, now_us
 
-# Events of a recording as they come: instances of clients and their transactions, each with a number of its own.
+# A recording has the events of client instances and their transactions, each with a number of its own.
 #
-# Events that do not show on the wire are added here by the program that runs the clients.
+# The program that runs the clients adds events that no request or answer reveals.
 
 Event = dict[str, Any]
 Pair = tuple[int, int]
@@ -28,7 +28,7 @@ Where = tuple[str, int] | tuple[str]  # a partition, or a group
 
 
 class Instance:
-    """One client, as far as its requests say. `txn`: the transaction under way, -1 for none."""
+    """An `Instance` is one client, as its requests reveal it; ``txn`` is its open transaction, or -1."""
 
     def __init__(self, number: int, txn_id: int) -> None:
         self.number = number
@@ -40,7 +40,7 @@ class Instance:
 
 
 class Recorded:
-    """The events of one recording. The arguments are those of `Sniffer`."""
+    """A `Recorded` has the events of one recording. The arguments are those of `Sniffer`."""
 
     def __init__(self, places: Sequence[Where], admins: Collection[str], txn_ids: Sequence[str]) -> None:
         self.numbers: dict[int, int] = {}  # by exchange: the request that it is in the events, the first if several
@@ -52,34 +52,33 @@ class Recorded:
         self._requests, self._txns = itertools.count(), itertools.count()
 
     def drain(self) -> list[Event]:
-        """The events since the last call."""
         events = []
         while self._events:
             events.append(self._events.popleft())
         return events
 
     def report(self, kind: str, **columns: int) -> None:
-        """An event that does not show on the wire, now."""
+        """Add an event that no request or answer reveals, with the current time."""
         self._events.append({"time_us": now_us(), "kind": kind, **columns})
 
     def start(self, client_id: str, txn_id: str) -> int:
-        """An instance starts that has not asked for anything yet; its number."""
+        """Add an instance that has not asked for anything yet, and return its number."""
         return self._known(client_id, txn_id, now_us()).number
 
     def begin(self, client_id: str) -> None:
-        """beginTransaction() has returned; no request leaves for it."""
+        """Note that beginTransaction() has returned, which sends no request."""
         client = self._instances[client_id]
         self._begin(client, now_us(), client.pair)
 
     def end(self, client_id: str, outcome: int) -> None:
-        """The end of a transaction has returned; if EndTxn was not needed for that, nothing else reveals it."""
+        """Note that the end of a transaction has returned. If this needed no EndTxn, nothing else reveals it."""
         client = self._instances[client_id]
         if client.txn >= 0:
             self._emit(now_us(), "end_told", client, -1, client.pair, txn=client.txn, outcome=outcome)
             client.txn = -1
 
     def fail(self, client_id: str, record: int, error: int) -> None:
-        """The library has given a record up. One that has never left is not recorded."""
+        """Note that the library has given up a record. A record that was never sent is not recorded."""
         client = self._instances[client_id]
         if record in client.latest:
             request, txn, partition = client.latest[record]
@@ -88,11 +87,9 @@ class Recorded:
             )
 
     def partition(self, place: Where) -> int:
-        """The number of a partition, or group; -1 if it has none."""
         return self._partitions.get(place, -1)
 
     def client(self, client_id: str) -> int:
-        """The number of a client that has been seen. Raises KeyError if it has not."""
         return self._instances[client_id].number
 
     # -- in short
@@ -132,17 +129,18 @@ class Recorded:
         self._events.append(event)
 
 
-# Makes black-box events of what passes through the proxy: the requests and answers of real clients become a history.
+# A sniffer makes black-box events of what passes through the proxy: the requests and answers of real clients become a
+# history.
 #
 #     sniffer = Sniffer(places=[("out", 0), ("out", 1), ("group",)])      # partitions 0, 1 and, of a group's offsets, 2
 #     with Proxy(bootstrap, sniffer) as proxy: ...
 #     sniffer.drain()      # [{"time_us": …, "kind": "init_sent", "client": 0, …}, …], oldest first
 #
-# The words are those of a history of transactions (`kafka/environment.py`), the place of the observer is the proxy: a
-# client has sent what has come here, and has received what has left here. Copies that the proxy sends are no client's
-# doing, and no events. A client is known by its client id, so each instance must have one of its own. Not on the wire,
-# and so added by the program that runs the clients (`report`): client_stopped, client_failed, and what readers got.
-# txn_begun comes before the first request of a transaction, unless `begin` has reported it.
+# The kinds of event are those of a history of transactions (`kafka/environment.py`), as observed at the proxy: a client
+# has sent what has arrived there, and has received what has left there. Copies that the proxy sends are not the
+# client's, and are no events. A client is identified by its client id, so each instance must have one of its own. The
+# program that runs the clients adds (`report`) what no request or answer reveals: client_stopped, client_failed, and
+# what readers got. txn_begun precedes the first request of a transaction, unless `begin` has reported it.
 
 OnAnswer = Callable[[Any, int], None]  # the answer as kio reads it, and when
 PRODUCE, INIT, ADD, ADD_OFFSETS, END, COMMIT_OFFSETS = 0, 22, 24, 25, 26, 28
@@ -150,10 +148,10 @@ DUPLICATE_SEQUENCE_NUMBER = 46  # an old broker's, and the mock's, way to say th
 
 
 class Sniffer(Recorded):
-    """A watcher for `Proxy`. `places`: partitions as (topic, partition) and, behind them, groups as (group,), in the
-    order of their numbers; what goes elsewhere is not shown. `admins`: client ids that only fence. `records_failures`:
-    an error that is not retriable is record_failed; else it is only what `fail` says.
-    """
+    """A `Sniffer` is a watcher for `Proxy`. ``places`` has partitions as (topic, partition) and, after them, groups as
+    (group,), in the order of their numbers; requests to other places make no events. ``admins`` are client ids that
+    only fence. With ``records_failures``, an error that is not retriable is a record_failed event; otherwise only
+    `fail` makes that event."""
 
     def __init__(
         self,
@@ -179,7 +177,6 @@ class Sniffer(Recorded):
     # -- as a watcher, in the proxy's thread
 
     def requested(self, exchange: Exchange) -> None:
-        """A request has come from a client."""
         request = exchange.request
         handler = self._handlers.get(request.api_key)
         txn_id = request.transactional_id if handler is not None else None
@@ -188,7 +185,6 @@ class Sniffer(Recorded):
             self._waiting[exchange.number] = handler(client, exchange)
 
     def answered(self, exchange: Exchange, time_us: int) -> None:
-        """Its answer goes to the client."""
         handler = self._waiting.pop(exchange.number, None)
         if handler is not None and exchange.answer is not None:
             response = decoded(exchange.request, exchange.answer)
@@ -196,7 +192,6 @@ class Sniffer(Recorded):
                 handler(response, time_us)
 
     def lost(self, exchange: Exchange, time_us: int) -> None:
-        """Its client's connection ended first: the client does not get the answer."""
         self._waiting.pop(exchange.number, None)
 
     # -- one API each: what is asked, and what to do with the answer
@@ -297,7 +292,7 @@ class Sniffer(Recorded):
 
 
 def _pair_of(message: Any) -> Pair:
-    """Producer id and epoch of a request or answer, under the names of its version; (-1, -1) if it has none."""
+    """Return the producer id and epoch of a request or answer, or (-1, -1) if it has none."""
     for prefix in ("", "v3_and_below_"):
         if hasattr(message, f"{prefix}producer_id"):
             return int(getattr(message, f"{prefix}producer_id")), int(getattr(message, f"{prefix}producer_epoch"))
@@ -305,7 +300,6 @@ def _pair_of(message: Any) -> Pair:
 
 
 def _add_error(answer: Any, place: Where) -> int:
-    """The error for one partition, or group, in the answer to AddPartitionsToTxn or AddOffsetsToTxn."""
     if len(place) == 1:
         return int(answer.error_code)
     for topic in getattr(answer, "results_by_topic_v3_and_below", ()):
@@ -316,7 +310,6 @@ def _add_error(answer: Any, place: Where) -> int:
 
 
 def errors_of(answer: Any) -> list[int]:
-    """The error codes in an answer to a request of the transaction protocol."""
     if hasattr(answer, "error_code"):
         return [int(answer.error_code)]
     if hasattr(answer, "responses"):
@@ -328,7 +321,7 @@ def errors_of(answer: Any) -> list[int]:
 
 
 def partition_of(sniffer: Sniffer, request: Request) -> int:
-    """The number of the first partition, or group, that a Produce or TxnOffsetCommit is about."""
+    """Return the number of the first partition, or group, in a Produce or TxnOffsetCommit request."""
     if request.api_key == COMMIT_OFFSETS:
         return sniffer.partition((str(request.payload.group_id),))
     topic = request.payload.topic_data[0]
