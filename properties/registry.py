@@ -32,7 +32,6 @@ from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
 from importlib.util import find_spec
-from pathlib import Path
 from traceback import walk_tb
 from types import ModuleType
 from typing import Any, Generic, TypeVar
@@ -171,7 +170,8 @@ def _defines(module: str, name: str) -> bool:
     around it are."""
     if not _there(module):
         return False
-    text = Path(str(find_spec(module).origin)).read_text(encoding="utf-8")  # type: ignore[union-attr]
+    # Asked of the loader, since on a worker of a Spark cluster the package is in an archive.
+    text = find_spec(module).loader.get_source(module) or ""  # type: ignore[union-attr]
     found = rf"^(class {name}\b|def {name}\b|{name}\b( *:.*)? *=|.*\bimport\b.*\b{name}\b|    {name},$)"
     return re.search(found, text, re.MULTILINE) is not None
 
