@@ -1,4 +1,5 @@
-"""``s``, ``old`` and ``new``: what a method of a protocol or of its properties sees of the state while it is traced."""
+"""The proxies ``s``, ``old`` and ``new`` are the state as a method of a protocol or of its properties sees it while it
+is traced."""
 
 import difflib
 from typing import Any
@@ -12,7 +13,8 @@ from fencepost.model.language.tree.types import MapType, SeqType
 
 
 class StateProxy:
-    """``s``: reads state variables and constants, calls the protocol's own helper methods, records assignments."""
+    """A `StateProxy` is ``s``: it reads state variables and constants, calls the protocol's own helper methods and
+    records assignments."""
 
     def __init__(self, owner: Any, recorder: Recorder | None, primed: bool = False) -> None:
         object.__setattr__(self, "_owner", owner)
@@ -53,7 +55,7 @@ class StateProxy:
         self._recorder.whole(name, value)
 
     def _near(self, name: str) -> str:
-        """The nearest names to one that does not exist, for the message."""
+        """Return the existing names nearest to a missing one, for the error message."""
         owner = self._owner
         near = difflib.get_close_matches(name, [*owner.types, *owner.constants, *owner.helpers, *owner.parts], n=3)
         return (
