@@ -171,7 +171,8 @@ def _decided(node: ast.AST, scope: Mapping[str, Any]) -> tuple[str, str] | None:
 
 
 def _thrown_away(node: ast.AST, scope: Mapping[str, Any], helpers: Mapping[str, Any]) -> tuple[str, str] | None:
-    """Report a statement that is only a value, such as ``s.x == 1`` for ``s.x = 1`` or a condition without require()."""
+    """Return what to report of a statement that is only a value, such as ``s.x == 1`` for ``s.x = 1``, and what to
+    write instead."""
     advice = "write require(...) for a guard, s.x = ... for an update, `with rule(...):` for a rule"
     match node:
         case ast.Expr(value=ast.Constant()):
