@@ -116,7 +116,8 @@ class Int(_Declared):
 
 
 class Nat(_Declared):
-    """A `Nat` is a natural number. ``class Id(Nat, upto="ids")`` gives it a name and a largest value for exploration."""
+    """A `Nat` is a natural number. ``class Id(Nat, upto="ids")`` gives it a name and a largest value for
+    exploration."""
 
     type: Any = NAT
 

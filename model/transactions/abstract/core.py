@@ -63,7 +63,8 @@ class Term(Nat, upto="fail_overs"):
 
 
 class Phase(Enumeration):
-    """A `Phase` is the coordinator's state of the transaction. Empty and Complete* are both IDLE, Prepare* is PREPARED."""
+    """A `Phase` is the coordinator's state of the transaction. Empty and Complete* are both IDLE, Prepare* is
+    PREPARED."""
 
     IDLE, ONGOING, PREPARED = range(3)
 
@@ -394,7 +395,8 @@ class Core(Protocol):
         s.one_step(to)
 
     def once(s, c):
-        """A producer that initializes again is equivalent to another producer, so exploration takes each producer once."""
+        """A producer that initializes again is equivalent to another producer, so exploration takes each producer
+        once."""
         limit(~exists(Epoch, lambda e: s.given[c, e]))
 
     def one_step(s, to):

@@ -302,7 +302,8 @@ class Coordinator(Producers):
 
     @action(fair="weak")
     def complete(s):
-        """The last marker is acknowledged: the pending entry is removed, and the record of the completion is written."""
+        """The last marker is acknowledged: the pending entry is removed, and the record of the completion is
+        written."""
         require(s.all_acked() & s.awaited)
         Core.complete(s)
         s.acked = each(lambda p: False)
@@ -333,7 +334,8 @@ class Coordinator(Producers):
         return (s.number[t] + 1 == s.epoch) | ((s.epoch == s.base) & (s.number[t] + 2 == s.base))
 
     def fence_marker(s):
-        """Return the epoch of the fence's marker. The abort's bump is the fence, and there is only one (KAFKA-19367)."""
+        """Return the epoch of the fence's marker. The abort's bump is the fence, and there is only one
+        (KAFKA-19367)."""
         return s.epoch + 1
 
     def fence_target(s):

@@ -113,7 +113,8 @@ class Producers(Core):
         return s.base > 1
 
     def is_last_of_all(s, e):
-        """Return whether this is the epoch that no owner may have, of the present producer id or of the previous one."""
+        """Return whether this is the epoch that no owner may have, of the present producer id or of the previous
+        one."""
         return (e == s.base + s.last + 1) | (e + 1 == s.base)
 
     def comes_back(s, c):
