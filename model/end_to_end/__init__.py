@@ -1,1 +1,2 @@
-"""End to end, as a model: Connect, transactions, producer ids, source offsets and a group that copies, each a part."""
+"""This package models exactly-once end to end: Connect, transactions, producer ids, source offsets and a group that
+copies are its parts."""

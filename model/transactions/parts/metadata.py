@@ -5,8 +5,7 @@ supersedes the previous one, and once that is durable, memory follows and the an
 with a failed append or a fail-over in between. The coordinator that takes over reads the record (TransactionLog.read),
 field by field. `recovery.py` has many ids, and compaction.
 
-There is one producer, which repeats each request that is not answered. A request that it repeats is recognised as a
-retry or refused.
+There is one producer, which repeats each request that is not answered.
 """
 
 from fencepost.model.language import (
