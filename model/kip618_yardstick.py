@@ -58,8 +58,7 @@ class Count(Nat, upto="tasks"):
 
 
 class Round(Enumeration):
-    """A `Round` is the state of a leader's fencing round: none, fencing ids one after another, or about to write the
-    count."""
+    """A `Round` is a leader's fencing round: none, fencing ids one after another, or about to write the count."""
 
     NONE = 0
     FENCING = 1
@@ -77,8 +76,7 @@ class Stage(Enumeration):
 
 
 class Kip618Yardstick(Protocol):
-    """In the `Kip618Yardstick` model leaders write sets and counts, fence producers in between, and workers start tasks
-    according to what they read."""
+    """Leaders write sets and counts and fence producers in between, and workers start tasks by what they read."""
 
     outside = (
         *excused(
@@ -309,5 +307,4 @@ class Kip618Yardstick(Protocol):
         return exists(Worker, Worker, Task, Task, lambda v, w, i, j: (i != j) & s.effective(v, i) & s.effective(w, j))
 
     def effective(s, w, i):
-        """Return whether the worker's task can commit a transaction."""
         return (s.stage[w, i] == Stage.RUNNING) & (s.live[i] == w)

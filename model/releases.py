@@ -256,8 +256,7 @@ def each_of(of: Of | None) -> Iterator[Kafka]:
 
 @cache
 def defaults(release: str, area: str = "") -> Mapping[str, str]:
-    """Return the settings of a release under which the promises of one source are made: each as by default, or as it is
-    switched on."""
+    """Return a release's settings under which the promises of one source are made: as by default or as switched on."""
     return {name: setting.switched_on.get(area) or setting.of(release) for name, setting in SETTINGS.items()}
 
 

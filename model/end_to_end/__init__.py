@@ -1,2 +1,1 @@
-"""This package models exactly-once end to end: Connect, transactions, producer ids, source offsets and a group that
-copies are its parts."""
+"""This package models Connect, transactions, producer ids, source offsets and a copying group end to end."""

@@ -17,8 +17,7 @@ from fencepost.model.source_offsets.shipped import WorkersTopic
 
 
 class OneRunEach(WorkersTopic):
-    """The `OneRunEach` model is the worker's topic, of a source with an offset for each record and a connector that
-    aborts nothing."""
+    """The worker's topic has a source with an offset for each record and a connector that aborts nothing."""
 
     submit_the_last = None
     filter_out = None

@@ -46,8 +46,7 @@ class CoreOfInstances(Protocol):
 
 
 class OverCore(Protocol):
-    """The `OverCore` model reaches from the sources of a connector to the sink of a group, with transaction.version
-    2."""
+    """The model reaches from the sources of a connector to the sink of a group, with transaction.version 2."""
 
     whole: Part[EndToEnd] = part(
         joint=[
@@ -77,8 +76,7 @@ class OverCore(Protocol):
         return (s.core.phase == Phase.PREPARED) & s.core.begun[t] & (s.core.number[t] == s.core.ended)
 
     def is_newest(s, t):
-        """Return whether the transaction has the newest epoch, or is the one that ended last if no instance has
-        initialised since."""
+        """Return whether the transaction has the newest epoch, or ended last with no initialisation since."""
         ended = (s.core.number[t] == s.core.ended) & (s.core.outcome != Outcome.NONE)
         return s.is_present(t) | (s.core.begun[t] & ended)
 
@@ -255,8 +253,7 @@ class OverCore(Protocol):
 
     @action(danger=("lost-answer", "duplicate"))
     def answer_anew(s, t: Txn):
-        """A repeated EndTxn arrives from an instance that has ended, whose transaction took too long: the answer has
-        the newest epoch."""
+        """EndTxn repeats for a slow transaction of an instance that has ended: the answer has the newest epoch."""
         require(~s.knows_the_newest(s.core.owner[t]))
         s.whole.retake(s.core.owner[t])
         s.core.answer_again(t)
@@ -278,8 +275,7 @@ class OverCore(Protocol):
     # Markers
 
     def settles(s, t, p, e):
-        """Return whether the marker is that of this transaction, which is prepared, and has not arrived at the log
-        before."""
+        """Return whether this is the first marker of this prepared transaction to arrive at the log."""
         return s.is_prepared(t) & (e == s.core.marker_epoch) & (s.core.known[p] < e)
 
     @action(fair="weak")
@@ -338,8 +334,7 @@ class OverCore(Protocol):
 
     @action
     def retake_other(s, k: Instance):
-        """An instance of another task gets the newest epoch after a transaction that took too long, as in the
-        interface."""
+        """An instance of another task gets the newest epoch after a slow transaction, as in the interface."""
         require(~s.mine[k])
         s.whole.retake(k)
 

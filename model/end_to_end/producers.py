@@ -40,8 +40,7 @@ class Name(Nat, upto="names - 1"):
 
 
 class Producers(Protocol):
-    """The `Producers` model has producers, the logs to which they write records, and one more log, of offsets, to which
-    all of them write."""
+    """Producers write records to logs of their own choice, and all of them write offsets to one more log."""
 
     known: Set[Producer]  # it has initialised an id
     name: Map[Producer, Name]  # the transactional id that it initialised last
@@ -112,8 +111,7 @@ class Producers(Protocol):
 
     @action(fair="weak", danger="time-out")
     def give_up(s, k: Producer):
-        """The transaction takes too long, or an initialisation finds it open: it is to be aborted, and its producer is
-        fenced."""
+        """The transaction takes too long, or an initialisation finds it open: it is aborted, its producer fenced."""
         require(s.is_current(k))
         s.decide(k, Outcome.ABORT)
         s.fenced[k] = True

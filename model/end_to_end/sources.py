@@ -32,8 +32,7 @@ from fencepost.model.task_counts.abstract.core import Instance
 
 
 class Sources(Protocol):
-    """The `Sources` model has source partitions, the instances that read them, and their records and offsets in
-    Kafka."""
+    """The model has source partitions, the instances that read them, and their records and offsets in Kafka."""
 
     under: Map[Instance, Id]  # the producer id of its records
     resumed: Set[Instance, Partition]  # it has read the stored offset

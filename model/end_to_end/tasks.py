@@ -1,5 +1,4 @@
-"""This module has what the tasks of a connector do with their transactions and source partitions, in every form of the
-end-to-end model."""
+"""This module has what the tasks of a connector do with their transactions and source partitions."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -116,8 +115,7 @@ class Tasks:
 
     @action
     def retake(s, k: Instance):
-        """An instance has asked for an abort of a transaction that took too long, and the answer has the newest
-        epoch."""
+        """An instance asked to abort a transaction that took too long, and the answer has the newest epoch."""
         require(~s.is_starting(k) & ~s.polls(k) & s.txn.known[k])
         s.txn.initialise(k, s.txn.name[k])
 

@@ -57,8 +57,7 @@ class Stage(Enumeration):
 
 
 class IdBlocks(Protocol):
-    """In the `IdBlocks` model a block is a range of ids in one broker's memory, handed out from its first to its
-    last."""
+    """A block is a range of ids in one broker's memory, handed out from its first to its last."""
 
     outside = (
         *not_of_this(
@@ -113,7 +112,6 @@ class IdBlocks(Protocol):
         return when(next + s.size <= s.ids, next, 0)
 
     def grant(s, first):
-        """Record that the ids of one block are granted."""
         s.grant_up_to(first, first + s.size)
 
     def grant_up_to(s, first, end):
@@ -128,8 +126,7 @@ class IdBlocks(Protocol):
 
 
 class RpcBrokers(IdBlocks):
-    """In the `RpcBrokers` model brokers ask a controller for blocks with AllocateProducerIds, and may fetch one
-    ahead."""
+    """Brokers ask a controller for blocks with AllocateProducerIds, and may fetch one ahead."""
 
     epoch: Map[Broker, Epoch]  # the broker's own
     registered: Map[Broker, Epoch]  # the one under which the controller knows it
@@ -194,8 +191,7 @@ class RpcBrokers(IdBlocks):
 
     @action(fair="weak")
     def take(s, b: Broker, r: Request):
-        """The outstanding request is answered with a block, which becomes the next one. For a second answer no broker
-        waits."""
+        """The outstanding request is answered with a block, the next one. For a second answer no broker waits."""
         require((s.stage[r] == Stage.ANSWERED) & (s.asker[r] == b))
         require(s.outstanding[b] == s.original[r], rule="730.19")
         require(s.end[b] <= s.first[r], rule="730.20")

@@ -25,8 +25,7 @@ from fencepost.model.language import (
 
 
 class Kraft(RpcBrokers):
-    """In the `Kraft` model one active controller at a time appends, waits until a majority has the record, and
-    answers."""
+    """One active controller at a time appends, waits until a majority has the record, and answers."""
 
     outside = (
         *kafka_excludes(
@@ -112,8 +111,7 @@ class Kraft(RpcBrokers):
 
     @fault(budget="fail_overs", danger="coordinator-fail-over")
     def fail_over(s):
-        """Another controller takes over: records that are not committed are lost, and requests that wait for them are
-        refused."""
+        """Another controller takes over: uncommitted records are lost, and requests that wait for them are refused."""
         known = when(s.record_follows, s.committed, s.snapshot)
         s.next = known
         s.logged = known

@@ -1,5 +1,4 @@
-"""These models have what KIP-730 rejected, and what implementations got wrong; each is a small replacement, with its
-repair."""
+"""These models have what KIP-730 rejected, and what implementations got wrong, each with its repair."""
 
 from fencepost.model.id_blocks.brokers import Broker, Id, IdBlocks, Request, Stage
 from fencepost.model.id_blocks.kraft import Kraft
@@ -25,8 +24,7 @@ class Idempotent(Kraft):
         s.remembered_first[b] = s.first[r]
 
     def same_request(s, b, r):
-        """Return a true condition, since this controller does not check whether what it remembers of the broker answers
-        this very request."""
+        """Return a true condition, since this controller does not check which request its memory answers."""
         return s.remembered[b] == s.remembered[b]
 
     @action(fair="weak")
@@ -51,8 +49,7 @@ class Idempotent(Kraft):
 
 
 class IdempotentPerRequest(Idempotent):
-    """In the repair of `Idempotent` the controller remembers which request it answered, and repeats the answer for that
-    request only."""
+    """The repaired controller remembers which request it answered, and repeats the answer for that one only."""
 
     def same_request(s, b, r):
         return s.remembered[b] == s.original[r]

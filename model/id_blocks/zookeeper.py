@@ -26,8 +26,7 @@ class Version(Nat, upto="ids + 1"):
 
 
 class Zookeeper(IdBlocks):
-    """In the `Zookeeper` model a broker reads the node, adds one block, and writes if no other broker wrote in between;
-    else it reads again."""
+    """A broker reads the node, adds a block, and writes if no other broker wrote in between; else it reads again."""
 
     outside = (
         *kafka_excludes(

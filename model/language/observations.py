@@ -25,8 +25,8 @@ Condition = Callable[[Any, Any], Any]
 
 @dataclass(frozen=True)
 class Do:
-    """A `Do` is one step: an action with its parameters taken from columns of the event. It is skipped where ``when``
-    is false."""
+    """A `Do` is one step: an action with parameters from columns of the event. It is skipped where ``when`` is
+    false."""
 
     action: str
     parameters: Mapping[str, str]
@@ -57,8 +57,7 @@ class TracedStep:
 
 @dataclass(frozen=True)
 class TracedObservation:
-    """A `TracedObservation` is an observation over terms, in which the columns of the event are locals of the same
-    names."""
+    """A `TracedObservation` is an observation over terms; columns of the event are locals of the same names."""
 
     kind: str
     steps: tuple[TracedStep, ...]

@@ -223,8 +223,7 @@ def trace_properties(cls: type[Properties], spec: Spec) -> dict[str, Property]:
 
 
 def _of_parts(cls: type[Properties], spec: Spec) -> tuple[dict[str, PartSpec], dict[str, Property]]:
-    """Return the protocol's parts with the helpers of their properties, and those properties as properties of the
-    composition."""
+    """Return the protocol's parts with the helpers of their properties, and those properties for the composition."""
     parts, lifted, places = dict(spec.parts), dict[str, Property](), dict[str, Place]()
     for base in reversed(cls.__mro__):
         for name, annotation in inspect.get_annotations(base, eval_str=True).items():

@@ -35,8 +35,7 @@ FAIRNESS = ("weak", "strong", "")
 
 @dataclass(frozen=True)
 class ActionMethod:
-    """An `ActionMethod` is a method under ``@action``. Calling it runs the original body, so that a variant can build
-    on it."""
+    """An `ActionMethod` is a method under ``@action``; a call runs the original body, so that a variant can use it."""
 
     body: Callable[..., Any]
     fair: str
@@ -92,8 +91,7 @@ def action(
 
 
 def fault(*, budget: str, danger: str | tuple[str, ...] = ()) -> Decorator:
-    """Declare a step that is not owed and that the environment may take ``budget`` (a bound's name) times in
-    exploration."""
+    """Declare a step that is not owed, and that the environment may take ``budget`` (a bound) times in exploration."""
     dangers = check_dangers(danger)
     return lambda function: ActionMethod(function, "", budget, None, None, dangers)
 
@@ -156,7 +154,6 @@ def _trace(cls: type[Protocol]) -> Spec:
 
 
 def _parts(cls: type[Protocol], others: set[str]) -> tuple[dict[str, PartSpec], dict[str, Place]]:
-    """Return the parts by name, each with the line that declares it."""
     parts: dict[str, PartSpec] = {}
     places: dict[str, Place] = {}
     for base in reversed(cls.__mro__):
@@ -176,7 +173,6 @@ def _parts(cls: type[Protocol], others: set[str]) -> tuple[dict[str, PartSpec], 
 
 
 def _variables(cls: type[Protocol]) -> tuple[dict[str, Type], dict[str, ScalarType], frozenset[str]]:
-    """Return the types of the variables, the types of the constants, and the names of the ghosts."""
     types: dict[str, Type] = {}
     constants: dict[str, ScalarType] = {}
     ghosts: set[str] = set()

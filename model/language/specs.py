@@ -104,12 +104,11 @@ class Spec:
 
     @property
     def dangers(self) -> tuple[str, ...]:
-        """Return the dangers that the model claims to have, by a tagged action or a condition, in the order of the list
-        of dangers."""
+        """Return the dangers that the model claims to have, by a tagged action or a condition, in the order of the
+        list."""
         tagged = {d for a in self.actions.values() for d in a.dangers} | {p.danger for p in self.presences.values()}
         return tuple(name for name in DANGERS if name in tagged)
 
 
 def without_limits(spec: Spec) -> Spec:
-    """Return this protocol without the limits of exploration, so that steps go on beyond them."""
     return replace(spec, actions={name: replace(a, limits=()) for name, a in spec.actions.items()})

@@ -30,8 +30,7 @@ def _as_it_was(kind: type[InputError], args: tuple[Any, ...], attributes: dict[s
 
 
 class ModelError(InputError):
-    """A `ModelError` reports a protocol or property that cannot mean what it states. Its message starts with
-    ``file:line:``."""
+    """A `ModelError` reports a protocol or property without a meaning. Its message starts with ``file:line:``."""
 
 
 def of_language(file: str) -> bool:
@@ -55,6 +54,5 @@ def mistake(what: str, instead: str, where: tuple[str, int] | None = None) -> Mo
 
 
 def moved(error: ModelError, where: tuple[str, int]) -> ModelError:
-    """Return the same mistake at another place: where its author wrote it, if that line ran before the mistake was
-    noticed."""
+    """Return the same mistake at the place where its author wrote it, if that line ran before it was noticed."""
     return ModelError(f"{where[0]}:{where[1]}: {str(error).split(': ', maxsplit=1)[1]}")

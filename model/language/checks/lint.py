@@ -39,7 +39,6 @@ _BANNED: dict[type[ast.AST], tuple[str, str]] = {
 _LOOKED_AT = (
     *_BANNED, ast.UnaryOp, ast.Compare, ast.For, ast.AsyncFor, ast.comprehension, ast.Call, ast.Expr
 )  # fmt: skip
-"""Only these kinds of nodes are checked; most nodes of a syntax tree are of other kinds."""
 
 _BUILTINS = {
     "min": "use when(a < b, a, b)", "max": "use when(a < b, b, a)", "abs": "use when(a < b, b - a, a - b)",
@@ -53,8 +52,7 @@ _BUILTINS = {
 _EFFECTS = ("require", "limit", "append")
 
 _passed: set[tuple[CodeType, tuple[CodeType, ...]]] = set()
-"""These methods have passed the check, each with the helpers it was checked against. Variants inherit most of their
-methods."""
+"""These methods have passed the check, each with its helpers, since variants inherit most of their methods."""
 
 
 def check_source(function: Callable[..., Any], helpers: Mapping[str, Callable[..., Any]] | None = None) -> None:
@@ -93,7 +91,6 @@ def _check(function: Callable[..., Any], helpers: Mapping[str, Callable[..., Any
 
 
 def _scope(function: Callable[..., Any]) -> dict[str, Any]:
-    """Return the meaning of each name that a function uses and does not bind itself."""
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
     names: dict[str, Any] = dict(function.__globals__)
     for name, cell in cells.items():
@@ -107,8 +104,7 @@ def _scope(function: Callable[..., Any]) -> dict[str, Any]:
 def _named(
     function: Callable[..., Any], nodes: Iterable[ast.AST], scope: Mapping[str, Any]
 ) -> Iterator[Callable[..., Any]]:
-    """Yield the functions of the same package that this function calls or passes on, except those of the language
-    itself."""
+    """Yield the functions of the same package that this function names, except those of the language itself."""
     package = function.__module__.split(".", maxsplit=1)[0]
     for node in nodes:
         value = None
@@ -171,8 +167,7 @@ def _decided(node: ast.AST, scope: Mapping[str, Any]) -> tuple[str, str] | None:
 
 
 def _thrown_away(node: ast.AST, scope: Mapping[str, Any], helpers: Mapping[str, Any]) -> tuple[str, str] | None:
-    """Return what to report of a statement that is only a value, such as ``s.x == 1`` for ``s.x = 1``, and what to
-    write instead."""
+    """Return what to report of a statement that is only a value, such as ``s.x == 1``, and what to write instead."""
     advice = "write require(...) for a guard, s.x = ... for an update, `with rule(...):` for a rule"
     match node:
         case ast.Expr(value=ast.Constant()):

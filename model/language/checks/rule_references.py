@@ -1,5 +1,4 @@
-"""This module checks the rule numbers and dangers cited in a protocol against their lists, so that no wrong one reaches
-a report."""
+"""This module checks the rule numbers and dangers that a protocol cites, so that no wrong one reaches a report."""
 
 import difflib
 

@@ -63,8 +63,7 @@ def _map_roots(spec: Spec, changed: Callable[[Term], Term]) -> Spec:
 
 
 def settle(spec: Spec, rule: str | None = None, name: str | None = None) -> Spec:
-    """Replace every ``either`` by what its rule states. Where ``rule`` offers the alternative ``name``, that
-    alternative is taken instead."""
+    """Replace every ``either`` by what its rule states, or by the alternative ``name`` where ``rule`` offers it."""
     return _map_roots(spec if rule is None or name is None else _instead(rule, name)(spec), _settled)
 
 
@@ -98,8 +97,6 @@ def mutations(spec: Spec, further: bool = False) -> list[Mutation]:
 
 
 def _in_own(change: Callable[[Spec], Spec]) -> Callable[[Spec], Spec]:
-    """Apply a change to what a composition adds to its parts."""
-
     def made(spec: Spec) -> Spec:
         assert spec.own is not None
         return composed(change(spec.own), spec.parts)
@@ -108,8 +105,6 @@ def _in_own(change: Callable[[Spec], Spec]) -> Callable[[Spec], Spec]:
 
 
 def _in_part(name: str, change: Callable[[Spec], Spec]) -> Callable[[Spec], Spec]:
-    """Apply a change to one part and compose the protocol again."""
-
     def made(spec: Spec) -> Spec:
         assert spec.own is not None
         return composed(spec.own, {**spec.parts, name: spec.parts[name].with_own(change)})
@@ -176,8 +171,6 @@ def _alternatives(spec: Spec) -> Iterator[Mutation]:
 
 
 def _instead(rule: str, name: str) -> Callable[[Spec], Spec]:
-    """Take the alternative ``name`` in every place in which the rule offers it."""
-
     def choose(node: Term) -> Term:
         if node.op != "choice":
             return node
@@ -198,8 +191,8 @@ def _without(action: str) -> Callable[[Spec], Spec]:
 
 
 def _guards(spec: Spec, further: bool) -> Iterator[Mutation]:
-    """Yield the mutations of guards. A guard that several actions share through one helper is one guard, and is changed
-    in all of them."""
+    """Yield the mutations of guards. A guard that several actions share through one helper is changed in all of
+    them."""
     shared: dict[tuple[str, tuple[str, int], Term], list[str]] = {}
     for a in spec.actions.values():
         for g in a.guards:
@@ -222,8 +215,6 @@ def _guards(spec: Spec, further: bool) -> Iterator[Mutation]:
 
 
 def _guarded(names: list[str], conditions: tuple[Term, ...], instead: Term | None) -> Callable[[Spec], Spec]:
-    """Replace the given guards of some actions by another one, or drop them."""
-
     def guards(a: Action) -> Iterator[Guard]:
         for g in a.guards:
             if g.condition not in conditions:

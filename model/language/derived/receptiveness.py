@@ -74,8 +74,7 @@ def _followed(owner: Spec, item: Refinement, step: Action) -> Term:
 
 
 def _able(owner: Spec, item: Refinement, action: Action, step: Action, here: Read, now: Read) -> Term:
-    """Return the condition that the action is enabled, for some choice of the parameters that are not the view's or the
-    step's, and is that step."""
+    """Return the condition that the action is enabled, for some choice of its own parameters, and is that step."""
     after = {name: _after(owner, name, action, here) for name in owner.types}
     _, _, effects = steps_of_action(item.core, step, now, _view(item, after))
     guards = (in_core(g.condition, here) for g in action.guards)
@@ -86,7 +85,6 @@ def _able(owner: Spec, item: Refinement, action: Action, step: Action, here: Rea
 
 
 def _view(item: Refinement, read: Read) -> Read:
-    """Return the core's variables where the protocol's variables are read through ``read``."""
     return {name: Mapped(m.bound, in_core(m.value, read)) for name, m in item.mapping.items()}
 
 
@@ -100,7 +98,6 @@ def _entry(owner: Spec, name: str) -> Mapped:
 
 
 def _after(owner: Spec, name: str, action: Action, here: Read) -> Mapped:
-    """Return a variable as it is after the action."""
     updates = [u for u in action.updates if u.variable == name]
     entry = here[name]
     if not updates or isinstance(owner.types[name], SeqType):

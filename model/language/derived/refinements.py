@@ -233,8 +233,7 @@ def check_constants(core: Spec, owner: Spec, where: Place) -> None:
 def check_hints(
     name: str, core: Spec, owner: Spec, given: Mapping[str, Iterable[str]], where: Place
 ) -> dict[str, tuple[str, ...]]:
-    """Return the hints, each checked to name existing actions. A string is refused, since it would be taken for a list
-    of letters."""
+    """Return the hints, each checked to name existing actions. A string is refused, since it is no list of names."""
     found: dict[str, tuple[str, ...]] = {}
     for action, steps in given.items():
         if action not in owner.actions:

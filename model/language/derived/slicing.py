@@ -26,7 +26,6 @@ def without_unread_ghosts(spec: Spec, properties: Iterable[Property]) -> Spec:
 
 
 def _made_of(spec: Spec, read: Collection[str]) -> set[str]:
-    """Return these variables and the ghosts from which they are computed."""
     known, more = set[str](), set(read)
     updates = [u for action in spec.actions.values() for u in action.updates]
     while more - known:

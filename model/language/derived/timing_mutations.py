@@ -71,8 +71,6 @@ def gone_by(spec: Spec) -> dict[str, str]:
 
 
 def _later(name: str, variable: str) -> Change:
-    """Split an action in two: one without its effect on a variable, and one that has this effect later."""
-
     def change(spec: Spec) -> Spec:
         a = spec.actions[name]
         to_come, is_to_come = _noted(spec, a, f"{name}_{variable}_to_come")
@@ -90,8 +88,6 @@ def _later(name: str, variable: str) -> Change:
 
 
 def _once_more(name: str) -> Change:
-    """Add an action that repeats the given one whatever its guards require."""
-
     def change(spec: Spec) -> Spec:
         a = spec.actions[name]
         done, is_done = _noted(spec, a, f"{name}_done")
@@ -105,8 +101,6 @@ def _once_more(name: str) -> Change:
 
 
 def _forgotten(variable: str) -> Change:
-    """Add an action that resets a variable, entry by entry, to its initial value."""
-
     def change(spec: Spec) -> Spec:
         kind = spec.types[variable]
         sorts = kind.keys if isinstance(kind, MapType) else ()
@@ -125,7 +119,6 @@ def _forgotten(variable: str) -> Change:
 
 
 def _initial(spec: Spec, variable: str, keys: tuple[Term, ...]) -> Term:
-    """Return the initial value of an entry."""
     kind = spec.types[variable]
     value = zero(kind.value if isinstance(kind, MapType) else kind)  # type: ignore[arg-type]
     for u in spec.initial:
@@ -143,8 +136,7 @@ def _entry(variable: str, spec: Spec, keys: tuple[Term, ...]) -> Term:
 
 
 def _noted(spec: Spec, a: Action, name: str) -> tuple[tuple[str, MapType | ScalarType], Term]:
-    """Return a new variable with a flag for each choice of an action's parameters, and the term that reads the flag of
-    the present choice."""
+    """Return a new variable with a flag for each choice of an action's parameters, and the term that reads its flag."""
     sorts = tuple(sort for _, sort in a.parameters)
     kind = MapType(sorts, BOOL) if sorts else BOOL
     keys = tuple(local(n, sort) for n, sort in a.parameters)

@@ -116,8 +116,7 @@ class Int(_Declared):
 
 
 class Nat(_Declared):
-    """A `Nat` is a natural number. ``class Id(Nat, upto="ids")`` gives it a name and a largest value for
-    exploration."""
+    """A `Nat` is a natural number. ``class Id(Nat, upto="ids")`` gives it a name and a largest value to explore."""
 
     type: Any = NAT
 
@@ -135,8 +134,8 @@ class Sort(_Declared):
 
 
 class Enumeration(_Declared):
-    """An `Enumeration` is a small set of named values: the class attributes in capital letters, in order. The first is
-    the zero value."""
+    """An `Enumeration` is a set of named values: the class attributes in capital letters. The first is the zero
+    value."""
 
     type: Any = None
 

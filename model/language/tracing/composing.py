@@ -201,7 +201,6 @@ def steps_taken(spec: Spec, part: str, action: str) -> tuple[str, ...]:
 
 
 def scalars(kind: Type) -> tuple[ScalarType, ...]:
-    """Return the scalar types of which a type is made."""
     match kind:
         case MapType(keys, value):
             return tuple(s for k in (*keys, value) for s in scalars(k))
@@ -213,7 +212,6 @@ def scalars(kind: Type) -> tuple[ScalarType, ...]:
 
 
 def sorts_of(spec: Spec) -> list[AtomsType | EnumType]:
-    """Return every sort and enumeration that a protocol's variables and parameters name, as the objects that their
-    classes made."""
+    """Return every sort and enumeration that variables and parameters name, as the objects that their classes made."""
     kinds: list[Type] = [*spec.types.values(), *(k for a in spec.actions.values() for _, k in a.parameters)]
     return [s for kind in kinds for s in scalars(kind) if isinstance(s, AtomsType | EnumType)]

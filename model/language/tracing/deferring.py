@@ -27,7 +27,7 @@ def traced(owner: type, name: str, trace: Callable[[], Any]) -> None:
 
 
 class _Later:
-    """A `_Later` is an attribute of a class that replaces itself by its value when it is read."""
+    """A `_Later` is an attribute that replaces itself by its value when it is read."""
 
     def __init__(self, owner: type, name: str, trace: Callable[[], Any]) -> None:
         self.owner, self.name, self.trace = owner, name, trace

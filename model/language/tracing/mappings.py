@@ -54,8 +54,7 @@ class Mapped:
 
 
 def mapped_variable(name: str, kind: Type, given: Any, where: Place, known: frozenset[str] = frozenset()) -> Mapped:
-    """Return the value that the mapping gives to one variable, checked against its type. ``known`` has the locals of
-    the view."""
+    """Return the mapping's value of one variable, checked against its type. ``known`` has the locals of the view."""
     role = f"the value of {name}"
     if isinstance(kind, SeqType):
         if not isinstance(given, Symbol) or given.term.type != kind:
@@ -177,7 +176,6 @@ def everywhere(core: Spec, variable: str, holds: Callable[[tuple[Term, ...]], Te
 
 
 def _becomes(core: Spec, variable: str, action: Action, now: Read, later: Read) -> Term:
-    """Return the condition that a variable has, after the step, the value that an action of the core assigns to it."""
     updates = [u for u in action.updates if u.variable == variable]
     if isinstance(core.types[variable], SeqType):
         return _same_sequence(core, variable, now, later, in_core(updates[0].value, now))
@@ -204,8 +202,6 @@ def assigned(updates: Any, keys: tuple[Term, ...], before: Term, now: Read) -> T
 
 
 def _same_sequence(core: Spec, variable: str, now: Read, later: Read, appended: Term | None) -> Term:
-    """Return the condition that a sequence after the step equals the one before it, with one more entry if one is
-    appended."""
     kind = core.types[variable]
     assert isinstance(kind, SeqType)
     old, new = now[variable].value, later[variable].value
@@ -241,8 +237,6 @@ def initially(core: Spec, variable: str, now: Read) -> Term:
 
 
 def _of_zero(root: Term) -> Term:
-    """Return a term in which every variable has its zero value."""
-
     def change(node: Term) -> Term:
         if node.op in ("select", "at") or (node.op == "state" and not isinstance(node.type, MapType | SeqType)):
             return zero(node.type)  # type: ignore[arg-type]

@@ -31,8 +31,6 @@ from fencepost.model.language.tree.types import (
 
 @dataclass(frozen=True)
 class PartOptions:
-    """`PartOptions` has the arguments of ``part(...)``."""
-
     joint: tuple[str, ...] = ()
     sorts: Mapping[Type, Type] = field(default_factory=dict)
 

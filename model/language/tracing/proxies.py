@@ -1,5 +1,4 @@
-"""The proxies ``s``, ``old`` and ``new`` are the state as a method of a protocol or of its properties sees it while it
-is traced."""
+"""The proxies ``s``, ``old`` and ``new`` are the state as a method sees it while it is traced."""
 
 import difflib
 from typing import Any
@@ -13,8 +12,8 @@ from fencepost.model.language.tree.types import MapType, SeqType
 
 
 class StateProxy:
-    """A `StateProxy` is ``s``: it reads state variables and constants, calls the protocol's own helper methods and
-    records assignments."""
+    """A `StateProxy` is ``s``: it reads variables and constants, calls the protocol's helpers and records
+    assignments."""
 
     def __init__(self, owner: Any, recorder: Recorder | None, primed: bool = False) -> None:
         object.__setattr__(self, "_owner", owner)
@@ -55,7 +54,6 @@ class StateProxy:
         self._recorder.whole(name, value)
 
     def _near(self, name: str) -> str:
-        """Return the existing names nearest to a missing one, for the error message."""
         owner = self._owner
         near = difflib.get_close_matches(name, [*owner.types, *owner.constants, *owner.helpers, *owner.parts], n=3)
         return (

@@ -25,8 +25,7 @@ def trees_of(function: Callable[..., Any]) -> tuple[Function, ...]:
 
 
 def attribute_line(cls: type, name: str) -> tuple[str, int]:
-    """Return the file and line at which a class declares or assigns ``name``, or those of the class itself if it does
-    so nowhere."""
+    """Return the file and line at which a class declares or assigns ``name``, or those of the class itself."""
     try:
         file, first = inspect.getsourcefile(cls) or "?", inspect.getsourcelines(cls)[1]
     except (OSError, TypeError):

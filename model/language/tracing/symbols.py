@@ -37,8 +37,8 @@ from fencepost.model.language.tree.types import (
 
 
 class Symbol(Refusals):
-    """A `Symbol` is a value that is not known while tracing. ``recorder`` is set on a map or sequence that the action
-    may assign to."""
+    """A `Symbol` is a value not known while tracing. ``recorder`` is set on a map or sequence that can be assigned
+    to."""
 
     __slots__ = ("recorder", "term")
 
@@ -137,8 +137,7 @@ def truth(value: Any, operator: str) -> Term:
 
 
 def coerce(value: Any, kind: ScalarType, role: str) -> Term:
-    """Return a Python or symbolic value as a term of the given type. Numbers of different names mix, and all other
-    types must agree."""
+    """Return a value as a term of the given type. Numbers of different names mix, and all other types must agree."""
     if isinstance(value, Symbol):
         got = value.term.type
         if got == kind or (isinstance(got, NumberType) and isinstance(kind, NumberType) and kind.signed >= got.signed):

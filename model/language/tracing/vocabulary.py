@@ -116,8 +116,6 @@ def abstract(body: Callable[..., Any], kinds: list[ScalarType]) -> tuple[tuple[t
 
 
 class Each:
-    """An `Each` is the right-hand side of a bulk update."""
-
     def __init__(self, body: Callable[..., Any]) -> None:
         self.body = body
 
@@ -139,8 +137,7 @@ def at(sequence: Symbol, position: Any) -> Symbol:
 
 
 def latest(sequence: Symbol, body: Callable[[Any], Any], upto: Any = None) -> Symbol:
-    """Return the highest position whose entry satisfies ``body``, among the first ``upto`` (default: all), or 0 if
-    there is none."""
+    """Return the highest position whose entry satisfies ``body``, among the first ``upto`` (default: all), else 0."""
     node = _read(sequence)
     assert isinstance(node.type, SeqType)
     bound, result = abstract(body, [node.type.entry])

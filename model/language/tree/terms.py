@@ -89,8 +89,7 @@ FALSE = constant(False, BOOL)
 
 
 def zero(kind: ScalarType) -> Term:
-    """Return the zero value of a scalar type. A sort's zero value is its first element, in exploration and proofs
-    alike."""
+    """Return the zero value of a scalar type. That of a sort is its first element, in exploration and proofs alike."""
     return constant(None if isinstance(kind, OptionType) else False if kind == BOOL else 0, kind)
 
 
@@ -141,8 +140,7 @@ def rewrite(root: Term, change: Callable[[Term], Term]) -> Term:
 
 
 def substitute(root: Term, values: dict[str, Term]) -> Term:
-    """Return the term with locals replaced by name. Quantifiers name their variables by depth, so that no variable is
-    captured."""
+    """Return the term with locals replaced by name. Quantifiers name variables by depth, so that none is captured."""
     return rewrite(root, lambda n: values.get(n.data, n) if n.op == "local" else n)
 
 
@@ -161,7 +159,6 @@ def subterms(root: Term) -> Iterator[Term]:
 
 
 def variables(root: Term) -> set[str]:
-    """Return the names of the state variables that a term reads."""
     return {node.data[0] for node in subterms(root) if node.op == "state"}
 
 
@@ -183,8 +180,7 @@ def conjuncts(root: Term) -> tuple[Term, ...]:
 
 
 def result_type(a: Type, b: Type) -> NumberType:
-    """Return the type of a sum, which is signed if either side is. The name is preserved where both agree, for wording
-    only."""
+    """Return the type of a sum, which is signed if either side is. A name common to both is preserved, for wording."""
     assert isinstance(a, NumberType) and isinstance(b, NumberType)
     if a.signed or b.signed:
         return INT

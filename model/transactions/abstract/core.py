@@ -46,8 +46,7 @@ class Client(Sort, bound="clients"):
 
 
 class Txn(Sort, bound="transactions"):
-    """A `Txn` is a transaction as its owner knows it. No broker sees this name, since requests carry only the producer
-    epoch."""
+    """A `Txn` is a transaction as its owner knows it. Brokers do not see it: requests carry only the producer epoch."""
 
 
 class Partition(Sort, bound="partitions"):
@@ -63,8 +62,7 @@ class Term(Nat, upto="fail_overs"):
 
 
 class Phase(Enumeration):
-    """A `Phase` is the coordinator's state of the transaction. Empty and Complete* are both IDLE, Prepare* is
-    PREPARED."""
+    """A `Phase` is the coordinator's transaction state: Empty and Complete* are IDLE, Prepare* is PREPARED."""
 
     IDLE, ONGOING, PREPARED = range(3)
 
@@ -76,15 +74,13 @@ class Outcome(Enumeration):
 
 
 class Fate(Enumeration):
-    """A `Fate` is the state of a transaction's record in a partition. One record in each partition stands for all of
-    them."""
+    """A `Fate` is the state of a transaction's record in a partition; one record there stands for all of them."""
 
     ABSENT, OPEN, COMMITTED, ABORTED = range(4)
 
 
 class Core(Protocol):
-    """In the `Core` model the coordinator decides, markers carry the decision, and partitions apply it to whatever is
-    open."""
+    """The coordinator decides, markers carry the decision, and partitions apply it to whatever is open."""
 
     epoch: Epoch  # the coordinator's
     phase: Phase
@@ -272,8 +268,7 @@ class Core(Protocol):
 
     @action(fair="weak", danger=("time-out", "clock-step"))
     def take_over(s, marker: Epoch, to: Epoch):
-        """The transaction's time is up, by whatever clock, or another producer initializes: the open transaction is
-        fenced, then aborted."""
+        """The transaction timed out, by whatever clock, or another producer initializes: it is fenced, then aborted."""
         require(s.phase == Phase.ONGOING)
         require(s.is_fence(marker, to), rule="txn.18")
         s.one_step(to)
@@ -395,8 +390,7 @@ class Core(Protocol):
         s.one_step(to)
 
     def once(s, c):
-        """A producer that initializes again is equivalent to another producer, so exploration takes each producer
-        once."""
+        """A producer that initializes again is equivalent to another one, so exploration takes each producer once."""
         limit(~exists(Epoch, lambda e: s.given[c, e]))
 
     def one_step(s, to):
@@ -425,8 +419,8 @@ class Core(Protocol):
 
     @danger("client-crash")
     def abandoned(s):
-        """A transaction was ended although its owner never asked for it; brokers cannot distinguish this from a crash
-        of the owner."""
+        """A transaction was ended although its owner never asked for it, which brokers take for a crash of the
+        owner."""
         return exists(Txn, lambda t: (s.choice[t] == Outcome.NONE) & (s.result[t] != Outcome.NONE))
 
     @danger("loss")

@@ -16,8 +16,7 @@ from fencepost.model.transactions.abstract.cores import (
 
 
 class Overlapping(Asking):
-    """In the `Overlapping` model the cache of a deposed coordinator stays as it was at the fail-over, and is never
-    discarded."""
+    """The cache of a deposed coordinator stays as it was at the fail-over, and is never discarded."""
 
     held: Set[Partition, Epoch]  # it is part of the open transaction, says the cache of a coordinator that was deposed
     settled: Set[Epoch, Bool]  # and so ended the transaction of that epoch: with a commit, or not
@@ -56,8 +55,7 @@ class Overlapping(Asking):
 
 
 class OverlappingV1(Overlapping, V1Core):
-    """In v1 owners add partitions, and the deposed coordinator answers that a partition which it has in its cache is
-    added already."""
+    """In v1 owners add partitions, and the deposed coordinator takes those in its cache for added already."""
 
     @action(danger="overlapping-coordinators")
     def add_by_deposed(s, t: Txn, p: Partition):

@@ -53,8 +53,7 @@ class TimedOut(Core):
 
     @fault(budget="failed_appends", danger="failed-append")
     def time_out_fence(s):
-        """The append that aborts an open transaction, after a time-out of the transaction or at InitProducerId, times
-        out."""
+        """The append that aborts an open transaction, timed out or found by InitProducerId, times out."""
         require(s.phase == Phase.ONGOING)
         s.fence_in_doubt = True
 
@@ -78,8 +77,7 @@ class TimedOut(Core):
         s.settle()
 
     def add(s, t, p):
-        """Adding a partition that is part of the transaction already needs no record, and so leaves the records in
-        doubt."""
+        """A partition that is part of the transaction already needs no record, and the records in doubt remain."""
         there = s.parts[p] & (s.phase == Phase.ONGOING)
         Core.add(s, t, p)
         s.init_in_doubt = s.init_in_doubt & there

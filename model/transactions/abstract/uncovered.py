@@ -47,8 +47,7 @@ class Covered(V2Core):
 
     @action(fair="weak")
     def complete(s):
-        """Every partition has the marker and the Prepare record is replicated, and so the coordinator records the
-        completion."""
+        """Every partition has the marker and the Prepare record is replicated, and the completion is recorded."""
         require(~s.uncovered)
         V2Core.complete(s)
 

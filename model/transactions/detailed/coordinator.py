@@ -70,8 +70,7 @@ class Coordinator(Producers):
         return either("txn.4", s.is_used_up(e), one_late=s.base + s.last + 1 <= e)
 
     def is_used_up(s, e):
-        """Return whether this is the last epoch of the present producer id that an owner gets, or the reserved one
-        after it."""
+        """Return whether this is the producer id's last epoch for an owner, or the reserved one after it."""
         return s.base + s.last <= e
 
     def after(s, e):
@@ -100,8 +99,7 @@ class Coordinator(Producers):
 
     @action(fair="weak")
     def ask_for_epoch(s, c: Client):
-        """InitProducerId finds nothing open, and names the present epoch or none: the record of the next epoch is on
-        its way to the log."""
+        """InitProducerId finds nothing open, and names the present epoch or none: the next epoch is logged."""
         require(s.is_sent(c))
         require((s.pending == Pending.NOTHING) & (s.phase == Phase.IDLE))
         require((s.expected(c) == 0) | (s.expected(c) == s.live()), rule="txn.2")
@@ -245,8 +243,7 @@ class Coordinator(Producers):
 
     @action(fair="weak")
     def refuse_end(s, t: Txn):
-        """EndTxn neither ends what is open nor repeats what ended, and is answered PRODUCER_FENCED or
-        INVALID_TXN_STATE."""
+        """EndTxn neither ends nor repeats anything, and is answered PRODUCER_FENCED or INVALID_TXN_STATE."""
         require((s.choice[t] != Outcome.NONE) & ~s.success[t] & s.ready[s.owner[t]])
         require(s.pending == Pending.NOTHING)
         require(s.phase != Phase.PREPARED, rule="txn.5")
@@ -302,8 +299,7 @@ class Coordinator(Producers):
 
     @action(fair="weak")
     def complete(s):
-        """The last marker is acknowledged: the pending entry is removed, and the record of the completion is
-        written."""
+        """The last marker is acknowledged: the pending entry is removed, and the completion is recorded."""
         require(s.all_acked() & s.awaited)
         Core.complete(s)
         s.acked = each(lambda p: False)
@@ -334,8 +330,7 @@ class Coordinator(Producers):
         return (s.number[t] + 1 == s.epoch) | ((s.epoch == s.base) & (s.number[t] + 2 == s.base))
 
     def fence_marker(s):
-        """Return the epoch of the fence's marker. The abort's bump is the fence, and there is only one
-        (KAFKA-19367)."""
+        """Return the epoch of the fence's marker, which is the abort's only bump (KAFKA-19367)."""
         return s.epoch + 1
 
     def fence_target(s):

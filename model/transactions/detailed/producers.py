@@ -71,8 +71,7 @@ class Producers(Core):
 
     @fault(budget="copies", danger=("late-copy", "duplicate"))
     def come_late(s, c: Client):
-        """The network delivers a copy of the first InitProducerId, which was answered; the answer to the copy is not
-        accepted."""
+        """The network delivers a copy of the first InitProducerId, which was answered; a second answer is ignored."""
         require((s.ready[c] | s.again[c] | s.dead[c] | (s.asking[c] & (s.answered[c] != 0))) & ~s.stray[c])
         s.stray[c] = True
         s.copied = True
@@ -113,8 +112,7 @@ class Producers(Core):
         return s.base > 1
 
     def is_last_of_all(s, e):
-        """Return whether this is the epoch that no owner may have, of the present producer id or of the previous
-        one."""
+        """Return whether this is the epoch that no owner may have, of the present or the previous producer id."""
         return (e == s.base + s.last + 1) | (e + 1 == s.base)
 
     def comes_back(s, c):

@@ -53,8 +53,7 @@ class V2Upgraded(V2Of42):
         return s.epoch == s.base + s.last + 1
 
     def accepts_marker(s, p, e):
-        """A partition accepts a marker with the epoch that only markers carry also where something is open under that
-        epoch."""
+        """A marker with the epoch that only markers carry is accepted also where that epoch is open."""
         reserved = (s.known[p] == e) & s.is_last_of_all(e)
         return V2Of42.accepts_marker(s, p, e) | either("txn.23", reserved, no_last_epoch=reserved & ~reserved)
 
@@ -68,8 +67,7 @@ class V2Upgraded(V2Of42):
         return (s.is_stuck() & (marker == s.epoch) & (marker < to)) | V2Of42.is_fence(s, marker, to)
 
     def goes_on_with(s, marker, to):
-        """Require that these are the epochs after an EndTxn. From the epoch that only markers carry, only an abort may
-        continue."""
+        """Require the epochs after an EndTxn; from the epoch that only markers carry only an abort continues."""
         require(s.is_fence(marker, to), rule="txn.9")
 
     def may_end(s, t):
@@ -77,8 +75,7 @@ class V2Upgraded(V2Of42):
 
 
 class V2Of400(V2):
-    """In Kafka 4.0.0 a fence bumps the epoch in memory first, where it stays if the append fails, and the abort bumps
-    it once more."""
+    """In Kafka 4.0.0 a fence bumps the epoch in memory, even if the append fails, and the abort bumps it once more."""
 
     def fence_marker(s):
         """Return the epoch after the fence, if there is another one (KAFKA-19367)."""

@@ -67,8 +67,7 @@ class Cleaned(ReadCommitted):
 
     @fault(budget="cleanings", danger="cleaning")
     def clean_marker(s, t: Txn):
-        """The cleaner removes the marker of a transaction of which nothing is left, and which no broker still takes for
-        open."""
+        """The cleaner removes the marker of a transaction that is gone, and that no broker still takes for open."""
         require(s.has_ended(t) & s.is_stable(s.last[t]) & ~s.gone[s.last[t]])
         require(s.nothing_left(t))
         require(s.is_past_its_horizon(t))
@@ -121,8 +120,7 @@ class Cleaned(ReadCommitted):
 
 
 class WithoutHorizon(Cleaned):
-    """In the `WithoutHorizon` model markers are removed as soon as nothing is left of their transactions, even if a
-    reader still waits for them."""
+    """Markers are removed as soon as nothing is left of their transactions, even if a reader waits for them."""
 
     def is_past_its_horizon(s, t):
         return s.has_ended(t)
@@ -137,8 +135,7 @@ class MarkersTooSoon(Cleaned):
 
 
 class MarkersAsRecords(Cleaned):
-    """The cleaner takes a marker for a record that a later one of the same key has replaced, and the index still lists
-    its transaction (KAFKA-14055)."""
+    """The cleaner takes a marker for a replaced record, and the index still lists its transaction (KAFKA-14055)."""
 
     @fault(budget="cleanings", danger="cleaning")
     def clean_marker(s, t: Txn):

@@ -14,8 +14,7 @@ from fencepost.model.transactions.parts.sequences import Epoch, Number, Send, Se
 
 
 class Forgetful(Sequences):
-    """In the `Forgetful` model answers wait for replication (acks=all), and a producer is forgotten only when none of
-    its batches is in flight."""
+    """Answers wait for replication (acks=all), and only a producer with no batch in flight is forgotten."""
 
     outside = (
         *open_hole(
@@ -97,8 +96,7 @@ class Forgetful(Sequences):
 
     @fault(budget="expiries", danger="producer-expiry")
     def expire(s):
-        """The producer was idle for long and every replica forgets it. By then no copy of its batches is left in the
-        network."""
+        """The producer was idle for long and every replica forgets it. No copy of its batches is in flight by then."""
         require((s.settled == s.next) & ~s.blank)
         s.died = each(lambda a, e: s.died[a, e] | s.sent[a, e])
         s.blank = True
@@ -149,8 +147,7 @@ class ForgetfulV2(Forgetful, SequencesV2):
 
 
 class OneUnderWay(Forgetful):
-    """In the `OneUnderWay` model a producer has one batch in flight (max.in.flight.requests.per.connection=1), and
-    gives a refused batch a new number."""
+    """A producer has one batch in flight (max.in.flight.requests.per.connection=1) and renumbers a refused batch."""
 
     @axiom
     def remembers_what_is_under_way(s):
@@ -158,8 +155,7 @@ class OneUnderWay(Forgetful):
 
 
 class Renumbering(Forgetful):
-    """In the `Renumbering` model a producer with several batches in flight gives refused batches new numbers
-    (KIP-360)."""
+    """A producer with several batches in flight gives refused batches new numbers (KIP-360)."""
 
     @action(fair="weak")
     def number_anew(s, a: Send):
@@ -169,13 +165,11 @@ class Renumbering(Forgetful):
 
 
 class RenumberingAnyway(Sequences):
-    """In the `RenumberingAnyway` model a producer raises its epoch because of another partition, and gives new numbers
-    to the batches in flight here."""
+    """A producer raises its epoch because of another partition, and renumbers the batches in flight here."""
 
     @action
     def number_anew(s, a: Send):
-        """A batch was refused in another partition, and the producer sends the batches in flight here under new
-        numbers."""
+        """A batch was refused in another partition, and the producer renumbers the batches in flight."""
         require(s.is_under_way(a))
         s.send_anew()
 
@@ -193,8 +187,7 @@ class ForgottenTooSoon(GivingUp):
 
 
 class AnsweredEarly(Renumbering):
-    """In the `AnsweredEarly` model answers do not wait for replication, or an election does not consider which replica
-    has the tail."""
+    """Answers do not wait for replication, or an election does not consider which replica has the tail."""
 
     def is_answerable(s, a):
         return s.written[a]

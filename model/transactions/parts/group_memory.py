@@ -30,8 +30,7 @@ class Write(Sort, bound="writes"):
 
 
 class GroupMemory(Protocol):
-    """The `GroupMemory` model has one thread: an operation, its record, and what its batch needs before it happen one
-    after another."""
+    """One thread runs an operation, adds its record, and makes room in the batch first, one after another."""
 
     in_memory: Set[Write]
     in_batch: Set[Write]
@@ -119,8 +118,7 @@ class GroupMemory(Protocol):
 
     @fault(budget="failed_appends", danger="failed-append")
     def fail(s):
-        """The batch can't be written: its changes of memory are reverted, and its operations are answered with an
-        error."""
+        """The batch can't be written: its changes of memory are reverted, and its operations fail."""
         require((s.working == None) & exists(Write, lambda v: s.in_batch[v]))  # noqa: E711
         s.given_up = each(lambda v: s.given_up[v] | s.in_batch[v])
         s.in_memory = each(

@@ -157,8 +157,7 @@ class Metadata(Protocol):
 
     @action
     def start_again(s):
-        """After an error that invalidated its sequence numbers the producer asks for the next epoch, and names its own
-        (KIP-360)."""
+        """After an error that invalidated its sequence numbers the producer asks for the next epoch (KIP-360)."""
         require((s.request == Request.NOTHING) & (s.own_id != 0) & (s.phase != Phase.ONGOING) & ~s.refused)
         s.request = Request.NEXT
 
@@ -255,8 +254,7 @@ class Metadata(Protocol):
 
     @action(fair="weak")
     def finish(s):
-        """The record is durable: memory follows, and the answer is sent, with the next producer id if there is to be
-        one."""
+        """The record is durable: memory follows, and the answer is sent, with the next producer id if there is one."""
         require(s.stage == Stage.WRITTEN, rule="txn.25")
         rotates = s.to_next_id != 0
         s.answer_id = when(s.answers, when(rotates, s.to_next_id, s.to_id), s.answer_id)

@@ -54,8 +54,7 @@ class Fate(Enumeration):
 
 
 class TransactionalOffsets(Protocol):
-    """The `TransactionalOffsets` model has commits, markers, fetches, expiry, compaction, and fail-over of the
-    coordinator."""
+    """The model has commits, markers, fetches, expiry, compaction, and fail-over of the coordinator."""
 
     outside = (
         *excused(
@@ -301,8 +300,7 @@ class TransactionalOffsets(Protocol):
 
     @action(fair="weak")
     def read_plain(s, r: Record):
-        """The new coordinator reads a commit outside of transactions or a tombstone, or what compaction has left of
-        it."""
+        """The new coordinator reads a plain commit or a tombstone, or what compaction has left of it."""
         place, counts = s.cursor, s.kept[r]
         require(s.is_written(r) & ~s.transactional[r] & (s.place[r] == place))
         s.in_force = when(counts & ~s.empty[r], r, when(counts, None, s.in_force))
@@ -353,8 +351,7 @@ class MarkerDropped(TransactionalOffsets):
 
     @fault(budget="absences", danger="partition-away")
     def drop_marker(s, p: Producer, commits: Bool):
-        """The coordinator counts the marker as written, so that the transaction is complete, and its owner gets that
-        answer."""
+        """The coordinator counts the marker as written, and the transaction as complete for its owner."""
         require(s.open[p] & ~s.abandoned[p])
         fate = when(commits, Fate.COMMITTED, Fate.ABORTED)
         s.meant = each(lambda x: when((s.fate[x] == Fate.OPEN) & (s.by[x] == p), fate, s.meant[x]))

@@ -35,8 +35,7 @@ class OffsetsDeleted(TransactionalOffsets):
 
     @action
     def fetch(s):
-        """OffsetFetch need not wait for a transaction whose offset stands before a tombstone, since no marker restores
-        that offset."""
+        """OffsetFetch need not wait for an offset before a tombstone, since no marker restores it."""
         require(s.is_loaded())
         require(s.is_settled(), rule="txn.21")
         may_change = exists(Record, lambda x: (s.fate[x] == Fate.OPEN) & (s.last_place < s.place[x]))

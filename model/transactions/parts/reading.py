@@ -61,8 +61,7 @@ class Phase(Enumeration):
 
 
 class ReadCommitted(Protocol):
-    """In the `ReadCommitted` model producers write, the coordinator ends their transactions, replication follows, and
-    readers fetch and consume."""
+    """Producers write, the coordinator ends their transactions, replication follows, and readers consume."""
 
     outside = (
         *open_hole("nothing is removed from the log; the variant cleaned has one that is cleaned", "cleaning"),
@@ -200,8 +199,7 @@ class ReadCommitted(Protocol):
 
     @action
     def abort_nothing(s, p: Producer):
-        """An abort marker is appended although the producer wrote nothing in the partition, and no entry of the index
-        belongs to it."""
+        """An abort marker without an entry in the index is appended: the producer wrote nothing here."""
         end = s.end
         require(~s.has_open(p))
         s.append(Kind.ABORT, p)
@@ -215,8 +213,7 @@ class ReadCommitted(Protocol):
 
     @fault(budget="fail_overs", danger=("unreplicated-tail", "truncation"))
     def fail_over(s):
-        """Another leader takes over: what is not replicated is lost, and transactions that ended there are open
-        again."""
+        """Another leader takes over: the unreplicated tail is lost, and transactions that ended there are open."""
         s.cut(s.high)
 
     def cut(s, at):
@@ -255,8 +252,7 @@ class ReadCommitted(Protocol):
 
     @action(fair="weak")
     def fetch(s, r: Reader, n: Offset):
-        """The leader answers a fetch with the log from the reader's position up to n, and the transactions that were
-        aborted in it."""
+        """The leader returns the log from the reader's position up to n, and the transactions aborted in it."""
         require((s.position[r] == s.upto[r]) & (s.upto[r] < n) & (n <= s.end))
         stable = either(
             "txn.17", s.within(n), inclusive=s.within(n - 1), one_short=s.within(n + 1),
@@ -271,8 +267,7 @@ class ReadCommitted(Protocol):
         return s.kind[o]
 
     def reaches_into(s, t, start, end):
-        """Return whether this aborted transaction is in the list that is returned with the records from start to
-        end."""
+        """Return whether this aborted transaction is listed with the records from start to end."""
         reaches = (start <= s.last[t]) & (s.first[t] < end)
         begins = (start <= s.first[t]) & (s.first[t] < end)
         ends = (start <= s.last[t]) & (s.last[t] < end)
@@ -280,8 +275,7 @@ class ReadCommitted(Protocol):
 
     @action(fair="weak")
     def take(s, r: Reader):
-        """The reader examines its next record, and returns it or leaves it out. An abort marker ends an aborted
-        range."""
+        """The reader examines its next record, and returns or skips it. An abort marker ends an aborted range."""
         o = s.position[r]
         require(o < s.upto[r])
         p, kind = s.writer[o], s.kind_in_piece(r, o)
@@ -303,8 +297,7 @@ class ReadCommitted(Protocol):
 
 
 class UncleanReading(ReadCommitted):
-    """In the `UncleanReading` model a replica that lacks records below the high watermark becomes leader
-    (unclean.leader.election.enable)."""
+    """A replica that lacks records below the high watermark becomes leader (unclean.leader.election.enable)."""
 
     outside = excused(
         "a reader that was further than the new leader goes on from its end", "unreplicated-tail", "truncation"

@@ -266,8 +266,7 @@ class TransactionLog(Protocol):
 
     @action(fair="weak")
     def read(s):
-        """The new coordinator reads the next record, or what compaction has left of it; the last record of an id
-        counts."""
+        """The new coordinator reads the next record, or what compaction left of it; the last record of an id counts."""
         place = s.cursor
         t, says, stored = s.id[place], s.says[place], s.kept[place]
         require(place < s.end)

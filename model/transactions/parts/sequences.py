@@ -51,8 +51,7 @@ class Turn(Nat, upto="transactions"):
 
 
 class Sequences(Protocol):
-    """In the `Sequences` model the producer numbers what it sends, and the partition takes the next number and
-    recognises the last ones."""
+    """The producer numbers what it sends, and the partition takes the next number and recognises the last ones."""
 
     outside = (
         *open_hole(
@@ -238,8 +237,7 @@ class Sequences(Protocol):
 
 
 class SequencesV1(Sequences):
-    """In the `SequencesV1` model transactions leave the epoch unchanged, and numbers continue over commits and aborts
-    alike."""
+    """Transactions leave the epoch unchanged, and numbers continue over commits and aborts alike."""
 
     @action
     def end(s):
@@ -290,8 +288,8 @@ class RetainedOverAbort(Sequences):
 
 
 class ClearedByAbort(RetainedOverAbort):
-    """The `ClearedByAbort` model repairs `RetainedOverAbort`: an abort clears what the partition knows, and the next
-    batch counts as the next one."""
+    """An abort clears what the partition knows, and the next batch counts as next, which repairs
+    `RetainedOverAbort`."""
 
     @action
     def abort(s):
@@ -309,8 +307,7 @@ class BeyondTheWindow(Sequences):
 
     @action
     def number_anew(s, a: Send):
-        """The oldest batch in flight is refused as out of order, though it was written, and is sent under a new
-        number."""
+        """The oldest batch in flight was written and is refused, and is sent under a new number."""
         Sequences.number_anew(s, a)
 
 
