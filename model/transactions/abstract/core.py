@@ -86,9 +86,9 @@ class Core(Protocol):
     phase: Phase
     parts: Set[Partition]  # of the transaction that is ongoing or prepared
     marked: Set[Partition]  # of these, the ones that have the marker from this coordinator
-    outcome: Outcome  # prepared last; Empty is IDLE with no outcome
-    ended: Epoch  # its epoch
-    marker_epoch: Epoch  # and the one in its markers
+    outcome: Outcome  # of the transaction prepared last; Empty is IDLE with no outcome
+    ended: Epoch  # the epoch of the transaction that ended last
+    marker_epoch: Epoch  # the epoch in the markers of that transaction
     term: Term  # the coordinator's
     markers: Set[Partition, Epoch, Bool, Term]  # every marker ever sent; True: commit
 
@@ -96,19 +96,19 @@ class Core(Protocol):
     begun: Set[Txn]
     owner: Map[Txn, Client]
     number: Map[Txn, Epoch]  # the epoch in all requests of this transaction
-    sent: Set[Txn, Partition]  # its records that are on their way
-    choice: Map[Txn, Outcome]  # its EndTxn, once that is on its way
-    success: Set[Txn]  # an answer to its EndTxn says that it ended so
-    told: Set[Txn]  # and its owner has that answer
-    follows: Map[Txn, Epoch]  # the epoch in that answer, for the owner's next transaction
+    sent: Set[Txn, Partition]  # its records that were sent
+    choice: Map[Txn, Outcome]  # the outcome in its EndTxn, once that is sent
+    success: Set[Txn]  # an answer to its EndTxn confirms its choice
+    told: Set[Txn]  # its owner has received that answer
+    follows: Map[Txn, Epoch]  # the epoch in the answer to its EndTxn, for the owner's next transaction
 
     known: Map[Partition, Epoch]  # the producer epoch that a partition knows
-    known_term: Map[Partition, Term]  # and the coordinator epoch
+    known_term: Map[Partition, Term]  # the coordinator epoch that a partition knows
     fate: Map[Txn, Partition, Fate]
 
-    fence: Ghost[Epoch]  # given out by the last InitProducerId
+    fence: Ghost[Epoch]  # the epoch given out by the last InitProducerId
     late: Ghost[Set[Txn, Partition]]  # accepted although fenced before
-    result: Ghost[Map[Txn, Outcome]]  # by the Prepare that ended it
+    result: Ghost[Map[Txn, Outcome]]  # the outcome in the Prepare record that ended it
 
     outside = (
         *open_hole(

@@ -87,7 +87,7 @@ class Asking(Core):
     (KAFKA-14402)."""
 
     asked: Set[Txn, Partition]  # the leader holds this record back until it has an answer, or a marker comes
-    cleared: Set[Txn, Partition]  # the coordinator said yes to the leader's last question about this record
+    cleared: Set[Txn, Partition]  # the coordinator confirmed this record to the leader that asked last
 
     @action(fair="weak")
     def ask(s, t: Txn, p: Partition):

@@ -18,8 +18,8 @@ from fencepost.model.transactions.abstract.cores import (
 class Overlapping(Asking):
     """The cache of a deposed coordinator stays as it was at the fail-over, and is never discarded."""
 
-    held: Set[Partition, Epoch]  # it is part of the open transaction, says the cache of a coordinator that was deposed
-    settled: Set[Epoch, Bool]  # and so ended the transaction of that epoch: with a commit, or not
+    held: Set[Partition, Epoch]  # part of the open transaction in a deposed coordinator's cache
+    settled: Set[Epoch, Bool]  # how that cache has the transaction of the epoch ended: True is a commit
 
     def depose(s):
         s.held = each(lambda p, e: s.held[p, e] | s.still_has(p, e))

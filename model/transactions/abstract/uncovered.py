@@ -18,9 +18,9 @@ class Covered(V2Core):
 
     outside = excused("markers of a Prepare record wait until it is replicated", "uncovered-log")
 
-    uncovered: Bool  # the last Prepare record has no copy
-    written_in: Term  # by the coordinator of this epoch
-    outcome_before: Outcome  # what the log says without it
+    uncovered: Bool  # the last Prepare record is not replicated
+    written_in: Term  # the epoch of the coordinator that wrote it
+    outcome_before: Outcome  # the outcome in the log without that record
     ended_before: Epoch
     marker_before: Epoch
 

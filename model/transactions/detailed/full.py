@@ -78,7 +78,7 @@ class V2(Coordinator, V2Core):
         V2Core.verify(s, t, p)
         s.clear()
 
-    initialize_again = None  # `answer_init_again` says when
+    initialize_again = None  # `answer_init_again` replaces it
 
     @action(fair="weak", rule="txn.2", danger="lost-answer")
     def answer_init_again(s, c: Client):

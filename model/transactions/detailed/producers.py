@@ -34,12 +34,12 @@ class Producers(Core):
 
     base: Epoch  # the first epoch of the present producer id
     asking: Set[Client]  # its InitProducerId is under way
-    again: Set[Client]  # and says which epoch it holds
+    again: Set[Client]  # its InitProducerId names the epoch that it holds
     answered: Map[Client, Epoch]  # the epoch in the answer to it; 0: no answer
     ready: Set[Client]
-    holds: Map[Client, Epoch]  # what it was told last
-    stray: Set[Client]  # a copy of its first InitProducerId comes late
-    dead: Set[Client]  # was told that it is fenced, and stops
+    holds: Map[Client, Epoch]  # the epoch that it received last
+    stray: Set[Client]  # a copy of its first InitProducerId arrives late
+    dead: Set[Client]  # it learned that it is fenced, and stops
 
     overflow: Ghost[Bool]  # a producer was given the epoch that only a fence may carry, or a fence went past it
     crowded: Ghost[Bool]  # there were two producers, or one that took too long

@@ -113,7 +113,7 @@ class Metadata(Protocol):
     answer_id: ProducerId
     answer_epoch: Epoch
 
-    refused: Bool  # the producer was told that it is fenced, or unknown, and stops
+    refused: Bool  # the producer learned that it is fenced, or unknown, and stops
     too_slow: Ghost[Bool]  # a transaction of it was ended by time-out
     reserved: Ghost[Bool]  # it was given the epoch that only markers carry
     lost_at_the_end: Ghost[

@@ -106,7 +106,7 @@ class TransactionLog(Protocol):
     recorded: Ghost[Set[Id]]  # has a record
     doubtful: Ghost[Set[Id]]  # an append was given up whose record is in the log
     owed: Ghost[Set[Id]]  # partitions have an open transaction, and wait for its markers
-    was_commit: Ghost[Set[Id]]  # the present transaction: its owner or a partition was told that it is committed
+    was_commit: Ghost[Set[Id]]  # the owner or a partition learned that the present transaction is committed
     was_abort: Ghost[Set[Id]]
 
     @danger("several-ids")

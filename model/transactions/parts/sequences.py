@@ -97,7 +97,7 @@ class Sequences(Protocol):
     sent: Set[Send, Epoch]
     number: Map[Send, Epoch, Number]
     answered: Set[Send, Epoch]  # the answer that it was written is on its way
-    told: Set[Send]  # the application was told so
+    told: Set[Send]  # the application learned that it was written
 
     known: Epoch  # the partition: latest epoch
     expected: Number  # the next number in it
