@@ -170,7 +170,7 @@ class Kip618Yardstick(Protocol):
 
     @action
     def start_round(s, w: Worker):
-        """The leader reads to the end, and starts a round if a set follows the latest count."""
+        """The leader reads to the end; a set after the latest count needs a round."""
         newest, counted = s.latest_set(), s.latest_count()
         new, old = s.size(newest), when(counted == 0, 0, s.size(counted))
         require(s.leads[w] & (s.round[w] == Round.NONE))

@@ -16,11 +16,11 @@ from functools import cache
 from typing import Literal
 
 NAMES = ("3.6", "3.9", "4.0.0", "4.0.1", "4.1", "4.2", "4.3", "4.4.0", "trunk")
-"""The names of releases are in order. A name without a third number stands for all its bug-fix releases, unless one of
-them is named."""
+"""``NAMES`` lists the releases in order. Without a third number a name stands for all its bug-fix releases, unless one
+of them is named."""
 
 TRUNK = "apache/kafka d79bd502ec of 22 August 2026, with KAFKA-20357, which was merged after it"
-"""``TRUNK`` is the revision that is meant by trunk."""
+"""``TRUNK`` is the revision that the name trunk stands for."""
 
 
 @dataclass(frozen=True)

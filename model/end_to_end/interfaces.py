@@ -11,12 +11,9 @@ from fencepost.model.task_counts.abstract.core import Generation, Instance, Task
 
 
 class Admission(Protocol):
-    """The `Admission` model has which instances of a connector's tasks Connect has let poll, and which of them are not
-    fenced.
-
-    It leaves out leaders, rounds, count records and views of the config topic. A task begins to poll only when no
-    instance of another set can commit, and a producer that is opened fences the other producers of its task.
-    """
+    """The model has which instances of a connector's tasks Connect has let poll, and which of them are not fenced. It
+    leaves out leaders, rounds, count records and views of the config topic. A task begins to poll only when no instance
+    of another set can commit, and a producer that is opened fences the other producers of its task."""
 
     opened: Set[Instance]  # it has opened its producer
     polls: Set[Instance]  # and was let through

@@ -69,10 +69,8 @@ class Lengths(Kraft):
 
 
 class Malformed(Lengths):
-    """A faulty controller sends a block that runs past the last id, which here is one before `ids` (730.20).
-
-    Numbers of 64 bits wrap around there, and a broker that takes the block hands out ids from the beginning again.
-    """
+    """A faulty controller sends a block that runs past the last id, which here is one before `ids` (730.20). Numbers of
+    64 bits wrap around there, and a broker that takes the block hands out ids from the beginning again."""
 
     @action(fair="weak")
     def allocate(s, b: Broker, r: Request, n: Id):

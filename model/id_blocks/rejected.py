@@ -7,11 +7,8 @@ from fencepost.model.language import Map, Option, Set, Sort, action, danger, eac
 
 class Idempotent(Kraft):
     """The controller remembers the block of each broker id, and answers a broker that asks again with the same block
-    (730.17).
-
-    The controller does not check the broker's epoch or which request it answered, so that a restarted broker gets the
-    block of its previous incarnation.
-    """
+    (730.17). It does not check the broker's epoch or which request it answered, so that a restarted broker gets the
+    block of its previous incarnation."""
 
     remembered: Map[Broker, Option[Request]]  # the request that the remembered block answered
     remembered_first: Map[Broker, Id]
@@ -63,11 +60,8 @@ class IdempotentPerRequest(Idempotent):
 
 
 class FaultyController(Kraft):
-    """A faulty controller grants a block that starts at the last id that the broker holds (KAFKA-20031).
-
-    The broker's check (730.20) is its only defence. With `<` in place of `<=` the block is taken, and one id is handed
-    out twice.
-    """
+    """A faulty controller grants a block that starts at the last id that the broker holds (KAFKA-20031). The broker's
+    check (730.20) is its only defence. With `<` in place of `<=` the block is taken, and one id is handed out twice."""
 
     @fault(budget="errors")
     def grant_overlapping(s, b: Broker, r: Request):
@@ -81,10 +75,8 @@ class Thread(Sort, bound="threads"):
 
 
 class Threads(Kraft):
-    """Several threads of a broker find the current block used up and try to install the next one (KAFKA-14694).
-
-    Each thread installs what it saw, and one that is late must find that the block is no longer there (test and set).
-    """
+    """Several threads of a broker find the current block used up and try to install the next one (KAFKA-14694). Each
+    thread installs what it saw, and one that is late must find that the block is no longer there (test and set)."""
 
     saw: Map[Broker, Thread, Option[Id]]  # first id of the next block, when the thread looked
 
@@ -127,11 +119,8 @@ class Threads(Kraft):
 
 
 class Uncoordinated(IdBlocks):
-    """Each broker has a range of its own in its configuration, and asks no controller (730.17).
-
-    The range is in no log. A restart begins it again, and nothing prevents an overlap with ids that ZooKeeper granted
-    before.
-    """
+    """Each broker has a range of its own in its configuration, and asks no controller (730.17). The range is in no log.
+    A restart begins it again, and nothing prevents an overlap with ids that ZooKeeper granted before."""
 
     floor: Id  # ids below were granted by ZooKeeper before, and are in use
     configured: Set[Broker]

@@ -36,9 +36,7 @@ class Do:
 @dataclass(frozen=True)
 class Observation:
     """An `Observation` interprets one kind of event: ``before`` must hold, then each step must be enabled in turn, then
-    ``after`` must hold.
-
-    ``rule`` is what ``before`` and ``after`` check; the guards of the steps cite their own rules.
+    ``after`` must hold. ``rule`` is what ``before`` and ``after`` check; the guards of the steps cite their own rules.
     """
 
     kind: str

@@ -121,11 +121,9 @@ class PropertyMethod:
 
 
 def promise(*, rule: str, no_mutant: str | None = None) -> Decorator:
-    """Declare a property that holds in every reachable state and that users rely on.
-
-    ``no_mutant`` states why no mutation of a rule can break it, for a promise that is true by construction. Without it
-    a promise that no mutation is known to break is *vacuous*; with it, a mutation that breaks the promise is an error.
-    """
+    """Declare a property that holds in every reachable state and that users rely on. ``no_mutant`` states why no
+    mutation of a rule can break it, for a promise that is true by construction. Without it a promise that no mutation
+    is known to break is *vacuous*; with it, a mutation that breaks the promise is an error."""
     return lambda body: PropertyMethod(body, "promise", rule, no_mutant=no_mutant)
 
 

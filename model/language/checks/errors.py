@@ -11,12 +11,8 @@ HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 class InputError(Exception):
     """An `InputError` reports input of a command that cannot be used. Its message is one line: what, where, why, and
-    what to do.
-
-    It is the base of all such errors of models, properties and proofs, and the command line turns each of them into
-    exit code 2. Pickling between processes preserves it, even if a derived class makes its message from other
-    arguments.
-    """
+    what to do. It is the base of all such errors of models, properties and proofs, and the command line turns each of
+    them into exit code 2. Pickling preserves it, even if a derived class makes its message from other arguments."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _as_it_was, (type(self), self.args, self.__dict__)

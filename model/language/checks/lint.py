@@ -56,12 +56,9 @@ _passed: set[tuple[CodeType, tuple[CodeType, ...]]] = set()
 
 
 def check_source(function: Callable[..., Any], helpers: Mapping[str, Callable[..., Any]] | None = None) -> None:
-    """Raise ModelError at the first construct that Python would decide by itself, in this function or in a function
-    that it names.
-
-    ``helpers`` has the methods that the function may call through its first parameter, with those of parts by path.
-    Functions without source are left to the checks of the symbols.
-    """
+    """Raise ModelError at the first construct that Python would decide by itself, in this function or in one that it
+    names. ``helpers`` has the methods that the function may call through its first parameter, with those of parts by
+    path. Functions without source are left to the checks of the symbols."""
     known = helpers or {}
     called = tuple(known[name].__code__ for name in function.__code__.co_names if name in known)
     if (function.__code__, called) not in _passed:

@@ -1,5 +1,5 @@
-"""This module collects the members of a protocol or of its properties over the class hierarchy, and refuses mistakes
-that would drop one silently."""
+"""This module collects the members of a protocol or of its properties, and refuses mistakes that would drop one
+silently."""
 
 import difflib
 import inspect
@@ -11,10 +11,7 @@ from fencepost.model.language.tracing.sources import attribute_line, line_of
 
 def members(cls: type, root: type, marked: type | tuple[type, ...]) -> dict[str, Any]:
     """Return the class members of the whole hierarchy, base first in order of definition, with overridden ones in their
-    first place.
-
-    ``marked`` is the type that decorators make of a method. ``name = None`` takes a marked method out.
-    """
+    first place. ``marked`` is the type that decorators make of a method. ``name = None`` takes a marked method out."""
     found: dict[str, Any] = {}
     for base in reversed(cls.__mro__):
         if base in (object, root):
@@ -46,8 +43,8 @@ def _refuse_slips(base: type, root: type, item: tuple[str, Any], found: dict[str
 
 
 def check_names(cls: type, found: dict[str, Any], variables: set[str]) -> None:
-    """Raise ModelError for a variable with a value at its declaration, or a helper method named like a variable, since
-    neither would have an effect."""
+    """Raise ModelError for a variable with a value at its declaration or a helper named like a variable, which have no
+    effect."""
     for name in variables & found.keys():
         raise mistake(
             f"{name} of {cls.__name__} is a variable, and is given a value or a method of that name as well",

@@ -117,12 +117,10 @@ class Mortal(Core):
 
 
 class Unclean(Mortal):
-    """In the `Unclean` model a replica that lacks acknowledged records becomes leader (unclean.leader.election.enable).
-
-    A replica that is out of sync has a beginning of the log, which ends anywhere: before a record, or between the
-    records of a transaction and its marker (KAFKA-20716). Its producer state is that of its own log, with the epoch of
-    the last batch and the coordinator epoch of the last marker (ProducerAppendInfo, at every append of a follower too).
-    """
+    """A replica that lacks acknowledged records becomes leader (unclean.leader.election.enable). It is out of sync and
+    has a beginning of the log, which ends anywhere: before a record, or between the records of a transaction and its
+    marker (KAFKA-20716). Its producer state is that of its own log, with the epoch of the last batch and the
+    coordinator epoch of the last marker (ProducerAppendInfo, at every append of a follower too)."""
 
     outside = excused("one replica is out of sync with the others at a time", "unreplicated-tail", "truncation")
 
@@ -151,12 +149,10 @@ class Unclean(Mortal):
 
 
 class Mended(Unclean):
-    """In the `Mended` model an operator aborts hanging transactions (kafka-transactions.sh abort,
-    Admin.abortTransaction), and until then prevents the owners of the id from using that partition.
-
-    The operator acts in time where the end that was lost is of the id's last transaction. The marker of a later
-    transaction, which may arrive again, decides whatever is open, and no operator can prevent that.
-    """
+    """An operator aborts hanging transactions (kafka-transactions.sh abort, Admin.abortTransaction), and until then
+    prevents the owners of the id from using that partition. The operator acts in time where the end that was lost is of
+    the id's last transaction. The marker of a later transaction, which may arrive again, decides whatever is open, and
+    no operator can prevent that."""
 
     @fault(budget="tails", danger=("unreplicated-tail", "truncation"))
     def lose_tail(s, p: Partition):

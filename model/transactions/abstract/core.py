@@ -268,7 +268,7 @@ class Core(Protocol):
 
     @action(fair="weak", danger=("time-out", "clock-step"))
     def take_over(s, marker: Epoch, to: Epoch):
-        """The transaction timed out, by whatever clock, or another producer initializes: it is fenced, then aborted."""
+        """The transaction timed out, by whatever clock, or another producer initializes: it is fenced and aborted."""
         require(s.phase == Phase.ONGOING)
         require(s.is_fence(marker, to), rule="txn.18")
         s.one_step(to)

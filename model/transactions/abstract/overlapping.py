@@ -65,11 +65,8 @@ class OverlappingV1(Overlapping, V1Core):
 
 class OverlappingV2(Overlapping, V2Core):
     """In v2 a partition that was marked since the fail-over knows a later epoch than the one that the deposed
-    coordinator confirms.
-
-    The last append of the deposed coordinator may be in the log without its knowledge. Then its successor finds a
-    transaction prepared that the deposed one has open.
-    """
+    coordinator confirms. The last append of the deposed coordinator may be in the log without its knowledge, and then
+    its successor finds a transaction prepared that the deposed one has open."""
 
     settled_to: Map[Epoch, Epoch]  # the epoch after the one that ended, in its answer
 

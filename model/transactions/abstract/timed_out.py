@@ -15,12 +15,9 @@ from fencepost.model.transactions.abstract.cores import V2Core
 
 
 class TimedOut(Core):
-    """The records in doubt in the `TimedOut` model are those since the last append that succeeded, and so all of them
-    start from the same memory.
-
-    A record of the end of markers is never in doubt: that append is tried again until it succeeds, and the id is
-    pending meanwhile (TransactionMarkerChannelManager.tryAppendToLog).
-    """
+    """The records in doubt are those since the last append that succeeded, and so all of them start from the same
+    memory. A record of the end of markers is never in doubt: that append is tried again until it succeeds, and the id
+    is pending meanwhile (TransactionMarkerChannelManager.tryAppendToLog)."""
 
     init_in_doubt: Bool  # the next epoch for who asked
     added_in_doubt: Set[Partition]  # the transaction that is open, or begins, with this partition

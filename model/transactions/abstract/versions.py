@@ -41,11 +41,8 @@ from fencepost.model.transactions.abstract.cores import V2Core
 
 
 class TwoVersions(V2Core):
-    """In the `TwoVersions` model the network is prompt for requests, records and markers of v1, which need that; those
-    of v2 arrive at any time.
-
-    Markers carry the transaction version (KAFKA-19446).
-    """
+    """The network is prompt for requests, records and markers of v1, which need that; those of v2 arrive at any time.
+    Markers carry the transaction version (KAFKA-19446)."""
 
     second: Bool  # transaction.version is 2
     bumps: Set[Txn]  # was begun under it

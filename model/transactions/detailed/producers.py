@@ -24,11 +24,9 @@ from fencepost.model.transactions.abstract.core import Client, Core, Epoch, Txn
 
 
 class Producers(Core):
-    """Epochs are numbered over all producer ids: those of the present id start at `base`, and 0 is none.
-
-    A producer id has the epochs base … base + last, and one more that only a fence may carry (32766 and 32767 in
-    Kafka). The next id starts at base + last + 2.
-    """
+    """Epochs are numbered over all producer ids: those of the present id start at `base`, and 0 is none. A producer id
+    has the epochs base … base + last, and one more that only a fence may carry (32766 and 32767 in Kafka). The next id
+    starts at base + last + 2."""
 
     last: Constant[Nat]  # the last epoch of a producer id that an owner gets
 

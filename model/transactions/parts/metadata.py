@@ -67,11 +67,8 @@ class Request(Enumeration):
 
 
 class Metadata(Protocol):
-    """In the `Metadata` model a producer id has the epochs 1 to last, and one more that only markers carry (32767 in
-    Kafka).
-
-    Everything is in the log, as of KAFKA-20357; the releases before it are variants.
-    """
+    """A producer id has the epochs 1 to last, and one more that only markers carry (32767 in Kafka). Everything is in
+    the log, as of KAFKA-20357; the releases before it are variants."""
 
     last: Constant[Nat]
 
