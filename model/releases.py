@@ -231,8 +231,7 @@ def _values(wanted: str | tuple[str, ...]) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class NoRelease:
-    """A `NoRelease` has a ``kind``: what a text describes that did not ship so, a mistake, or an abstraction against
-    which others are checked."""
+    """A `NoRelease` has a ``kind``: a text that did not ship so, a mistake, or an abstraction that others refine."""
 
     kind: Literal["text", "mistake", "abstraction"]
 

@@ -39,10 +39,10 @@ class Detailed(Tasks, Protocol):
 
     outside = OF_THE_WHOLE
 
-    watched: Constant[Partition]  # whose copies in the sink are looked at
+    watched: Constant[Partition]  # the partition whose copies in the sink are checked
 
-    sink: Ghost[Map[Offset, Offset]]  # which source record of it is at a place of the group's committed output, from 1
-    copies: Ghost[Offset]  # how many places there are
+    sink: Ghost[Map[Offset, Offset]]  # the source record at a place of the group's committed output, from 1
+    copies: Ghost[Offset]  # the length of the group's committed output
 
     def polls(s, k):
         return s.connect.stage[k] == Stage.RUNNING

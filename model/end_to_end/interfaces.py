@@ -16,8 +16,8 @@ class Admission(Protocol):
     of another set can commit, and a producer that is opened fences the other producers of its task."""
 
     opened: Set[Instance]  # it has opened its producer
-    polls: Set[Instance]  # and was let through
-    live: Set[Instance]  # its producer has not been fenced since
+    polls: Set[Instance]  # it may poll
+    live: Set[Instance]  # its producer has not been fenced since it was opened
     of: Map[Instance, Generation]  # the set that it was started from; 0: none
     task: Map[Instance, Task]
 
@@ -68,7 +68,7 @@ class Handed(Protocol):
     """In the `Handed` model each producer id is handed out once, and brokers, blocks and controllers are left out."""
 
     given: Set[Id]
-    twice: Bool  # one was handed out again
+    twice: Bool  # an id was handed out again
 
     @action
     def hand_out(s, i: Id):

@@ -11,7 +11,7 @@ class ReadsUncommitted(EndToEnd):
     """The group's consumer has the default isolation.level, and is given everything that is in the log."""
 
     written: Map[Partition, Offset]  # how many records are in the log, of whatever transactions
-    content: Map[Partition, Offset, Offset]  # and which is at a place
+    content: Map[Partition, Offset, Offset]  # the source record at a place of the log
 
     @action(fair="weak")
     def send(s, k: Instance, p: Partition, i: Offset):

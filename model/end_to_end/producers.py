@@ -46,9 +46,9 @@ class Producers(Protocol):
     name: Map[Producer, Name]  # the transactional id that it initialised last
     open: Set[Producer]  # it has begun a transaction with the newest epoch, which is not decided
     fenced: Set[Producer]  # its epoch is not the newest one
-    outcome: Map[Producer, Outcome]  # of its transaction that is decided, until it is known that all markers have come
+    outcome: Map[Producer, Outcome]  # of its decided transaction, until all markers have arrived
     has: Set[Producer, Log]  # something of its transaction is in the log, and no marker has come for it
-    has_offsets: Set[Producer]  # so it is in the log of offsets
+    has_offsets: Set[Producer]  # offsets of its transaction are in their log, without a marker
     awaits: Set[Producer, Log]  # the marker of the transaction that was decided last has not come to the log
     awaits_offsets: Set[Producer]
 
@@ -167,7 +167,7 @@ class Producers(Protocol):
         return s.has_offsets[k] | exists(Log, lambda q: s.has[k, q])
 
     def is_settled(s, k):
-        """Return whether every record and offset of the producer that is in a log is decided by its marker."""
+        """Return whether no log has anything undecided of the producer, and no marker is outstanding."""
         return ~s.has_something(k) & ~s.is_decided(k)
 
     @danger("reordering")

@@ -37,19 +37,19 @@ class Sources(Protocol):
     under: Map[Instance, Id]  # the producer id of its records
     resumed: Set[Instance, Partition]  # it has read the stored offset
     base: Map[Instance, Partition, Offset]  # where its transaction begins
-    next: Map[Instance, Partition, Offset]  # what it has read and written
+    next: Map[Instance, Partition, Offset]  # the last record that it has read and written
     wrote: Set[Instance, Partition]  # records of its transaction are in the log, undecided
 
     pending: Map[Partition, Offset]  # the last source offset in the log of offsets, undecided; 0: none
-    sender: Map[Partition, Instance]  # whose it is
-    stored: Map[Partition, Offset]  # the one that counts
+    sender: Map[Partition, Instance]  # the instance that sent the pending offset
+    stored: Map[Partition, Offset]  # the stored offset that counts
     end: Map[Partition, Offset]  # how many records a reader of the log is given
-    record: Map[Partition, Offset, Offset]  # which source record is at a place there, from 1
+    record: Map[Partition, Offset, Offset]  # the source record at a place of the log, from 1
 
-    done: Ghost[Map[Partition, Offset]]  # up to where the records are in transactions that are to be committed
-    amiss: Ghost[Set[Partition]]  # such a transaction did not begin there
-    committer: Ghost[Map[Partition, Instance]]  # whose transaction was the last one
-    coming: Ghost[Set[Partition]]  # and a reader is not given its records yet
+    done: Ghost[Map[Partition, Offset]]  # the last record in a transaction that is to be committed
+    amiss: Ghost[Set[Partition]]  # a committed transaction did not begin where the last one ended
+    committer: Ghost[Map[Partition, Instance]]  # the instance that committed last
+    coming: Ghost[Set[Partition]]  # a committed transaction's records are not readable yet
 
     @action
     def open(s, k: Instance, i: Id):

@@ -39,7 +39,7 @@ class Tasks:
 
     known: Set[Task]  # the transactional id of the task has a producer id
     id: Map[Task, Id]
-    asked: Set[Instance]  # its request to commit is on its way
+    asked: Set[Instance]  # its request to commit is in flight
 
     @action
     def plan(s, g: Generation, p: Partition, i: Task):
@@ -98,8 +98,8 @@ class Tasks:
         require(s.asked[k])
         s.asked[k] = False
 
-    # Of an instance that has ended.  What comes then is in no transaction that is committed: no request to commit is on
-    # its way when an instance ends.
+    # These steps are of an instance that has ended. What arrives then is in no committed transaction, since no request
+    # to commit is in flight when an instance ends.
 
     @action
     def send_late(s, k: Instance, p: Partition):

@@ -164,8 +164,7 @@ class RpcBrokers(IdBlocks):
 
     @danger("lost-answer")
     def answer_is_lost(s):
-        """A block was granted, and its answer is lost. The condition recognises the block by its first id, where that
-        is not the first of all."""
+        """A granted block's answer is lost; the block is recognised by its first id, unless that is 0."""
         return exists(Request, lambda r: (s.stage[r] == Stage.LOST) & (0 < s.first[r]))
 
     def on_its_way(s, r):
@@ -173,8 +172,7 @@ class RpcBrokers(IdBlocks):
 
     @action(fair="weak")
     def ask(s, b: Broker, r: Request):
-        """A broker asks for a block when it runs out, or before. It never has two requests outstanding, and does not
-        ask while it backs off."""
+        """A broker asks when it runs out of ids, or before, one request at a time, and not while it backs off."""
         require(s.stage[r] == Stage.FREE)
         require(~s.in_flight[b] & ~s.ready[b], rule="730.19")
         require(~s.backing_off[b])
@@ -202,8 +200,7 @@ class RpcBrokers(IdBlocks):
             s.outstanding[b] = None
 
     def length(s, r):
-        """Return the number of ids in the block of an answer. All controllers agree on it here; `lengths.py` has some
-        that do not."""
+        """Return the number of ids in the block of an answer; `lengths.py` has controllers that differ."""
         return s.size
 
     def ready_length(s, b):
@@ -223,8 +220,7 @@ class RpcBrokers(IdBlocks):
 
     @action(fair="weak", dead="no controller that keeps its own rules grants an id that the broker already held")
     def reject(s, b: Broker, r: Request):
-        """A faulty controller grants a block that starts at or below the last id that the broker held, and the broker
-        takes nothing from it."""
+        """A faulty controller grants a block that starts below the end of the held one, and the broker ignores it."""
         require((s.stage[r] == Stage.ANSWERED) & s.awaits(b, r))
         require(s.first[r] < s.end[b])
         s.outstanding[b] = None
@@ -307,8 +303,7 @@ class RpcBrokers(IdBlocks):
 
     @fault(budget="restarts", danger="broker-restart")
     def restart(s, b: Broker):
-        """A broker crashes and loses its block, request and back-off. It restarts with a new epoch, which the
-        controller does not know yet."""
+        """A broker crashes, loses block, request and back-off, and restarts with an epoch new to the controller."""
         s.forget_block(b)
         s.epoch[b] = s.epoch[b] + 1
         s.ready[b] = False

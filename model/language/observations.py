@@ -25,8 +25,7 @@ Condition = Callable[[Any, Any], Any]
 
 @dataclass(frozen=True)
 class Do:
-    """A `Do` is one step: an action with parameters from columns of the event. It is skipped where ``when`` is
-    false."""
+    """A `Do` is one step: an action with parameters from columns of the event, skipped where ``when`` is false."""
 
     action: str
     parameters: Mapping[str, str]

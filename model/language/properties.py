@@ -83,8 +83,7 @@ class Property:
         return self.terms[1] if self.role == "refinement" else None
 
     def of_whole(self, whole: Spec, source: Source) -> "Property":
-        """Return the property of a part as one of the composition. It applies to the composition's actions that take
-        the part's actions."""
+        """Return the property of a part for the composition and its actions that take the part's actions."""
         part = whole.parts[source.part]
         return replace(
             self,
@@ -133,8 +132,7 @@ def lemma(body: Callable[..., Any]) -> PropertyMethod:
 
 
 def step(*, rule: str, no_mutant: str | None = None) -> Decorator:
-    """Declare a property of every step; the method takes the state before and the state after. ``no_mutant`` is
-    explained at `promise`."""
+    """Declare a property of every step, from the state before to the state after. `promise` explains ``no_mutant``."""
     return lambda body: PropertyMethod(body, "step", rule, no_mutant=no_mutant)
 
 

@@ -104,8 +104,7 @@ class Spec:
 
     @property
     def dangers(self) -> tuple[str, ...]:
-        """Return the dangers that the model claims to have, by a tagged action or a condition, in the order of the
-        list."""
+        """Return the dangers that the model claims, by a tagged action or a condition, in the order of the list."""
         tagged = {d for a in self.actions.values() for d in a.dangers} | {p.danger for p in self.presences.values()}
         return tuple(name for name in DANGERS if name in tagged)
 

@@ -145,8 +145,7 @@ def _banned(node: ast.AST) -> tuple[str, str] | None:
 
 
 def _bare(operand: ast.expr, comparison: ast.Compare) -> bool:
-    """Return whether the operand is a ``&`` or ``|`` without parentheses of its own, which then starts or ends where
-    the comparison does."""
+    """Return whether this is a ``&`` or ``|`` without parentheses, starting or ending where the comparison does."""
     if not (isinstance(operand, ast.BinOp) and isinstance(operand.op, ast.BitAnd | ast.BitOr)):
         return False
     ends = [(n.end_lineno, n.end_col_offset) for n in (operand, comparison)]

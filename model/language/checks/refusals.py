@@ -48,8 +48,7 @@ _OF_SYMBOLS = (
 
 
 class Refusals:
-    """`Refusals` is the base of everything that stands for a value while a rule is read. A subclass overrides the
-    operations that it supports."""
+    """`Refusals` is the base of values while a rule is read. A subclass overrides the operations that it supports."""
 
     __slots__ = ()
 

@@ -191,8 +191,7 @@ def _without(action: str) -> Callable[[Spec], Spec]:
 
 
 def _guards(spec: Spec, further: bool) -> Iterator[Mutation]:
-    """Yield the mutations of guards. A guard that several actions share through one helper is changed in all of
-    them."""
+    """Yield the mutations of guards. A guard that several actions share through a helper is changed in all of them."""
     shared: dict[tuple[str, tuple[str, int], Term], list[str]] = {}
     for a in spec.actions.values():
         for g in a.guards:

@@ -22,8 +22,7 @@ def kafka_excludes(why: str, source: str, *dangers: str) -> tuple[Outside, ...]:
 
 
 def open_hole(why: str, *dangers: str) -> tuple[Outside, ...]:
-    """Declare dangers that Kafka can reach and the model can't. ``why`` states how to close the hole or what models
-    it."""
+    """Declare dangers that Kafka can reach and the model can't. ``why`` states how to close the hole."""
     return tuple(Outside(name, "open", why) for name in check_dangers(dangers))
 
 

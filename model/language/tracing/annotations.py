@@ -134,8 +134,7 @@ class Sort(_Declared):
 
 
 class Enumeration(_Declared):
-    """An `Enumeration` is a set of named values: the class attributes in capital letters. The first is the zero
-    value."""
+    """An `Enumeration` is a set of named values, the class attributes in capitals, the zero value first."""
 
     type: Any = None
 

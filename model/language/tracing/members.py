@@ -1,5 +1,4 @@
-"""This module collects the members of a protocol or of its properties, and refuses mistakes that would drop one
-silently."""
+"""This module collects the members of a protocol or its properties, and refuses mistakes that drop one silently."""
 
 import difflib
 import inspect
@@ -43,8 +42,7 @@ def _refuse_slips(base: type, root: type, item: tuple[str, Any], found: dict[str
 
 
 def check_names(cls: type, found: dict[str, Any], variables: set[str]) -> None:
-    """Raise ModelError for a variable with a value at its declaration or a helper named like a variable, which have no
-    effect."""
+    """Raise ModelError for a variable with a value at its declaration, or a helper with the name of a variable."""
     for name in variables & found.keys():
         raise mistake(
             f"{name} of {cls.__name__} is a variable, and is given a value or a method of that name as well",

@@ -1,5 +1,4 @@
-"""This module checks the signature of a traced method: its parameters have sorts, it returns a condition, and no bound
-variable leaves its scope."""
+"""This module checks that a traced method has sorted parameters, a condition, and no escaping bound variable."""
 
 import inspect
 from collections.abc import Callable

@@ -51,8 +51,7 @@ def part(*, joint: Iterable[str] = (), sorts: Mapping[Any, Any] | None = None) -
 
 
 def check_parts(own: Spec, parts: Mapping[str, PartSpec], places: Mapping[str, Place]) -> None:
-    """Raise ModelError unless every action that is for joint steps only is in one, no two sorts share a name, and the
-    identified sorts exist."""
+    """Raise ModelError unless joint actions are taken, no two sorts share a name, and identified sorts exist."""
     for p in parts.values():
         where = places[p.name]
         for name in p.joint:
@@ -128,8 +127,7 @@ class PartProxy(Refusals):
         raise mistake(what, f"take an action of the part: s.{part}.action(...)")
 
     def _asked(self, helper: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
-        """Return a helper's result. The helper is called on placeholders of the part's own types, which are then
-        replaced by the arguments."""
+        """Return a helper's result, with the placeholders of the part's own types replaced by the arguments."""
         given, inside = {}, []
         for number, value in enumerate(arguments):
             if not isinstance(value, Symbol):

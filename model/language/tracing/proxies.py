@@ -12,8 +12,7 @@ from fencepost.model.language.tree.types import MapType, SeqType
 
 
 class StateProxy:
-    """A `StateProxy` is ``s``: it reads variables and constants, calls the protocol's helpers and records
-    assignments."""
+    """A `StateProxy` is ``s``: it reads variables and constants, calls helpers and records assignments."""
 
     def __init__(self, owner: Any, recorder: Recorder | None, primed: bool = False) -> None:
         object.__setattr__(self, "_owner", owner)

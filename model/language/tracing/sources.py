@@ -1,5 +1,4 @@
-"""This module finds where the methods and attributes of a protocol stand in their file, and their syntax trees, for the
-checks before tracing."""
+"""This module finds the lines and syntax trees of a protocol's methods, for the checks before tracing."""
 
 import ast
 import functools

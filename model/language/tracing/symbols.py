@@ -37,8 +37,7 @@ from fencepost.model.language.tree.types import (
 
 
 class Symbol(Refusals):
-    """A `Symbol` is a value not known while tracing. ``recorder`` is set on a map or sequence that can be assigned
-    to."""
+    """A `Symbol` is a value not known while tracing. A map or sequence that can be assigned to has a ``recorder``."""
 
     __slots__ = ("recorder", "term")
 

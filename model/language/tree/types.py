@@ -32,8 +32,7 @@ class NumberType:
 
 @dataclass(frozen=True, slots=True)
 class AtomsType:
-    """An `AtomsType` is an uninterpreted sort, whose elements differ only by name. ``bound`` names how many there are
-    in exploration."""
+    """An `AtomsType` is a sort whose elements differ only by name; exploration has ``bound`` (a name) of them."""
 
     name: str
     bound: str

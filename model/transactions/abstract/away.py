@@ -197,8 +197,7 @@ class Dropping(Mortal):
 
 
 class MortalAsking(Mortal, Asking):
-    """In the `MortalAsking` model leaders ask the coordinator before they append, and a partition may be without a
-    leader."""
+    """Leaders ask the coordinator before they append, and a partition may be without a leader."""
 
     @action(fair="weak")
     def ask(s, t: Txn, p: Partition):

@@ -419,8 +419,7 @@ class Core(Protocol):
 
     @danger("client-crash")
     def abandoned(s):
-        """A transaction was ended although its owner never asked for it, which brokers take for a crash of the
-        owner."""
+        """A transaction was ended without its owner's request, which looks to brokers like a crash of the owner."""
         return exists(Txn, lambda t: (s.choice[t] == Outcome.NONE) & (s.result[t] != Outcome.NONE))
 
     @danger("loss")

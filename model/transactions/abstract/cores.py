@@ -38,8 +38,7 @@ from fencepost.model.transactions.abstract.core import (
 
 
 class V1Core(Core):
-    """In v1 the owner adds a partition and then produces to it, and the leader accepts every record with a matching
-    epoch."""
+    """In v1 the owner adds a partition and produces to it, and the leader accepts every record of that epoch."""
 
     added: Set[Txn, Partition]  # AddPartitions was answered with success
 
@@ -55,8 +54,7 @@ class V1Core(Core):
         s.write(t, p)
 
     def add_in_time(s, t):
-        """Return whether AddPartitions of this transaction can still arrive. A late one begins a transaction that no
-        producer ends."""
+        """Return whether AddPartitions can still arrive. A late one begins a transaction that no producer ends."""
         return s.begun[t]
 
     def has_something(s, t):
@@ -83,8 +81,7 @@ class V1Core(Core):
 
 
 class Asking(Core):
-    """In the `Asking` model a leader asks the coordinator about a transaction before it opens in the partition
-    (KAFKA-14402)."""
+    """A leader asks the coordinator about a transaction before it opens in the partition (KAFKA-14402)."""
 
     asked: Set[Txn, Partition]  # the leader holds this record back until it has an answer, or a marker comes
     cleared: Set[Txn, Partition]  # the coordinator confirmed this record to the leader that asked last
@@ -189,8 +186,7 @@ class PromptVerifiedCore(Prompt, VerifiedCore):
 
 
 class LateMarkerCore(PromptVerifiedCore):
-    """The `LateMarkerCore` model is v1 with verification on a network that is prompt except for markers, which may
-    arrive at any time."""
+    """The model is v1 with verification, on a network that delivers only markers late, at any time."""
 
     outside = excused("requests do not come late, markers do", "late-copy")
 

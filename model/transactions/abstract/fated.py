@@ -35,8 +35,7 @@ class Fated(Protocol):
 
     @action
     def accept(s):
-        """Offsets of the open transaction arrive in time. No offsets of an earlier transaction or of a fenced producer
-        are accepted."""
+        """Offsets of the open transaction arrive in time; those of a fenced producer or earlier are not accepted."""
         require(s.is_current())
         s.accepted = True
 
@@ -64,8 +63,7 @@ class Fated(Protocol):
 
     @action
     def give_up(s):
-        """The transaction takes too long, or another producer initialises the id: the transaction is aborted and its
-        producer fenced."""
+        """The transaction takes too long or another producer initialises the id: it is aborted and fenced."""
         require(s.is_current())
         s.open = False
         s.accepted = False

@@ -51,8 +51,7 @@ class Several(Core):
 
     @danger("late-copy")
     def second_still_under_way(s):
-        """An owner knows how its transaction ended, the first record arrived in time, and the second may still
-        arrive."""
+        """An owner knows how its transaction ended; the second record may arrive, the first did in time."""
         return exists(
             Txn, Partition,
             lambda t, p: s.told[t] & (s.fate[t, p] != Fate.ABSENT) & s.may_come(t, p) & s.record_in_time(t),

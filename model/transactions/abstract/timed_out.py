@@ -19,7 +19,7 @@ class TimedOut(Core):
     memory. A record of the end of markers is never in doubt: that append is tried again until it succeeds, and the id
     is pending meanwhile (TransactionMarkerChannelManager.tryAppendToLog)."""
 
-    init_in_doubt: Bool  # the next epoch for who asked
+    init_in_doubt: Bool  # InitProducerId's next epoch
     added_in_doubt: Set[Partition]  # the transaction that is open, or begins, with this partition
     ended_in_doubt: Set[Txn]  # the end that its owner asked for
     fence_in_doubt: Bool  # the abort of what is open
@@ -54,7 +54,7 @@ class TimedOut(Core):
         require(s.phase == Phase.ONGOING)
         s.fence_in_doubt = True
 
-    # An append that succeeds takes the place of all that was in doubt
+    # An append that succeeds supersedes every record in doubt
 
     def settle(s):
         s.init_in_doubt = False
@@ -94,8 +94,7 @@ class TimedOut(Core):
 
     @fault(budget="fail_overs", danger=("coordinator-fail-over", "broker-restart"))
     def find_init(s, to: Epoch):
-        """The next coordinator finds the record of InitProducerId in doubt: the id is idle under an epoch that was
-        given to no producer."""
+        """The next coordinator finds InitProducerId in doubt: the id is idle under an epoch that no client has."""
         require(s.init_in_doubt & (s.epoch < to))
         s.one_step(to)
         s.epoch = to
@@ -114,8 +113,7 @@ class TimedOut(Core):
 
     @fault(budget="fail_overs", danger=("coordinator-fail-over", "broker-restart"))
     def find_ended(s, t: Txn, marker: Epoch, to: Epoch):
-        """The next coordinator finds the Prepare record in doubt and sends the markers, and the owner gets its answer
-        when it asks again."""
+        """The next coordinator finds the Prepare record in doubt and sends markers; the owner has to ask again."""
         require(s.ended_in_doubt[t])
         s.goes_on_with(marker, to)
         s.find_prepared(s.choice[t], marker, to)

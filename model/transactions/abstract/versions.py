@@ -45,8 +45,8 @@ class TwoVersions(V2Core):
     Markers carry the transaction version (KAFKA-19446)."""
 
     second: Bool  # transaction.version is 2
-    bumps: Set[Txn]  # was begun under it
-    added: Set[Txn, Partition]  # by its owner, in v1
+    bumps: Set[Txn]  # the transactions that were begun under version 2
+    added: Set[Txn, Partition]  # partitions added by the owner, in v1
     prepared_second: Bool  # the transaction that is prepared is one of v2, or was aborted under it
     seconds: Set[Partition, Epoch, Bool, Term]  # the markers of v2
 

@@ -56,8 +56,8 @@ class Coordinator(Producers):
     of_txn: Option[Txn]
     of_partition: Option[Partition]
     remembers: Epoch  # the epoch before the last InitProducerId that named one (KIP-360); 0: none
-    ahead: Failures  # a fence could not be written: so many epochs is memory ahead of the log
-    fence_failed: Bool  # and the next fence takes the epoch that memory has already
+    ahead: Failures  # by how many epochs memory is ahead of the log after fences that failed
+    fence_failed: Bool  # the next fence takes the epoch that memory has already
     acked: Set[Partition]  # the coordinator knows that the marker is there
     awaited: Bool  # the transaction's entry among those that wait for markers
     straggler: Bool  # another thread that saw the last marker arrive has yet to take the entry out
@@ -251,7 +251,7 @@ class Coordinator(Producers):
         require(~((s.phase == Phase.IDLE) & s.is_retry(t) & s.is_next_to_present(t) & (s.outcome == s.choice[t])))
         s.stop(s.owner[t])
 
-    # The log, and who keeps it
+    # The log and fail-over
 
     @fault(budget="failed_appends", danger="failed-append")
     def append_fails(s):
@@ -334,8 +334,7 @@ class Coordinator(Producers):
         return s.epoch + 1
 
     def fence_target(s):
-        """Return the epoch after the fence. A producer id whose epochs are used up is replaced, whatever ended the
-        transaction (KAFKA-20090)."""
+        """Return the epoch after the fence; a producer id that is used up is replaced (KAFKA-20090)."""
         return either("txn.4", s.after(s.epoch), stays=s.epoch + 1)
 
     def end_marker(s):

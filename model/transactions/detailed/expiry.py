@@ -12,8 +12,7 @@ from fencepost.model.transactions.detailed.full import V1, V2, Verified
 
 
 class Forgetting(Coordinator):
-    """In the `Forgetting` model the coordinator forgets the transactional id with its epoch, and the producer stops
-    when it receives that error."""
+    """The coordinator forgets the transactional id with its epoch, and a producer that learns of it stops."""
 
     unknown: Bool  # the transactional id is forgotten
 

@@ -27,7 +27,7 @@ class Cleaned(ReadCommitted):
     gone: Set[Offset]  # no longer in the log
     kept: Set[Reader, Offset]  # in the piece that a reader has
     replayed: Offset  # how far a broker has read the log again
-    open_again: Set[Txn]  # and the transactions that it takes for open
+    open_again: Set[Txn]  # the transactions that this broker takes for open
 
     released: Ghost[Set[Offset]]  # replaced by a later record, or deleted: no reader is owed it any more
 
@@ -89,8 +89,7 @@ class Cleaned(ReadCommitted):
 
     @fault(budget="deletions", danger="truncation")
     def delete_records(s, n: Offset):
-        """The log begins at n from now on. An open transaction stays open, and a broker that has not read that far
-        starts at n."""
+        """The log begins at n from now on. What is open stays open, and slow brokers and readers start at n."""
         replayed = s.replayed
         require(n <= s.high)
         s.gone = each(lambda o: s.gone[o] | (o < n))

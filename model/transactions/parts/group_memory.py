@@ -37,8 +37,8 @@ class GroupMemory(Protocol):
     in_log: Set[Write]
     working: Option[Write]  # has changed memory, and its record is to come
 
-    begun: Set[Write]  # each is asked for once: again is another one
-    given_up: Ghost[Set[Write]]  # its batch was
+    begun: Set[Write]  # each operation is requested once; a repetition is another operation
+    given_up: Ghost[Set[Write]]  # operations whose batch could not be written
 
     outside = (
         *open_hole("one coordinator at a time; the protocol transactions has a deposed one that still answers",

@@ -201,8 +201,7 @@ class Metadata(Protocol):
         return complete | (s.phase == Phase.EMPTY) | (s.phase == Phase.UNKNOWN)
 
     def is_asked(s):
-        """Return whether a request waits for an answer and no transition is pending; while one is pending, the client
-        has to ask again."""
+        """Return whether a request waits for an answer. While a transition is pending it has to be repeated."""
         return (s.request != Request.NOTHING) & ~s.answered & ~s.refused & (s.stage == Stage.NOTHING)
 
     def asks_for_epoch(s):

@@ -129,7 +129,7 @@ class TransactionalOffsets(Protocol):
     last_place: Ghost[Position]
     emptied: Ghost[Option[Record]]  # the last tombstone that was read
     emptied_place: Ghost[Position]
-    decided: Ghost[Map[Record, Position]]  # where its fate stands in the log
+    decided: Ghost[Map[Record, Position]]  # the place in the log where its fate was decided
     fetched: Ghost[Set[Record]]  # was the answer to a fetch
     fetched_early: Ghost[Bool]  # a fetch was answered while a transaction was still to decide
 
@@ -347,7 +347,7 @@ class MarkerDropped(TransactionalOffsets):
     that transaction's marker decides both."""
 
     abandoned: Set[Producer]  # no marker is under way for what is open of it
-    meant: Ghost[Map[Record, Fate]]  # what the transaction coordinator decided, and the marker did not come to say
+    meant: Ghost[Map[Record, Fate]]  # the decision whose marker did not arrive
 
     @fault(budget="absences", danger="partition-away")
     def drop_marker(s, p: Producer, commits: Bool):

@@ -303,7 +303,7 @@ class UncleanReading(ReadCommitted):
         "a reader that was further than the new leader goes on from its end", "unreplicated-tail", "truncation"
     )
 
-    given: Ghost[Set[Reader, Txn]]  # a record of it, when it was committed
+    given: Ghost[Set[Reader, Txn]]  # the reader was given a record of the committed transaction
 
     @action(fair="weak")
     def take(s, r: Reader):

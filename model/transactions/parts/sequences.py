@@ -99,8 +99,8 @@ class Sequences(Protocol):
     answered: Set[Send, Epoch]  # the answer that it was written is on its way
     told: Set[Send]  # the application learned that it was written
 
-    known: Epoch  # the partition: latest epoch
-    expected: Number  # the next number in it
+    known: Epoch  # the latest epoch that the partition knows
+    expected: Number  # the next number that the partition expects in that epoch
     written: Set[Send]  # what is in its log
 
     turn: Ghost[Turn]  # the transaction that the producer is in
@@ -288,8 +288,7 @@ class RetainedOverAbort(Sequences):
 
 
 class ClearedByAbort(RetainedOverAbort):
-    """An abort clears what the partition knows, and the next batch counts as next, which repairs
-    `RetainedOverAbort`."""
+    """As a repair of `RetainedOverAbort` an abort clears what the partition knows, and any batch is next."""
 
     @action
     def abort(s):
