@@ -1,4 +1,4 @@
-"""What the protocols are: the language they are written in, and one file or folder per protocol."""
+"""This package defines the protocols: the language in which they are written, and one file or folder per protocol."""
 
 if __name__ != "fencepost.model":
     raise ImportError(

@@ -1,30 +1,31 @@
-"""The dangers: what is known to go wrong around an exactly-once protocol, as a list in the field's words.
+"""This module lists the dangers: what is known to go wrong around an exactly-once protocol, in the field's terms.
 
-A verdict stands against dangers of this list alone.  The list is closed in that no other name is taken for one; it is
-what was known when it was written, and it has grown: four of its names came when it was found that models leave out
-what they are about.
+A verdict covers only the dangers of this list. The list is closed in that no other name is accepted. It has what was
+known when it was written, and it has grown: four of its names were added when it was found that models leave out what
+they are about.
 
-A model says which of them it has, in one of two ways.  An action or a fault that *is* one carries its name
-(``@fault(budget="fail_overs", danger="coordinator-fail-over")``); a danger that is a shape of the state rather than a
-step is a condition (``@danger("several-partitions")``), which holds where the danger is present.  What a model leaves
-out it says once, with the reason, in ``outside``.  Neither is a verdict: a danger counts as *in* only where an engine
-met it (see `fencepost.proofs.scope.scopes`).
+A model declares its dangers in one of two ways. An action or a fault that *is* one carries its name
+(``@fault(budget="fail_overs", danger="coordinator-fail-over")``). A danger that is a condition of the state rather than
+a step is a method (``@danger("several-partitions")``), whose condition holds where the danger is present. What a model
+leaves out it declares once, with the reason, in ``outside``. Neither is a verdict: a danger counts as *in* only where
+an engine reached it (see `fencepost.proofs.scope.scopes`).
 
-To account for a model, go through the list and say of each danger one of four things:
+To account for a model, go through the list and declare one of four things for each danger:
 
 1. a step of the model is it: tag the ``@action`` or ``@fault``.  The step by itself must be the danger, in every state
    that enables it: an answer that is delivered is not *late-copy* merely because it may be late;
-2. a shape of the state is it: a ``@danger(name)`` method with a docstring, whose condition holds only in states that
-   have it.  It says that the danger bites (a record on its way after its transaction has ended), not only that there is
-   room for it (two partitions within the bounds); a helper of the model may be used, and ghosts may be read;
-3. the model has it under a condition alone: ``excused(condition, name)`` beside the tag;
+2. a condition of the state is it: write a ``@danger(name)`` method with a docstring, whose condition holds only in
+   states that have the danger.  The danger must have an effect there (a record in flight after its transaction has
+   ended); that it is possible (two partitions within the bounds) is not enough.  The condition may use a helper of
+   the model, and may read ghosts;
+3. the model has it under a condition alone: write ``excused(condition, name)`` in addition to the tag;
 4. it is left out: ``outside = (*not_of_this(why, …), *kafka_excludes(why, source, …), *open_hole(why, …))``.  What
-Kafka
-   can do and the model can't is open, also if another model has it: the reason then names that model.
+   Kafka can do and the model can't is open, also if another model has it: the reason then names that model.
 
-``outside`` is inherited, a variant's own line replaces its base's for that danger, and a tag outweighs both.  An action
-that a variant overrides has no tag of its base: write the tag again.  `fencepost.proofs.scope.scopes.unaccounted` names
-what is still missing, and ``fencepost dangers PROTOCOL/VARIANT`` shows what each engine met.
+``outside`` is inherited, a variant's own line replaces its base's for that danger, and a tag outweighs both. An action
+that a variant overrides has no tag of its base, and the tag must be written again.
+`fencepost.proofs.scope.scopes.unaccounted` names what is still missing, and ``fencepost dangers PROTOCOL/VARIANT``
+prints what each engine reached.
 """
 
 from dataclasses import dataclass

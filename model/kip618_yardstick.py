@@ -1,9 +1,10 @@
-"""KIP-618 yardstick: how the order of records in Connect's config topic keeps old source tasks from committing.
+"""The KIP-618 yardstick models how the order of records in Connect's config topic prevents old source tasks from
+committing.
 
-One connector.  Its states within bounds have been counted by two other model checkers, so this protocol also holds
-the explorer to exact numbers and to their speed.  Left out: several connectors, compaction, lost messages; a task's
-data shows only in who may commit. Epochs of producers are reduced to who holds the newest: `owner` on the config
-topic, `live` for each task's transactional id.
+There is one connector. Two other model checkers have counted the model's states within bounds, so that this protocol
+also checks the explorer against exact numbers and their speed. It leaves out several connectors, compaction and lost
+messages, and a task's data appears only in which instances may commit. Epochs of producers are reduced to which worker
+holds the newest: `owner` on the config topic, `live` for each task's transactional id.
 """
 
 from fencepost.model.language import (
@@ -35,28 +36,29 @@ from fencepost.model.language import (
 
 
 class Worker(Sort, bound="workers"):
-    """A Connect worker; any of them may believe itself the leader."""
+    """A `Worker` is a Connect worker; any of them may believe itself the leader."""
 
 
 class Task(Nat, upto="tasks - 1"):
-    """A task id, from 0."""
+    """A `Task` is a task id, from 0."""
 
 
 class Record(Nat, upto="2 * tasks - 1"):
-    """A record of the config topic: r < tasks is a committed set of r + 1 task configurations, else a count of r -
-    tasks + 1 tasks."""
+    """A `Record` is a record of the config topic: r < tasks is a committed set of r + 1 task configurations, and any
+    other r is a count of r - tasks + 1 tasks."""
 
 
 class Position(Nat, upto="log"):
-    """A place in the config topic, from 1; 0 is before it.  A generation of tasks is named by the place of its set."""
+    """A `Position` is a place in the config topic, from 1; 0 is before the first record. A generation of tasks is named
+    by the place of its set."""
 
 
 class Count(Nat, upto="tasks"):
-    """A number of tasks."""
+    """A `Count` is a number of tasks."""
 
 
 class Round(Enumeration):
-    """A leader's fencing round: none, fencing ids one after another, or about to write the count."""
+    """A `Round` is a leader's fencing round: none, fencing ids one after another, or about to write the count."""
 
     NONE = 0
     FENCING = 1
@@ -64,7 +66,7 @@ class Round(Enumeration):
 
 
 class Stage(Enumeration):
-    """A task's way to its first poll."""
+    """A `Stage` is a task's progress to its first poll."""
 
     NONE = 0
     ASSIGNED = 1
@@ -74,7 +76,7 @@ class Stage(Enumeration):
 
 
 class Kip618Yardstick(Protocol):
-    """Leaders write sets and counts, fence producers in between, and workers start tasks by what they read."""
+    """Leaders write sets and counts and fence producers in between, and workers start tasks by what they read."""
 
     outside = (
         *excused(
@@ -128,7 +130,7 @@ class Kip618Yardstick(Protocol):
         return latest(s.log, lambda r: r >= s.tasks)
 
     def size(s, position):
-        """How many tasks the set or count at that position speaks of."""
+        """Return the number of tasks of the set or count at that position."""
         record = at(s.log, position)
         return when(record < s.tasks, record, record - s.tasks) + 1
 
@@ -137,8 +139,8 @@ class Kip618Yardstick(Protocol):
 
     @action
     def elect(s, w: Worker):
-        """A worker becomes leader, or a leader claims the topic back; its one thread cannot do so between check and
-        write."""
+        """A worker becomes leader, or a leader claims the topic back. Since a leader has one thread, it cannot do so
+        between check and write."""
         require(s.owner != w)
         require(either("618.43", s.round[w] != Round.CHECKED, reclaims_in_between=True))
         s.owner = w
@@ -146,7 +148,7 @@ class Kip618Yardstick(Protocol):
 
     @action
     def depose(s, w: Worker):
-        """A former leader learns that it is none."""
+        """A former leader learns that it no longer leads."""
         require(s.leads[w] & (s.owner != w))
         s.leads[w] = False
         s.round[w] = Round.NONE
@@ -182,14 +184,14 @@ class Kip618Yardstick(Protocol):
 
     @action
     def fence(s, w: Worker):
-        """The coordinator raises the epoch of one transactional id; who held it can't commit any more."""
+        """The coordinator raises the epoch of one transactional id, and its holder can't commit any more."""
         require((s.round[w] == Round.FENCING) & (s.left[w] > 0))
         s.live[s.left[w] - 1] = None
         s.left[w] = s.left[w] - 1
 
     @action
     def check_round(s, w: Worker):
-        """All are fenced: the leader reads to the end, and gives up if there is a newer set."""
+        """All ids are fenced: the leader reads to the end, and gives up if there is a newer set."""
         require(s.round[w] == Round.FENCING)
         require(s.left[w] == 0, rule="618.7")
         newest = s.latest_set() == s.fencing[w]
@@ -199,7 +201,7 @@ class Kip618Yardstick(Protocol):
 
     @action
     def write_count(s, w: Worker):
-        """The count of the set that the round was for."""
+        """The leader writes the count of the set for which the round was."""
         require((s.round[w] == Round.CHECKED) & s.may_write(w))
         s.read[w] = length(s.log) + 1
         append(s.log, s.tasks + at(s.log, s.fencing[w]))
@@ -208,14 +210,14 @@ class Kip618Yardstick(Protocol):
 
     @action
     def write_refused(s, w: Worker):
-        """Another worker's producer has a newer epoch on the topic."""
+        """The leader's write is refused, since another worker's producer has a newer epoch on the topic."""
         require((s.round[w] == Round.CHECKED) & ~s.may_write(w))
         s.round[w] = Round.NONE
         s.fencing[w] = 0
 
     @action
     def assign(s, w: Worker, i: Task):
-        """A rebalance hands out a task of the newest set that the worker has read."""
+        """A rebalance assigns a task of the newest set that the worker has read."""
         newest = s.latest_set(s.read[w])
         require((s.stage[w, i] == Stage.NONE) & (newest > 0) & (i < s.size(newest)))
         s.stage[w, i] = Stage.ASSIGNED
@@ -233,7 +235,7 @@ class Kip618Yardstick(Protocol):
 
     @action
     def open_producer(s, w: Worker, i: Task):
-        """The new producer's epoch shuts out every earlier holder of the id."""
+        """The new producer's epoch fences every earlier holder of the transactional id."""
         require(s.stage[w, i] == Stage.CHECKED)
         s.stage[w, i] = Stage.PRODUCER
         with rule("618.18"):
@@ -241,7 +243,7 @@ class Kip618Yardstick(Protocol):
 
     @action
     def check_after(s, w: Worker, i: Task):
-        """Read to the end once more, and run only if there still is no newer set."""
+        """The worker reads to the end once more, and runs the task only if there still is no newer set."""
         require(s.stage[w, i] == Stage.PRODUCER)
         newest = either("618.19", s.latest_set() == s.generation[w, i], unchecked=True)
         s.read[w] = length(s.log)
@@ -251,7 +253,7 @@ class Kip618Yardstick(Protocol):
 
     @action(danger="client-crash")
     def stop(s, w: Worker, i: Task):
-        """Revoked, failed, fenced or crashed."""
+        """A task is revoked, fails, is fenced or crashes."""
         require(s.stage[w, i] != Stage.NONE)
         s.stage[w, i] = Stage.NONE
         s.generation[w, i] = 0
@@ -259,7 +261,7 @@ class Kip618Yardstick(Protocol):
 
     @danger("zombie")
     def goes_on_late(s):
-        """A task of an earlier generation still goes on, while one of a later generation can commit."""
+        """A task of an earlier generation still runs, while one of a later generation can commit."""
         return exists(
             Worker, Worker, Task, Task,
             lambda v, w, i, j: (s.stage[v, i] != Stage.NONE) & s.effective(w, j)
@@ -275,7 +277,7 @@ class Kip618Yardstick(Protocol):
 
     @danger("leader-in-a-call")
     def deposed_in_a_round(s):
-        """A leader has a round under way, and another worker's producer has the topic."""
+        """A leader has a round in progress, and another worker's producer owns the topic."""
         return exists(Worker, lambda w: s.leads[w] & (s.owner != w) & (s.round[w] != Round.NONE))
 
     @danger("rebalance")
@@ -287,7 +289,7 @@ class Kip618Yardstick(Protocol):
 
     @danger("one-task")
     def one_for_one(s):
-        """A round skips fencing, since one task is to take the place of one."""
+        """A round skips fencing, since one task is to replace one."""
         return exists(
             Worker,
             lambda w: (s.round[w] == Round.CHECKED) & (s.left[w] == 0) & (s.size(s.fencing[w]) == 1)
@@ -305,5 +307,4 @@ class Kip618Yardstick(Protocol):
         return exists(Worker, Worker, Task, Task, lambda v, w, i, j: (i != j) & s.effective(v, i) & s.effective(w, j))
 
     def effective(s, w, i):
-        """Can commit a transaction."""
         return (s.stage[w, i] == Stage.RUNNING) & (s.live[i] == w)

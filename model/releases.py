@@ -1,12 +1,13 @@
-"""The releases of Kafka that verdicts are about: each with the settings that matter here, and what they are by default.
+"""This module has the releases of Kafka that verdicts are about, each with the settings that matter here and their
+defaults.
 
-A variant of a protocol says of which releases it is (`Kafka`), with the settings that it needs there, or that it is of
-none (`NoRelease`): what a text says, a mistake, an abstraction.  Nothing else about releases is typed: what a release
-keeps is computed from the verdicts on its variants.
+A variant of a protocol declares to which releases it belongs (`Kafka`), with the settings that it needs there, or that
+it belongs to none (`NoRelease`), as what a text describes, a mistake, or an abstraction. Nothing else about releases is
+written by hand: which promises a release fulfils is computed from the verdicts on its variants.
 
-A setting is what an operator or the author of an application chooses: a configuration of a broker, worker or client, a
-feature of the cluster, or how the application and its network behave.  Some promises are made only where a protocol is
-switched on (`Setting.switched_on`): a column of a release then speaks of the release with that protocol switched on.
+A setting is a choice of an operator or of the author of an application: a configuration of a broker, worker or client,
+a feature of the cluster, or how the application and its network behave. Some promises are made only where a protocol is
+switched on (`Setting.switched_on`); a column of a release is then about the release with that protocol switched on.
 """
 
 from collections.abc import Iterator, Mapping
@@ -15,17 +16,18 @@ from functools import cache
 from typing import Literal
 
 NAMES = ("3.6", "3.9", "4.0.0", "4.0.1", "4.1", "4.2", "4.3", "4.4.0", "trunk")
-"""In their order.  One without a third number stands for all its bug-fix releases, unless one of them is named."""
+"""``NAMES`` lists the releases in order. Without a third number a name stands for all its bug-fix releases, unless one
+of them is named."""
 
 TRUNK = "apache/kafka d79bd502ec of 22 August 2026, with KAFKA-20357, which was merged after it"
-"""What is meant by trunk."""
+"""``TRUNK`` is the revision that the name trunk stands for."""
 
 
 @dataclass(frozen=True)
 class Setting:
-    """``default``: of the first release, and ``later``: from a release on, another.  ``values``: each that it may have,
-    with the first and the last release that know it.  ``switched_on``: the promises of these sources (the part of a
-    rule's number before the point) are made where it has that value."""
+    """A `Setting` has the ``default`` of the first release, and in ``later`` other defaults from a release on.
+    ``values`` has each possible value, with the first and the last release that know it. ``switched_on`` names sources
+    (the part of a rule's number before the point) whose promises are made where the setting has the given value."""
 
     name: str
     says: str
@@ -36,7 +38,7 @@ class Setting:
     switched_on: Mapping[str, str] = field(default_factory=dict)
 
     def of(self, release: str) -> str:
-        """Its default in a release."""
+        """Return the setting's default in a release."""
         place = NAMES.index(release)
         return [self.default, *(value for since, value in self.later.items() if NAMES.index(since) <= place)][-1]
 
@@ -172,11 +174,12 @@ SETTINGS: Mapping[str, Setting] = {setting.name: setting for setting in _ALL}
 
 @dataclass(frozen=True)
 class Kafka:
-    """Releases from ``since`` to ``until``, both included; ``settings``: where they are so, by name in `SETTINGS`, each
-    with the value or values that it may have.  A setting that is not named may have any value.
+    """A `Kafka` names the releases from ``since`` to ``until``, both included, to which a variant belongs. ``settings``
+    restricts them, by name in `SETTINGS`, to the given value or values; a setting that is not named may have any value.
 
-    ``lacks``: what the release does and this variant does not, so that what holds of the variant does not count for the
-    release; what breaks, breaks there too."""
+    ``lacks`` states what the release does and this variant does not, so that what holds of the variant does not count
+    for the release; what fails in the variant fails in the release too.
+    """
 
     since: str = NAMES[0]
     until: str = NAMES[-1]
@@ -196,13 +199,14 @@ class Kafka:
         return NAMES[NAMES.index(self.since) : NAMES.index(self.until) + 1]
 
     def has(self, release: str, settings: Mapping[str, str]) -> bool:
-        """Is it of a release with these settings?"""
+        """Return whether the variant belongs to a release with these settings."""
         return release in self.releases and all(
             settings.get(name) in _values(wanted) for name, wanted in self.settings.items()
         )
 
     def needs(self, release: str, usual: Mapping[str, str]) -> dict[str, str]:
-        """What has to be set otherwise than usual in a release, so that it is of it: the first value that is known."""
+        """Return the settings that must differ from the usual ones for the variant to belong to a release, each with
+        the first wanted value that the release knows."""
         found = {}
         for name, wanted in self.settings.items():
             if usual[name] not in _values(wanted):
@@ -210,7 +214,7 @@ class Kafka:
         return found
 
     def __str__(self) -> str:
-        """Its releases in words, then the settings that are not the default of each of them."""
+        """Return the releases in words, then the settings that are not the default of each of them."""
         first, last = self.releases[0], self.releases[-1]
         ever = "every release" if (first, last) == EVER else f"Kafka {first}" + (f" to {last}" if last != first else "")
         changed = {
@@ -227,7 +231,7 @@ def _values(wanted: str | tuple[str, ...]) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class NoRelease:
-    """``kind``: what a text says that did not ship so, a mistake, or an abstraction that others are held against."""
+    """A `NoRelease` has a ``kind``: a text that did not ship so, a mistake, or an abstraction that others refine."""
 
     kind: Literal["text", "mistake", "abstraction"]
 
@@ -236,13 +240,13 @@ class NoRelease:
 
 
 Of = Kafka | tuple[Kafka, ...] | NoRelease
-"""Of which releases a variant is; several where the settings differ."""
+"""A value of type ``Of`` names the releases to which a variant belongs, and is a tuple where the settings differ."""
 
 TEXT, MISTAKE, ABSTRACTION = NoRelease("text"), NoRelease("mistake"), NoRelease("abstraction")
 
 
 def each_of(of: Of | None) -> Iterator[Kafka]:
-    """The releases that a variant is of; none where it is of no release."""
+    """Yield the releases to which a variant belongs, and nothing if it belongs to no release."""
     if isinstance(of, Kafka):
         yield of
     elif isinstance(of, tuple):
@@ -251,7 +255,7 @@ def each_of(of: Of | None) -> Iterator[Kafka]:
 
 @cache
 def defaults(release: str, area: str = "") -> Mapping[str, str]:
-    """The settings of a release as promises of one source are made: each by default, or as it is switched on."""
+    """Return a release's settings under which the promises of one source are made: as by default or as switched on."""
     return {name: setting.switched_on.get(area) or setting.of(release) for name, setting in SETTINGS.items()}
 
 
@@ -271,4 +275,4 @@ LISTENING = CONSUMER | {"groupMetadata()": "at the send, with a listener"}
 AT_ONCE = {"group.consumer.assignment.interval.ms": "0"}
 DISABLED = {"exactly.once.source.support": "disabled"}
 ENABLED = {"exactly.once.source.support": "enabled"}
-"""Settings that several variants need."""
+"""Several variants need these settings."""

@@ -1,10 +1,11 @@
-"""The ledger: every rule of every proposal by number, with its kind and, in our words, what it says.
+"""This module is the ledger: it has every rule of every proposal by number, with its kind and, in our words, its
+content.
 
-Kinds: *promise* (what it is all for), *mechanism* (something done: can be dropped, swapped, shifted), *claim* (to be
-proved or refuted), *interface* (a format, a code, a default: held by tests of the reference implementation), *boundary*
-(the guarantee ends here), *rejected* (an alternative: shown to fail).  The source is named by proposal; ``730.7`` is
-the seventh rule of KIP-730.  A rule stands here whether or not there is a verdict on it yet: `fencepost list --verbose`
-counts those that have one, and names the others.
+The kinds are *promise* (the purpose of the protocol), *mechanism* (something done, which can be dropped, swapped or
+shifted), *claim* (to be proved or refuted), *interface* (a format, a code, a default, checked by tests of the reference
+implementation), *boundary* (the guarantee ends here) and *rejected* (an alternative, proved to fail). The source is
+named by proposal; ``730.7`` is the seventh rule of KIP-730. A rule is listed whether or not there is a verdict on it
+yet: `fencepost list --verbose` counts the rules that have one, and names the others.
 """
 
 import sys

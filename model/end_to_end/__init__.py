@@ -1,1 +1,1 @@
-"""End to end, as a model: Connect, transactions, producer ids, source offsets and a group that copies, each a part."""
+"""This package models Connect, transactions, producer ids, source offsets and a copying group end to end."""

@@ -1,19 +1,20 @@
-"""The whole by its parts: Connect, the transactions of its tasks, producer ids, source offsets, a group that copies.
+"""The end-to-end model is composed of Connect, the transactions of its tasks, producer ids, source offsets, and a group
+that copies.
 
-A task that Connect starts opens a transactional producer, whose id was handed out for it; it reads where its source
-partitions were left, and writes records and offsets in transactions.  What they commit is the input of a consumer
-group, whose members copy it to a sink, with their offsets, in transactions of their own.
+A task that Connect starts opens a transactional producer, whose producer id was handed out for it. It reads where its
+source partitions were left, and writes records and offsets in transactions. The committed records are the input of a
+consumer group, whose members copy them to a sink, with their offsets, in transactions of their own.
 
-Each step is one of its parts, or one of several of them at once; in between every part does what it does.  Of the
-parts it knows no more than their interfaces: `Admission` is what Connect as it shipped is proved to do, `Handed` what
-KRaft's blocks of ids do, and `Delivered` what the group that shipped does to each of its partitions, of which any one
-is watched. `Producers` is the interface of transactions: `over_core` has the core of v2 in the place of any one
-transactional id. `Sources` is what one offsets topic does as it ships, where no offset is null, no record dropped and
-no transaction aborted by the connector.  Nothing here looks at whether an instance may commit: that a task whose EndTxn
-is taken is one that Connect lets commit, and that it goes on from where the output ends, is what has to be proved.
+Each step is a step of one part, or of several parts at once, and in between every part takes steps of its own. The
+model uses only the interfaces of the parts: `Admission` is what Connect as it shipped is proved to do, `Handed` what
+KRaft's blocks of ids do, and `Delivered` what the group that shipped does to each of its partitions, any one of which
+is watched. `Producers` is the interface of transactions; `over_core` has the core of v2 in place of any one
+transactional id. `Sources` is what one offsets topic does as it ships, where no offset is null, no record is dropped
+and no transaction is aborted by the connector. No step checks whether an instance may commit. What has to be proved is
+that a task whose EndTxn is accepted is one that Connect lets commit, and that it continues from where the output ends.
 
-An instance whose request to commit is on its way, or is taken and its markers are not everywhere, counts as running in
-Connect, whether its process is there or not.
+An instance counts as running in Connect while its request to commit is in flight, or is accepted and its markers are
+not everywhere, whether its process exists or not.
 """
 
 from fencepost.model.end_to_end.interfaces import Admission, Handed
@@ -42,7 +43,7 @@ from fencepost.model.task_counts.abstract.core import Instance, Task
 
 
 class EndToEnd(Tasks, Protocol):
-    """From the sources of a connector to the sink of a group."""
+    """The `EndToEnd` model reaches from the sources of a connector to the sink of a group."""
 
     connect: Part[Admission] = part(joint=["open_producer", "fence", "stop"])
     ids: Part[Handed] = part(joint=["hand_out"])
@@ -50,10 +51,10 @@ class EndToEnd(Tasks, Protocol):
 
     outside = OF_THE_WHOLE
 
-    watched: Constant[Partition]  # whose copies in the sink are looked at
+    watched: Constant[Partition]  # the partition whose copies in the sink are checked
 
-    sink: Ghost[Map[Offset, Offset]]  # which source record of it is at a place of the group's committed output, from 1
-    copies: Ghost[Offset]  # how many places there are
+    sink: Ghost[Map[Offset, Offset]]  # the source record at a place of the group's committed output, from 1
+    copies: Ghost[Offset]  # the length of the group's committed output
 
     def polls(s, k):
         return s.connect.polls[k]
@@ -62,7 +63,7 @@ class EndToEnd(Tasks, Protocol):
         return s.connect.opened[k] & ~s.connect.polls[k]
 
     def reads(s, k, p):
-        """The set that the instance was started from has the source partition for its task."""
+        """Return whether the task set from which the instance was started assigns the source partition to its task."""
         return s.planned[s.connect.of[k], s.connect.task[k], p]
 
     @action(fair="weak")
@@ -88,18 +89,18 @@ class EndToEnd(Tasks, Protocol):
 
     @fault(budget="fences", danger="late-copy")
     def fence(s, i: Task):
-        """A leader's round, or a request of one that was given up, shuts out the transactional id of a task."""
+        """A leader's round, or a late request of an abandoned round, fences the transactional id of a task."""
         s.connect.fence(i)
         s.txn.fence(i)
 
     @fault(budget="stops", danger="client-crash")
     def stop(s, k: Instance):
-        """An instance ends, at any moment but for those in which its request to commit may still be taken."""
+        """An instance ends, at any moment except while its request to commit may still be accepted."""
         require(~s.asked[k] & ~s.is_committing(k))
         s.connect.stop(k)
 
     def given(s, p):
-        """How many records a reader of a log is given, and which is at a place."""
+        """Return how many records a reader of a log is given."""
         return s.source.end[p]
 
     def record_at(s, p, i):
@@ -107,7 +108,7 @@ class EndToEnd(Tasks, Protocol):
 
     @action(fair="weak")
     def copy(s, upto: Offset):
-        """A transaction of the group is committed: what it copied is in the sink."""
+        """A transaction of the group is committed, and what it copied is in the sink."""
         require(upto <= s.given(s.watched), rule="txn.17")
 
         start, first = s.copies, s.group.end
@@ -121,7 +122,7 @@ class EndToEnd(Tasks, Protocol):
 
     @danger("zombie")
     def goes_on_late(s):
-        """An instance polls that was shut out, beside one that was not."""
+        """A fenced instance polls at the same time as one that is not fenced."""
         return exists(
             Instance, Instance,
             lambda j, k: s.polls(j) & s.polls(k) & s.txn.fenced[j] & ~s.txn.fenced[k],

@@ -1,9 +1,9 @@
-"""The whole, where the parts are cores themselves, and not what these are to others.
+"""In the detailed end-to-end model the parts are cores themselves instead of their interfaces.
 
-Connect is the core of what shipped, with leaders, rounds and count records; producer ids come from the blocks that
-KRaft grants to brokers; the group that copies is the core of what shipped, with members, generations and rebalances.
-The tasks and their transactions are those of `abstract`.  All states are visited within small bounds only, and each
-step there is one of the abstract whole's (`does as the whole`); beyond them it is walked through at random.
+Connect is the core of what shipped, with leaders, rounds and count records. Producer ids come from the blocks that
+KRaft grants to brokers. The group that copies is the core of what shipped, with members, generations and rebalances.
+The tasks and their transactions are those of `abstract`. All states are visited within small bounds only, and each step
+there is one of the abstract model's (`does as the whole`); beyond them the model is explored by random walks.
 """
 
 from fencepost.model.end_to_end.abstract import EndToEnd
@@ -31,7 +31,7 @@ from fencepost.model.task_counts.abstract.cores import ShippedCore
 
 
 class Detailed(Tasks, Protocol):
-    """From the sources of a connector to the sink of a group, over the cores of the parts."""
+    """The model reaches from the sources of a connector to the sink of a group, over the cores of the parts."""
 
     connect: Part[ShippedCore] = part(joint=["open_producer", "fence", "fence_late", "stop"])
     ids: Part[Kraft] = part(joint=["hand_out"])
@@ -39,10 +39,10 @@ class Detailed(Tasks, Protocol):
 
     outside = OF_THE_WHOLE
 
-    watched: Constant[Partition]  # whose copies in the sink are looked at
+    watched: Constant[Partition]  # the partition whose copies in the sink are checked
 
-    sink: Ghost[Map[Offset, Offset]]  # which source record of it is at a place of the group's committed output, from 1
-    copies: Ghost[Offset]  # how many places there are
+    sink: Ghost[Map[Offset, Offset]]  # the source record at a place of the group's committed output, from 1
+    copies: Ghost[Offset]  # the length of the group's committed output
 
     def polls(s, k):
         return s.connect.stage[k] == Stage.RUNNING
@@ -54,7 +54,7 @@ class Detailed(Tasks, Protocol):
 
     @action(fair="weak")
     def open_producer(s, k: Instance, b: Broker):
-        """The transactional id is new: its coordinator takes a producer id from the block of its broker."""
+        """The transactional id is new, and its coordinator takes a producer id from the block of its broker."""
         i = s.connect.task[k]
         require(~s.known[i])
         fresh = s.ids.cursor[b]
@@ -69,19 +69,19 @@ class Detailed(Tasks, Protocol):
 
     @action(fair="weak")
     def fence(s, w: Worker, i: Task):
-        """The leader's round is answered that the transactional id of a task is fenced."""
+        """The leader's round receives the answer that the transactional id of a task is fenced."""
         s.connect.fence(w, i)
         s.txn.fence(i)
 
     @fault(budget="late_fences", danger=("late-copy", "duplicate"))
     def fence_late(s, i: Task):
-        """So it is by a request that was given up for lost."""
+        """The transactional id of a task is fenced by a request that was given up as lost."""
         s.connect.fence_late(i)
         s.txn.fence(i)
 
     @action(danger="client-crash")
     def stop(s, k: Instance):
-        """An instance ends, at any moment but for those in which its request to commit may still be taken."""
+        """An instance ends, at any moment except while its request to commit may still be accepted."""
         require(~s.asked[k] & ~s.is_committing(k))
         s.connect.stop(k)
 
@@ -89,13 +89,13 @@ class Detailed(Tasks, Protocol):
 
     @action
     def copy(s, m: Member, p: Partition, i: Offset):
-        """A member of the group processes what a reader of the log is given."""
+        """A member of the group processes records that a reader of the log is given."""
         require(i <= s.source.end[p])
         s.group.process(m, p, i)
 
     @action
     def commit_copies(s, m: Member):
-        """The member's transaction is committed: what it copied is in the sink."""
+        """The member's transaction is committed, and what it copied is in the sink."""
 
         p = s.watched
         taken, start = s.group.is_in(m, p), s.copies

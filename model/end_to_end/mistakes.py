@@ -1,4 +1,4 @@
-"""What users of the whole get wrong, where that is more than a rule misread."""
+"""These models have the mistakes of users of the end-to-end protocol that are more than one rule misread."""
 
 from fencepost.model.end_to_end.abstract import EndToEnd
 from fencepost.model.end_to_end.tasks import Tasks
@@ -8,14 +8,14 @@ from fencepost.model.task_counts.abstract.core import Instance
 
 
 class ReadsUncommitted(EndToEnd):
-    """The group's consumer has the default isolation.level: it is given whatever is in the log."""
+    """The group's consumer has the default isolation.level, and is given everything that is in the log."""
 
     written: Map[Partition, Offset]  # how many records are in the log, of whatever transactions
-    content: Map[Partition, Offset, Offset]  # and which is at a place
+    content: Map[Partition, Offset, Offset]  # the source record at a place of the log
 
     @action(fair="weak")
     def send(s, k: Instance, p: Partition, i: Offset):
-        """A record is in the log at once."""
+        """A record is in the log and readable at once."""
         Tasks.send(s, k, p, i)
         last = s.written[p] + 1
         s.written[p] = last
@@ -26,7 +26,7 @@ class ReadsUncommitted(EndToEnd):
 
     @danger("isolation-level")
     def given_early(s):
-        """A record is there to be read, and its transaction is not committed."""
+        """A record can be read although its transaction is not committed."""
         return exists(Partition, lambda p: EndToEnd.given(s, p) < s.given(p))
 
     def record_at(s, p, i):
@@ -38,6 +38,6 @@ class WithoutOffsets(EndToEnd):
 
     @action(fair="weak")
     def ask_commit(s, k: Instance):
-        """The offsets are not waited for."""
+        """A task sends its request to commit without waiting for the offsets."""
         require(s.polls(k) & ~s.asked[k] & s.txn.has_something(k) & s.txn.is_current(k))
         s.asked[k] = True

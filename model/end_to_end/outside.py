@@ -1,4 +1,4 @@
-"""What the models of the whole leave out of the dangers, and why."""
+"""This module has the dangers that the end-to-end models leave out, and why."""
 
 from fencepost.model.language import excused, not_of_this, open_hole
 

@@ -1,11 +1,11 @@
-"""The transactions of producers with transactional ids, as tasks and readers see them: the interface, for many at once.
+"""This model is the interface of transactions for many producers with transactional ids, as tasks and readers see them.
 
-Of each producer and each log that it writes to this says what `Fated` says (model/transactions/abstract), and proves
-it (`properties/end_to_end/claims/abstract.py`).  That the core of v2 takes the place of any one transactional id here
-is proved of the whole (`over_core.py`).
+For each producer and each log to which it writes it does what `Fated` does (model/transactions/abstract), which is
+proved (`properties/end_to_end/claims/abstract.py`). It is proved of the end-to-end model that the core of v2 can
+replace any one transactional id here (`over_core.py`).
 
-What it adds is which producers have one transactional id: an initialisation of the id, or Admin.fenceProducers, is over
-when the transaction that the id has is settled, and shuts out all of them but the one that asked.
+It adds which producers share a transactional id. An initialisation of the id, or Admin.fenceProducers, completes when
+the id's transaction is settled, and fences all of these producers except the one that asked.
 """
 
 from fencepost.model.end_to_end.outside import OF_PRODUCERS
@@ -28,27 +28,27 @@ from fencepost.model.transactions.abstract.core import Outcome
 
 
 class Producer(Sort, bound="producers"):
-    """A producer, from the time when it initialises its transactional id until it does again."""
+    """A `Producer` is a producer, from the time when it initialises its transactional id until it does so again."""
 
 
 class Log(Sort, bound="logs"):
-    """A partition that producers write records to."""
+    """A `Log` is a partition to which producers write records."""
 
 
 class Name(Nat, upto="names - 1"):
-    """A transactional id."""
+    """A `Name` is a transactional id."""
 
 
 class Producers(Protocol):
-    """Producers, the logs that they write records to, and one more log, of offsets, that all of them write to."""
+    """Producers write records to logs of their own choice, and all of them write offsets to one more log."""
 
     known: Set[Producer]  # it has initialised an id
     name: Map[Producer, Name]  # the transactional id that it initialised last
     open: Set[Producer]  # it has begun a transaction with the newest epoch, which is not decided
     fenced: Set[Producer]  # its epoch is not the newest one
-    outcome: Map[Producer, Outcome]  # of its transaction that is decided, until it is known that all markers have come
+    outcome: Map[Producer, Outcome]  # of its decided transaction, until all markers have arrived
     has: Set[Producer, Log]  # something of its transaction is in the log, and no marker has come for it
-    has_offsets: Set[Producer]  # so it is in the log of offsets
+    has_offsets: Set[Producer]  # offsets of its transaction are in their log, without a marker
     awaits: Set[Producer, Log]  # the marker of the transaction that was decided last has not come to the log
     awaits_offsets: Set[Producer]
 
@@ -56,7 +56,7 @@ class Producers(Protocol):
 
     @action
     def initialise(s, k: Producer, n: Name):
-        """The producer is answered that it has the newest epoch of the id."""
+        """The producer receives the answer that it has the newest epoch of the transactional id."""
         require(s.is_settled(k))
         require(s.all_settled(n), rule="txn.3")
         s.open = each(lambda j: s.open[j] & ~s.is_of(j, n) & (j != k))
@@ -66,7 +66,7 @@ class Producers(Protocol):
 
     @action
     def fence(s, n: Name):
-        """An administrator is answered that the id is fenced."""
+        """An administrator receives the answer that the transactional id is fenced."""
         require(s.all_settled(n), rule="txn.3")
         s.open = each(lambda j: s.open[j] & ~s.is_of(j, n))
         s.fenced = each(lambda j: s.fenced[j] | s.is_of(j, n))
@@ -81,38 +81,37 @@ class Producers(Protocol):
 
     @action
     def begin(s, k: Producer):
-        """The markers of the transaction before may be on their way."""
+        """A producer begins a transaction; the markers of the previous one may still be in flight."""
         require(s.known[k] & ~s.open[k] & ~s.fenced[k])
         s.open[k] = True
 
     @action
     def accept(s, k: Producer, q: Log):
-        """A record is in the log."""
+        """A record of the open transaction is in its log."""
         require(s.is_current(k))
         s.has[k, q] = True
 
     @action
     def accept_offsets(s, k: Producer):
-        """Offsets are in theirs."""
+        """Offsets of the open transaction are in their log."""
         require(s.is_current(k))
         s.has_offsets[k] = True
 
     @action
     def commit(s, k: Producer):
-        """EndTxn takes effect, whenever it was sent, and however often."""
+        """EndTxn that asks for a commit takes effect, whenever and however often it was sent."""
         require(s.is_current(k) & s.has_something(k))
         s.decide(k, Outcome.COMMIT)
 
     @action
     def abort(s, k: Producer):
-        """So does one that asks for an abort.  It may be that nothing has come of the transaction."""
+        """EndTxn that asks for an abort takes effect, even if nothing of the transaction has arrived."""
         require(s.is_current(k))
         s.decide(k, Outcome.ABORT)
 
     @action(fair="weak", danger="time-out")
     def give_up(s, k: Producer):
-        """The transaction takes too long, or an initialisation finds it open: it is to be aborted, its producer is
-        fenced."""
+        """The transaction takes too long, or an initialisation finds it open: it is aborted, its producer fenced."""
         require(s.is_current(k))
         s.decide(k, Outcome.ABORT)
         s.fenced[k] = True
@@ -125,40 +124,40 @@ class Producers(Protocol):
 
     @action
     def accept_in_vain(s, k: Producer, q: Log):
-        """A record comes before the marker of its transaction, which is to be aborted."""
+        """A record arrives before the marker of its transaction, which is to be aborted."""
         require(s.awaits[k, q] & (s.outcome[k] == Outcome.ABORT))
         s.has[k, q] = True
 
     @action
     def accept_offsets_in_vain(s, k: Producer):
-        """So do offsets."""
+        """Offsets arrive before the marker of their transaction, which is to be aborted."""
         require(s.awaits_offsets[k] & (s.outcome[k] == Outcome.ABORT))
         s.has_offsets[k] = True
 
     @action(fair="weak")
     def mark(s, k: Producer, q: Log):
-        """The marker comes to a log."""
+        """The marker arrives at a log of records."""
         require(s.awaits[k, q])
         s.awaits[k, q] = False
         s.has[k, q] = False
 
     @action(fair="weak")
     def mark_offsets(s, k: Producer):
-        """It comes to the log of offsets."""
+        """The marker arrives at the log of offsets."""
         require(s.awaits_offsets[k])
         s.awaits_offsets[k] = False
         s.has_offsets[k] = False
 
     @action(fair="weak")
     def complete(s, k: Producer):
-        """It has come wherever something of the transaction is, and goes nowhere else."""
+        """The marker has arrived at every log that holds something of the transaction, and is sent to no other."""
         require(s.is_decided(k) & ~s.has_something(k))
         s.outcome[k] = Outcome.NONE
         s.awaits = each(lambda j, q: s.awaits[j, q] & (j != k))
         s.awaits_offsets[k] = False
 
     def is_current(s, k):
-        """Requests of its open transaction take effect."""
+        """Requests of the producer's open transaction take effect."""
         return s.open[k] & ~s.fenced[k] & ~s.is_decided(k)
 
     def is_decided(s, k):
@@ -168,12 +167,12 @@ class Producers(Protocol):
         return s.has_offsets[k] | exists(Log, lambda q: s.has[k, q])
 
     def is_settled(s, k):
-        """Nothing of it is in a log that is not over."""
+        """Return whether no log has anything undecided of the producer, and no marker is outstanding."""
         return ~s.has_something(k) & ~s.is_decided(k)
 
     @danger("reordering")
     def markers_one_by_one(s):
-        """The marker has come to one log of a committed transaction, and not to another."""
+        """The marker has arrived at one log of a committed transaction, and not at another."""
         return exists(Producer, Log, lambda k, q: s.awaits_offsets[k] & s.has_offsets[k] & ~s.awaits[k, q]) | exists(
             Producer, Log, lambda k, q: s.awaits[k, q] & s.has[k, q] & ~s.awaits_offsets[k]
         )

@@ -1,14 +1,15 @@
-"""Source offsets, as the tasks of a connector and their logs have them: what is read, written, stored and resumed from.
+"""This model has source offsets as the tasks of a connector and their logs have them: what is read, written, stored and
+resumed from.
 
-A task goes on from the stored offset of a source partition, and writes each record, and then its offset, under the
-producer id that it has.  Markers make them count, or not: that for the offsets settles all that is in their log under
-the producer id that it names, as brokers know nothing else of a transaction.  Each source partition has a log that its
-records go to, which the tasks write to that read it; a log of offsets is shared by all.
+A task continues from the stored offset of a source partition, and writes each record, and then its offset, under its
+producer id. Markers decide whether they count. The marker for the offsets settles everything in their log under the
+producer id that it names, since brokers know nothing else of a transaction. Each source partition has a log for its
+records, to which the tasks write that read the partition; all share one log of offsets.
 
-Who may write, and when a marker comes, is not for this part to say.  So it promises nothing by itself, and what its
-readers may rely on (`Delivered` in model/source_offsets) is proved of the whole.  It is a model of one offsets topic,
-and of tasks that commit what they have: the worker's topic, as it ships, is proved to do nothing else to any source
-partition (`one_topic`).  Of two topics, a connector's aborts, null offsets and dropped records it says nothing.
+This part does not decide who may write, and when a marker arrives. It therefore promises nothing by itself, and what
+its readers may rely on (`Delivered` in model/source_offsets) is proved of the end-to-end model. It covers one offsets
+topic, and tasks that commit what they have. The worker's topic, as it ships, is proved to do nothing else to any source
+partition (`one_topic`). Two topics, a connector's aborts, null offsets and dropped records are left out.
 """
 
 from fencepost.model.group_fencing.core import Offset, Partition
@@ -31,34 +32,34 @@ from fencepost.model.task_counts.abstract.core import Instance
 
 
 class Sources(Protocol):
-    """Source partitions, the instances that read them, and what there is of that in Kafka."""
+    """The model has source partitions, the instances that read them, and their records and offsets in Kafka."""
 
     under: Map[Instance, Id]  # the producer id of its records
     resumed: Set[Instance, Partition]  # it has read the stored offset
     base: Map[Instance, Partition, Offset]  # where its transaction begins
-    next: Map[Instance, Partition, Offset]  # what it has read and written
+    next: Map[Instance, Partition, Offset]  # the last record that it has read and written
     wrote: Set[Instance, Partition]  # records of its transaction are in the log, undecided
 
     pending: Map[Partition, Offset]  # the last source offset in the log of offsets, undecided; 0: none
-    sender: Map[Partition, Instance]  # whose it is
-    stored: Map[Partition, Offset]  # the one that counts
+    sender: Map[Partition, Instance]  # the instance that sent the pending offset
+    stored: Map[Partition, Offset]  # the stored offset that counts
     end: Map[Partition, Offset]  # how many records a reader of the log is given
-    record: Map[Partition, Offset, Offset]  # which source record is at a place there, from 1
+    record: Map[Partition, Offset, Offset]  # the source record at a place of the log, from 1
 
-    done: Ghost[Map[Partition, Offset]]  # up to where the records are in transactions that are to be committed
-    amiss: Ghost[Set[Partition]]  # such a transaction did not begin there
-    committer: Ghost[Map[Partition, Instance]]  # whose transaction was the last one
-    coming: Ghost[Set[Partition]]  # and a reader is not given its records yet
+    done: Ghost[Map[Partition, Offset]]  # the last record in a transaction that is to be committed
+    amiss: Ghost[Set[Partition]]  # a committed transaction did not begin where the last one ended
+    committer: Ghost[Map[Partition, Instance]]  # the instance that committed last
+    coming: Ghost[Set[Partition]]  # a committed transaction's records are not readable yet
 
     @action
     def open(s, k: Instance, i: Id):
-        """The instance has its producer, and has read nothing with it."""
+        """The instance has opened its producer, and has read nothing with it."""
         s.under[k] = i
         s.resumed = each(lambda j, p: s.resumed[j, p] & (j != k))
 
     @action
     def resume(s, k: Instance, p: Partition):
-        """It reads the offsets to their end (618.32)."""
+        """The instance reads the offsets to their end (618.32)."""
         require(~s.resumed[k, p])
         start = s.found(p)
         s.resumed[k, p] = True
@@ -70,14 +71,14 @@ class Sources(Protocol):
 
     @action
     def send(s, k: Instance, p: Partition, i: Offset):
-        """The next record is read, and is in its log."""
+        """The instance reads the next record, which is then in its log."""
         require(s.resumed[k, p] & (i == s.next[k, p] + 1))
         s.next[k, p] = i
         s.wrote[k, p] = True
 
     @action
     def send_offsets(s, k: Instance):
-        """The offsets of all that is in the transaction are in theirs."""
+        """The offsets of everything in the transaction are in their log."""
         s.pending = each(lambda p: when(s.wrote[k, p], s.next[k, p], s.pending[p]))
         s.sender = each(lambda p: when(s.wrote[k, p], k, s.sender[p]))
         s.stored = each(
@@ -94,7 +95,7 @@ class Sources(Protocol):
 
     @action
     def mark(s, k: Instance, p: Partition, commit: Bool):
-        """A marker makes records count, or not, if there are any."""
+        """A marker decides whether the records count, if there are any."""
         counts = commit & s.wrote[k, p]
         s.show(k, p, counts)
         s.wrote[k, p] = False
@@ -102,7 +103,7 @@ class Sources(Protocol):
         s.base[k, p] = when(counts, s.next[k, p], s.base[k, p])
 
     def show(s, k, p, counts):
-        """From now on a reader is given them, after all that came before, or never."""
+        """From now on a reader is given the records, after all earlier ones, or is never given them."""
         start, first = s.end[p], s.base[k, p]
         many = s.next[k, p] - first
         s.end[p] = when(counts, start + many, start)
@@ -114,12 +115,12 @@ class Sources(Protocol):
 
     @action
     def mark_offsets(s, i: Id, commit: Bool):
-        """A marker makes the offsets count that are there under a producer id, or not."""
+        """A marker decides whether the offsets count that are in the log under a producer id."""
         s.stored = each(lambda p: when(commit & s.is_under(p, i), s.pending[p], s.stored[p]))
         s.pending = each(lambda p: when(s.is_under(p, i), 0, s.pending[p]))
 
     def is_under(s, p, i):
-        """The source partition has an undecided offset, under that producer id."""
+        """Return whether the source partition has an undecided offset under that producer id."""
         return (0 < s.pending[p]) & (s.under[s.sender[p]] == i)
 
     @danger("several-records")

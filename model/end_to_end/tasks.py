@@ -1,4 +1,4 @@
-"""What the tasks of a connector do with their transactions and their source partitions, in every form of the whole."""
+"""This module has what the tasks of a connector do with their transactions and source partitions."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -12,8 +12,8 @@ from fencepost.model.transactions.abstract.core import Outcome
 
 
 class Tasks:
-    """What the tasks of a connector do with their transactions and their sources, however Connect lets them.  `polls`,
-    `reads` and `is_starting` are for the whole to say."""
+    """The `Tasks` mixin has what the tasks of a connector do with their transactions and their sources, whatever
+    Connect allows. The composing protocol defines `polls`, `reads` and `is_starting`."""
 
     if TYPE_CHECKING:
 
@@ -39,27 +39,27 @@ class Tasks:
 
     known: Set[Task]  # the transactional id of the task has a producer id
     id: Map[Task, Id]
-    asked: Set[Instance]  # its request to commit is on its way
+    asked: Set[Instance]  # its request to commit is in flight
 
     @action
     def plan(s, g: Generation, p: Partition, i: Task):
-        """The connector's configurations of a set name the source partition for one task."""
+        """The connector's configurations of a set assign the source partition to one task."""
         require(~exists(Task, lambda j: s.planned[g, j, p]))
         s.planned[g, i, p] = True
 
     def is_committing(s, k):
-        """Its transaction is to be committed, and the markers have not come everywhere."""
+        """Return whether the instance's transaction is to be committed and its markers are not everywhere."""
         return s.txn.outcome[k] == Outcome.COMMIT
 
     @action(fair="weak")
     def resume(s, k: Instance, p: Partition):
-        """An instance that was let through reads where a source partition was left."""
+        """An instance that may poll reads where a source partition was left."""
         require(either("618.19", s.polls(k), before_the_look=s.is_starting(k)) & s.reads(k, p))
         s.source.resume(k, p)
 
     @action(fair="weak")
     def begin(s, k: Instance):
-        """A transaction."""
+        """An instance that polls begins a transaction."""
         require(s.polls(k))
         s.txn.begin(k)
 
@@ -72,7 +72,7 @@ class Tasks:
 
     @action(fair="weak")
     def send_offsets(s, k: Instance):
-        """The offsets of what is in the transaction follow, before its end."""
+        """The offsets of the records in the transaction are written before its end."""
         require(s.polls(k) & ~s.asked[k] & ~s.txn.has_offsets[k])
         require(exists(Partition, lambda p: s.source.wrote[k, p]))
         s.txn.accept_offsets(k)
@@ -80,13 +80,13 @@ class Tasks:
 
     @action(fair="weak")
     def ask_commit(s, k: Instance):
-        """The request to commit is sent, and may be long on its way."""
+        """An instance sends its request to commit, which may be in flight for long."""
         require(s.polls(k) & ~s.asked[k] & s.txn.has_offsets[k] & s.txn.is_current(k))
         s.asked[k] = True
 
     @action(fair="weak")
     def commit(s, k: Instance):
-        """The coordinator takes it."""
+        """The coordinator accepts the request to commit."""
         require(s.asked[k])
         s.asked[k] = False
         s.txn.commit(k)
@@ -94,34 +94,34 @@ class Tasks:
 
     @action(fair="weak", danger=("loss", "client-crash"))
     def end_unheard(s, k: Instance):
-        """It is refused, or lost, and the instance does not send it again."""
+        """The request to commit is refused, or lost, and the instance does not send it again."""
         require(s.asked[k])
         s.asked[k] = False
 
-    # Of an instance that has ended.  What comes then is in no transaction that is committed: no request to commit is on
-    # its way when an instance ends.
+    # These steps are of an instance that has ended. What arrives then is in no committed transaction, since no request
+    # to commit is in flight when an instance ends.
 
     @action
     def send_late(s, k: Instance, p: Partition):
-        """A record that was on its way comes to its log."""
+        """A record of an instance that no longer polls arrives at its log."""
         require(~s.polls(k))
         s.txn.accept(k, p)
 
     @action
     def send_offsets_late(s, k: Instance):
-        """So do offsets."""
+        """Offsets of an instance that no longer polls arrive at their log."""
         require(~s.polls(k))
         s.txn.accept_offsets(k)
 
     @action
     def retake(s, k: Instance):
-        """It has asked for an abort of a transaction that took too long, and the answer has the newest epoch."""
+        """An instance asked to abort a transaction that took too long, and the answer has the newest epoch."""
         require(~s.is_starting(k) & ~s.polls(k) & s.txn.known[k])
         s.txn.initialise(k, s.txn.name[k])
 
     @action
     def abort(s, k: Instance):
-        """The instance has asked for an abort when it ended, and the coordinator takes that."""
+        """An instance has asked for an abort when it ended, and the coordinator accepts that."""
         require(~s.polls(k))
         s.txn.abort(k)
 
@@ -129,14 +129,14 @@ class Tasks:
 
     @action(fair="weak")
     def mark(s, k: Instance, p: Partition):
-        """A marker comes to a log of records."""
+        """A marker arrives at a log of records."""
         commit = s.txn.outcome[k] == Outcome.COMMIT
         s.txn.mark(k, p)
         s.source.mark(k, p, commit)
 
     @action(fair="weak")
     def mark_offsets(s, k: Instance):
-        """One comes to the log of source offsets: it names the producer id."""
+        """A marker, which names the producer id, arrives at the log of source offsets."""
         i, commit = s.source.under[k], s.txn.outcome[k] == Outcome.COMMIT
         s.txn.mark_offsets(k)
         s.source.mark_offsets(i, commit)

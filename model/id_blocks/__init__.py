@@ -1,1 +1,1 @@
-"""Producer id blocks (KIP-730): who may hand out which producer ids."""
+"""This package models producer id blocks (KIP-730): which broker may hand out which producer ids."""

@@ -1,9 +1,9 @@
-"""The bridge: from brokers on ZooKeeper, over a controller that writes the same node, to KRaft (KIP-730, Bridge
+"""The bridge leads from brokers on ZooKeeper, over a controller that writes the same node, to KRaft (KIP-730, Bridge
 Release).
 
-Brokers are upgraded one by one; the ZooKeeper-mode controller answers requests by compare-and-set on the node that the
-others still write; once the cluster moves, KRaft goes on where the node stood.  That the move fences the ZooKeeper
-controller is assumed.
+Brokers are upgraded one by one. The ZooKeeper-mode controller answers requests by compare-and-set on the node that the
+other brokers still write. Once the cluster moves, KRaft continues from the value of the node. That the move fences the
+ZooKeeper controller is assumed.
 """
 
 from fencepost.model.id_blocks.brokers import Broker, Id, Request, RpcBrokers, Stage
@@ -28,11 +28,11 @@ from fencepost.model.language import (
 
 
 class Controller(Sort, bound="controllers"):
-    """A process that is, or still believes it is, the ZooKeeper-mode controller."""
+    """A `Controller` is a process that is, or still believes it is, the ZooKeeper-mode controller."""
 
 
 class Bridge(Kraft, Zookeeper):
-    """Both ways of taking a block at once, and then KRaft's alone."""
+    """In the `Bridge` model brokers get blocks in both ways at once, and after the move from KRaft alone."""
 
     direct: Set[Broker]  # takes its blocks from ZooKeeper itself
     moved: Bool  # the cluster is in KRaft mode
@@ -79,13 +79,13 @@ class Bridge(Kraft, Zookeeper):
         Kraft.allocate(s, b, r)
 
     def refusable(s, b, r):
-        """A stale epoch, or no ids left by the book that is in force."""
+        """Return whether the broker epoch is stale, or the counter that is in force has no ids left."""
         next = when(s.moved, s.next, s.next_in_node())
         return (s.registered[b] != s.asker_epoch[r]) | (s.ids < next + s.size)
 
     @action(fair="weak")
     def controller_read(s, c: Controller):
-        """The controller reads the node for a request that came in."""
+        """The controller reads the node for a request that arrived."""
         require(~s.moved & ~s.controller_has_read[c])
         s.controller_has_read[c] = True
         s.controller_next[c] = s.next_in_node()
@@ -93,7 +93,7 @@ class Bridge(Kraft, Zookeeper):
 
     @action(fair="weak")
     def controller_write(s, c: Controller, b: Broker, r: Request):
-        """The conditional write is the commit: the controller answers after it, never before."""
+        """The controller's conditional write is the commit, and the controller answers after it, never before."""
         require(~s.moved & s.controller_has_read[c])
         require((s.stage[r] == Stage.SENT) & (s.asker[r] == b))
         require(s.registered[b] == s.asker_epoch[r], rule="730.18")
@@ -107,7 +107,7 @@ class Bridge(Kraft, Zookeeper):
 
     @action(fair="weak")
     def controller_conflict(s, c: Controller):
-        """Another broker wrote in between: this one reads again."""
+        """Another process wrote the node in between, and the controller has to read it again."""
         require(s.controller_has_read[c] & (s.controller_version[c] != s.version))
         s.controller_puts_aside(c)
 
@@ -118,7 +118,7 @@ class Bridge(Kraft, Zookeeper):
 
     @action(fair="weak")
     def upgrade(s, b: Broker):
-        """A restart with an inter-broker protocol that has the RPC: from then on the broker asks the controller."""
+        """A broker restarts with an inter-broker protocol that has the RPC, and from then on asks the controller."""
         require(s.direct[b])
         s.forget_block(b)
         s.put_aside(b)
@@ -126,7 +126,7 @@ class Bridge(Kraft, Zookeeper):
 
     @action(fair="weak")
     def move(s):
-        """KRaft takes over from ZooKeeper: its log starts at the next free id, as the node has it."""
+        """KRaft takes over from ZooKeeper, and its log starts at the next free id of the node."""
         require(~s.moved)
         require(forall(Broker, lambda b: ~s.direct[b]), rule="730.14")
         start = s.next_in_node()

@@ -1,8 +1,8 @@
-"""Brokers: what each of them holds and does, whichever controller grants the blocks (KIP-730).
+"""This module has the brokers: what each of them holds and does, whichever controller grants the blocks (KIP-730).
 
-A broker hands out ids from a block that only its memory holds.  When it has nothing it must be granted another; a
-restart loses the rest.  `RpcBrokers` adds the request for a block and a network that may lose, delay, reorder and
-repeat what it carries.
+A broker hands out ids from a block that only its memory holds. When the block is used up, the broker must be granted
+another, and a restart loses the rest. `RpcBrokers` adds the request for a block and a network that may lose, delay,
+reorder and repeat messages.
 """
 
 from fencepost.model.language import (
@@ -34,24 +34,24 @@ from fencepost.model.language import (
 
 
 class Broker(Sort, bound="brokers"):
-    """A broker, by its id."""
+    """A `Broker` is a broker, identified by its id."""
 
 
 class Id(Nat, upto="ids"):
-    """A producer id, or the end of a range of them."""
+    """An `Id` is a producer id, or the end of a range of them."""
 
 
 class Epoch(Nat, upto="restarts"):
-    """Broker epoch: which incarnation."""
+    """An `Epoch` is a broker epoch, which numbers the broker's incarnations."""
 
 
 class Request(Sort, bound="requests"):
-    """A request on its way with, in time, its answer.  One that no broker waits for any more may be used again for
-    another."""
+    """A `Request` is a request in flight with, eventually, its answer. A request for which no broker waits any more may
+    be used again for another."""
 
 
 class Stage(Enumeration):
-    """How far a request has come."""
+    """A `Stage` is the progress of a request."""
 
     FREE, SENT, RECORDED, ANSWERED, REFUSED, LOST = range(6)
 
@@ -108,11 +108,10 @@ class IdBlocks(Protocol):
         s.cursor[b] = id + 1
 
     def start_of_block(s, next):
-        """Where a block starts that follows on; past the last id, counting would begin again."""
+        """Return where the next block starts; past the last id, counting would begin again."""
         return when(next + s.size <= s.ids, next, 0)
 
     def grant(s, first):
-        """For the record: these ids are granted now."""
         s.grant_up_to(first, first + s.size)
 
     def grant_up_to(s, first, end):
@@ -120,14 +119,14 @@ class IdBlocks(Protocol):
         s.granted = each(lambda i: s.granted[i] | ((first <= i) & (i < end)))
 
     def forget_block(s, b):
-        """A restart: the block was never written down."""
+        """Discard the block of a broker that restarts, since it was never persisted."""
         end = s.end[b]
         s.cursor[b] = either("730.3", 0, kept=end - s.size)
         s.end[b] = either("730.3", 0, kept=end)
 
 
 class RpcBrokers(IdBlocks):
-    """Brokers that ask a controller for blocks with AllocateProducerIds, and fetch one ahead if they like."""
+    """Brokers ask a controller for blocks with AllocateProducerIds, and may fetch one ahead."""
 
     epoch: Map[Broker, Epoch]  # the broker's own
     registered: Map[Broker, Epoch]  # the one under which the controller knows it
@@ -152,12 +151,12 @@ class RpcBrokers(IdBlocks):
 
     @danger("late-copy")
     def comes_too_late(s):
-        """A request or an answer is on its way that no broker waits for any more."""
+        """A request or an answer is in flight for which no broker waits any more."""
         return exists(Request, lambda r: s.on_its_way(r) & forall(Broker, lambda b: s.outstanding[b] != s.original[r]))
 
     @danger("reordering")
     def either_may_be_first(s):
-        """Two requests or answers of one broker are on their way, and either may arrive first."""
+        """Two requests or answers of one broker are in flight, and either may arrive first."""
         return exists(
             Request, Request,
             lambda q, r: (q != r) & s.on_its_way(q) & s.on_its_way(r) & (s.asker[q] == s.asker[r]),
@@ -165,7 +164,7 @@ class RpcBrokers(IdBlocks):
 
     @danger("lost-answer")
     def answer_is_lost(s):
-        """A block was granted, and its answer is lost (told by its first id, where that is not the first of all)."""
+        """A granted block's answer is lost; the block is recognised by its first id, unless that is 0."""
         return exists(Request, lambda r: (s.stage[r] == Stage.LOST) & (0 < s.first[r]))
 
     def on_its_way(s, r):
@@ -173,7 +172,7 @@ class RpcBrokers(IdBlocks):
 
     @action(fair="weak")
     def ask(s, b: Broker, r: Request):
-        """A broker asks when it runs out, or before; never twice at once, and not while it backs off."""
+        """A broker asks when it runs out of ids, or before, one request at a time, and not while it backs off."""
         require(s.stage[r] == Stage.FREE)
         require(~s.in_flight[b] & ~s.ready[b], rule="730.19")
         require(~s.backing_off[b])
@@ -190,8 +189,7 @@ class RpcBrokers(IdBlocks):
 
     @action(fair="weak")
     def take(s, b: Broker, r: Request):
-        """The outstanding request is answered with a block: it becomes the next one.  A second answer finds no broker
-        waiting."""
+        """The outstanding request is answered with a block, the next one. For a second answer no broker waits."""
         require((s.stage[r] == Stage.ANSWERED) & (s.asker[r] == b))
         require(s.outstanding[b] == s.original[r], rule="730.19")
         require(s.end[b] <= s.first[r], rule="730.20")
@@ -202,18 +200,17 @@ class RpcBrokers(IdBlocks):
             s.outstanding[b] = None
 
     def length(s, r):
-        """Ids in the block of an answer.  All controllers agree on it here; `lengths.py` has some that do not."""
+        """Return the number of ids in the block of an answer; `lengths.py` has controllers that differ."""
         return s.size
 
     def ready_length(s, b):
-        """Ids in the block that a broker has fetched ahead."""
         return s.size
 
     def installed_length(s, b):
         return s.ready_length(b)
 
     def keep_length(s, b, r):
-        """Where it is not always the same, the broker takes it from the answer."""
+        """Remember the length of an answered block, where not all blocks have the same length."""
 
     def block_end(s, r):
         return s.first[r] + s.length(r)
@@ -223,7 +220,7 @@ class RpcBrokers(IdBlocks):
 
     @action(fair="weak", dead="no controller that keeps its own rules grants an id that the broker already held")
     def reject(s, b: Broker, r: Request):
-        """The block starts at or below the last id held: a controller at fault.  Nothing is taken from it."""
+        """A faulty controller grants a block that starts below the end of the held one, and the broker ignores it."""
         require((s.stage[r] == Stage.ANSWERED) & s.awaits(b, r))
         require(s.first[r] < s.end[b])
         s.outstanding[b] = None
@@ -232,7 +229,7 @@ class RpcBrokers(IdBlocks):
 
     @action(fair="weak")
     def fail(s, b: Broker, r: Request):
-        """The outstanding request is answered with an error: back off, then ask again."""
+        """The outstanding request is answered with an error, and the broker backs off before it asks again."""
         require((s.stage[r] == Stage.REFUSED) & s.awaits(b, r))
         s.outstanding[b] = None
         with rule("730.5"):
@@ -246,7 +243,7 @@ class RpcBrokers(IdBlocks):
 
     @action(fair="weak")
     def install(s, b: Broker):
-        """The current block is used up and there is a next one."""
+        """The current block is used up, and the broker installs the next one."""
         require((s.cursor[b] == s.end[b]) & s.ready[b])
         first, length = s.ready_first[b], s.installed_length(b)
         late = when(s.epoch[b] == 0, first + 1, first)
@@ -260,13 +257,13 @@ class RpcBrokers(IdBlocks):
 
     @action(fair="weak")
     def time_out(s, b: Broker, r: Request):
-        """The request was lost, or the answer to it."""
+        """A broker gives up a request that was lost, or whose answer was lost."""
         require((s.outstanding[b] == r) & (s.stage[r] == Stage.LOST))
         s.give_up(b)
 
     @fault(budget="time_outs", danger="time-out")
     def time_out_early(s, b: Broker, r: Request):
-        """The answer is only late, and will find no broker waiting."""
+        """A broker gives up a request whose answer is only late, and that answer will find no broker waiting."""
         require(s.outstanding[b] == r)
         s.give_up(b)
 
@@ -281,8 +278,7 @@ class RpcBrokers(IdBlocks):
 
     @fault(budget="copies", danger="duplicate")
     def repeat(s, r: Request, copy: Request):
-        """The network kept a copy of a request and delivers it too, perhaps much later.  Answers can always be
-        delivered again."""
+        """The network delivers a copy of a request too, perhaps much later. Answers can always be delivered again."""
         require((s.stage[r] != Stage.FREE) & (s.stage[copy] == Stage.FREE) & (s.original[r] == r))
         s.stage[copy] = Stage.SENT
         s.asker[copy] = s.asker[r]
@@ -292,7 +288,7 @@ class RpcBrokers(IdBlocks):
 
     @action(fair="weak")
     def forget(s, r: Request):
-        """A request that no broker waits for leaves the network, and its number is free for another request."""
+        """A request for which no broker waits leaves the network, and its number is free for another request."""
         require((s.stage[r] != Stage.FREE) & (s.stage[r] != Stage.RECORDED))
         require(forall(Broker, lambda b: s.outstanding[b] != r))
         require(forall(Request, lambda q: (q == r) | (s.stage[q] == Stage.FREE) | (s.original[q] != r)))
@@ -307,8 +303,7 @@ class RpcBrokers(IdBlocks):
 
     @fault(budget="restarts", danger="broker-restart")
     def restart(s, b: Broker):
-        """A crash: block, request and back-off are gone; the broker is back with a new epoch, which the controller does
-        not know yet."""
+        """A broker crashes, loses block, request and back-off, and restarts with an epoch new to the controller."""
         s.forget_block(b)
         s.epoch[b] = s.epoch[b] + 1
         s.ready[b] = False

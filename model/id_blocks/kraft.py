@@ -1,7 +1,8 @@
-"""KRaft: the active controller grants blocks from the metadata log (KIP-730 as shipped).
+"""In KRaft the active controller grants blocks from the metadata log (KIP-730 as shipped).
 
-What the log holds is reduced to the end of its last record: `logged` with what is not committed yet, `committed`
-without.  A controller that takes over knows the snapshot and the committed records after it, and nothing else.
+The content of the log is reduced to the end of its last record: `logged` includes records that are not committed yet,
+and `committed` does not. A controller that takes over knows the snapshot and the committed records after it, and
+nothing else.
 """
 
 from fencepost.model.id_blocks.brokers import Broker, Id, Request, RpcBrokers, Stage
@@ -61,7 +62,7 @@ class Kraft(RpcBrokers):
 
     @action(fair="weak")
     def allocate(s, b: Broker, r: Request):
-        """The controller gets the request, appends the record of the next block, and keeps the answer back."""
+        """The controller receives the request, appends the record of the next block, and holds the answer back."""
         require((s.stage[r] == Stage.SENT) & (s.asker[r] == b))
         require(s.registered[b] == s.asker_epoch[r], rule="730.18")
         require(s.next + s.size <= s.ids, rule="730.16")
@@ -94,7 +95,7 @@ class Kraft(RpcBrokers):
 
     @action(fair="weak")
     def refuse(s, b: Broker, r: Request):
-        """STALE_BROKER_EPOCH, or no ids left."""
+        """The controller answers STALE_BROKER_EPOCH, or that no ids are left."""
         require((s.stage[r] == Stage.SENT) & (s.asker[r] == b))
         require(s.refusable(b, r))
         s.stage[r] = Stage.REFUSED
@@ -104,13 +105,13 @@ class Kraft(RpcBrokers):
 
     @fault(budget="errors")
     def turn_away(s, r: Request):
-        """NOT_CONTROLLER, CLUSTER_AUTHORIZATION_FAILED or an unexpected error."""
+        """The controller answers NOT_CONTROLLER, CLUSTER_AUTHORIZATION_FAILED or an unexpected error."""
         require(s.stage[r] == Stage.SENT)
         s.stage[r] = Stage.REFUSED
 
     @fault(budget="fail_overs", danger="coordinator-fail-over")
     def fail_over(s):
-        """Another controller takes over: what is not committed is gone, and who waits for it is sent away."""
+        """Another controller takes over: uncommitted records are lost, and requests that wait for them are refused."""
         known = when(s.record_follows, s.committed, s.snapshot)
         s.next = known
         s.logged = known
@@ -120,7 +121,7 @@ class Kraft(RpcBrokers):
 
     @fault(budget="snapshots", danger="truncation")
     def take_snapshot(s):
-        """The log up to here is replaced by one record: the next free id."""
+        """The log up to this point is replaced by one record, the next free id."""
         require(s.record_follows)
         s.snapshot = either("730.10", s.committed, start_of_block=s.committed - s.size, omitted=0)
         s.record_follows = False

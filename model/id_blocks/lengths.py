@@ -1,7 +1,8 @@
-"""Blocks of several lengths: controllers of several versions, and brokers that take the length from the answer (730.8).
+"""In these models blocks have several lengths: controllers of several versions grant them, and brokers take the length
+from the answer (730.8).
 
-The first release has blocks of 1,000 ids; nothing in the protocol says that the next one has to.  A controller takes
-any length up to `size`, which here is the longest one.
+The first release has blocks of 1,000 ids, and nothing in the protocol requires the next one to have the same. A
+controller chooses any length up to `size`, which here is the longest one.
 """
 
 from fencepost.model.id_blocks.brokers import Broker, Id, Request, Stage
@@ -10,7 +11,7 @@ from fencepost.model.language import Map, action, each, either, fault, require, 
 
 
 class Lengths(Kraft):
-    """Each block as long as the controller of the moment likes."""
+    """In the `Lengths` model each block has the length that the present controller chooses."""
 
     length_of: Map[Request, Id]  # ids in the block recorded for it
     ready_length_of: Map[Broker, Id]
@@ -22,7 +23,7 @@ class Lengths(Kraft):
         return s.ready_length_of[b]
 
     def installed_length(s, b):
-        """A broker that goes by its own notion has ids beyond its block."""
+        """A broker that assumes its own block length has ids beyond its block."""
         return either("730.8", s.ready_length_of[b], its_own_size=s.size)
 
     def keep_length(s, b, r):
@@ -43,7 +44,7 @@ class Lengths(Kraft):
 
     @action(fair="weak")
     def commit(s, r: Request):
-        """A majority has the next record, which is this one."""
+        """A majority has the next record, which is that of this request."""
         require((s.stage[r] == Stage.RECORDED) & (s.first[r] == s.committed))
         s.persist(s.block_end(r))
 
@@ -68,10 +69,8 @@ class Lengths(Kraft):
 
 
 class Malformed(Lengths):
-    """730.20: a controller at fault sends a block that runs past the last id, which here is one before `ids`.
-
-    Numbers of 64 bits wrap there, and a broker that takes the block hands out ids from the beginning again.
-    """
+    """A faulty controller sends a block that runs past the last id, which here is one before `ids` (730.20). Numbers of
+    64 bits wrap around there, and a broker that takes the block hands out ids from the beginning again."""
 
     @action(fair="weak")
     def allocate(s, b: Broker, r: Request, n: Id):
@@ -80,7 +79,7 @@ class Malformed(Lengths):
 
     @fault(budget="errors")
     def grant_past_the_end(s, b: Broker, r: Request):
-        """The rest of the ids, and one more."""
+        """The faulty controller grants the rest of the ids, and one more."""
         require((s.stage[r] == Stage.SENT) & (s.asker[r] == b) & (s.next < s.ids))
         s.stage[r] = Stage.ANSWERED
         s.first[r] = s.next
@@ -96,7 +95,7 @@ class Malformed(Lengths):
 
     @action(fair="weak")
     def reject(s, b: Broker, r: Request):
-        """It is as if no answer had come: the broker backs off, and asks again."""
+        """The broker treats a malformed block as if no answer had arrived: it backs off, and asks again."""
         require((s.stage[r] == Stage.ANSWERED) & s.awaits(b, r) & s.is_malformed(r))
         s.outstanding[b] = None
         s.in_flight[b] = False
@@ -104,7 +103,7 @@ class Malformed(Lengths):
 
     @action
     def hand_out(s, b: Broker):
-        """Past the last id comes the first one again."""
+        """A broker hands out the next id; after the last id follows the first one again."""
         id = s.cursor[b]
         given = when(id + 1 == s.ids, 0, id)
         require(id < s.end[b])

@@ -1,5 +1,4 @@
-"""What KIP-730 turned down, and what implementations got wrong: each a small replacement, kept with what would repair
-it."""
+"""These models have what KIP-730 rejected, and what implementations got wrong, each with its repair."""
 
 from fencepost.model.id_blocks.brokers import Broker, Id, IdBlocks, Request, Stage
 from fencepost.model.id_blocks.kraft import Kraft
@@ -7,12 +6,9 @@ from fencepost.model.language import Map, Option, Set, Sort, action, danger, eac
 
 
 class Idempotent(Kraft):
-    """730.17: the controller remembers the block of each broker id, and answers a broker that asks again with the same
-    one.
-
-    It knows neither the broker's epoch nor which request it answered, so a restarted broker gets the block of its
-    former self.
-    """
+    """The controller remembers the block of each broker id, and answers a broker that asks again with the same block
+    (730.17). It does not check the broker's epoch or which request it answered, so that a restarted broker gets the
+    block of its previous incarnation."""
 
     remembered: Map[Broker, Option[Request]]  # the request that the remembered block answered
     remembered_first: Map[Broker, Id]
@@ -25,12 +21,12 @@ class Idempotent(Kraft):
         s.remembered_first[b] = s.first[r]
 
     def same_request(s, b, r):
-        """Is what the controller remembers of this broker an answer to this very request?  Never asked here."""
+        """Return a true condition, since this controller does not check which request its memory answers."""
         return s.remembered[b] == s.remembered[b]
 
     @action(fair="weak")
     def answer_again(s, b: Broker, r: Request):
-        """The same block again, and no record."""
+        """The controller answers with the remembered block again, and writes no record."""
         require((s.stage[r] == Stage.SENT) & (s.asker[r] == b) & (s.remembered[b] != None))  # noqa: E711
         require(s.registered[b] == s.asker_epoch[r], rule="730.18")
         require(s.same_request(b, r))
@@ -50,25 +46,22 @@ class Idempotent(Kraft):
 
 
 class IdempotentPerRequest(Idempotent):
-    """The repair: remember which request was answered, and repeat the answer for that one only."""
+    """The repaired controller remembers which request it answered, and repeats the answer for that one only."""
 
     def same_request(s, b, r):
         return s.remembered[b] == s.original[r]
 
     @action(fair="weak")
     def ask(s, b: Broker, r: Request):
-        """A new request has a new number: what is remembered under the number that is used again here is something
-        else."""
+        """A broker sends a new request with a new number. What the controller remembers under a number that is used
+        again belongs to an earlier request, and is dropped."""
         Kraft.ask(s, b, r)
         s.remembered = each(lambda c: when(s.remembered[c] == r, None, s.remembered[c]))
 
 
 class FaultyController(Kraft):
-    """KAFKA-20031: a controller at fault grants a block that starts at the last id the broker holds.
-
-    The broker's check (730.20) is its only defence; with `<` in place of `<=` the block is taken, and one id is handed
-    out twice.
-    """
+    """A faulty controller grants a block that starts at the last id that the broker holds (KAFKA-20031). The broker's
+    check (730.20) is its only defence. With `<` in place of `<=` the block is taken, and one id is handed out twice."""
 
     @fault(budget="errors")
     def grant_overlapping(s, b: Broker, r: Request):
@@ -78,14 +71,12 @@ class FaultyController(Kraft):
 
 
 class Thread(Sort, bound="threads"):
-    """A request handler of a broker."""
+    """A `Thread` is a request handler of a broker."""
 
 
 class Threads(Kraft):
-    """KAFKA-14694: several threads of a broker find the current block used up and go for the next one.
-
-    Each installs what it saw; the one that comes late must find that the block is not there any more (test and set).
-    """
+    """Several threads of a broker find the current block used up and try to install the next one (KAFKA-14694). Each
+    thread installs what it saw, and one that is late must find that the block is no longer there (test and set)."""
 
     saw: Map[Broker, Thread, Option[Id]]  # first id of the next block, when the thread looked
 
@@ -109,7 +100,7 @@ class Threads(Kraft):
 
     @danger("two-threads")
     def two_look(s):
-        """Two threads of a broker are after the same block."""
+        """Two threads of a broker try to install the same block."""
         return exists(
             Broker, Thread, Thread,
             lambda b, t, u: (t != u) & (s.saw[b, t] != None) & (s.saw[b, t] == s.saw[b, u]),  # noqa: E711
@@ -117,7 +108,7 @@ class Threads(Kraft):
 
     @action(fair="weak")
     def come_late(s, b: Broker, t: Thread, first: Id):
-        """Another thread was faster."""
+        """A thread finds that another thread has installed the block."""
         require((s.saw[b, t] == first) & ~(s.ready[b] & (s.ready_first[b] == first)))
         s.saw[b, t] = None
 
@@ -128,11 +119,8 @@ class Threads(Kraft):
 
 
 class Uncoordinated(IdBlocks):
-    """730.17: each broker has a range of its own, written into its configuration, and asks no controller.
-
-    The range is in no one's log: a restart begins it again, and nothing keeps it clear of what ZooKeeper gave out
-    before.
-    """
+    """Each broker has a range of its own in its configuration, and asks no controller (730.17). The range is in no log.
+    A restart begins it again, and nothing prevents an overlap with ids that ZooKeeper granted before."""
 
     floor: Id  # ids below were granted by ZooKeeper before, and are in use
     configured: Set[Broker]
@@ -142,12 +130,12 @@ class Uncoordinated(IdBlocks):
         return s.floor == s.floor
 
     def resume(s, b):
-        """Where a broker goes on after a restart: it has no durable storage."""
+        """Return where a broker continues after a restart; it has no durable storage."""
         return s.range_first[b]
 
     @fault(budget="migrations")
     def zookeeper_gave(s, i: Id):
-        """The cluster's past: ids below i were handed out by way of ZooKeeper."""
+        """The ids below i were handed out by way of ZooKeeper before the model starts."""
         require((s.floor == 0) & (i <= s.ids) & forall(Broker, lambda b: ~s.configured[b]))
         s.floor = i
         s.given = each(lambda j: j < i)
@@ -179,15 +167,16 @@ class Uncoordinated(IdBlocks):
 
 
 class UncoordinatedDurable(Uncoordinated):
-    """Half the repair: each broker writes down how far it has come.  ZooKeeper's range can still be given out again."""
+    """In this half of the repair of `Uncoordinated` each broker persists how far it has handed out its range.
+    ZooKeeper's ids can still be handed out again."""
 
     def resume(s, b):
         return s.cursor[b]
 
 
 class UncoordinatedRepaired(UncoordinatedDurable):
-    """Both repairs: durable storage in every broker, and ranges that start after ZooKeeper's.  That is coordination
-    again."""
+    """Both repairs of `Uncoordinated` together are durable storage in every broker, and ranges that start after
+    ZooKeeper's. This is coordination again."""
 
     def clear_of_zookeeper(s, first):
         return s.floor <= first

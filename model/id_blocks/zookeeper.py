@@ -1,6 +1,7 @@
-"""ZooKeeper: each broker takes its blocks itself, by compare-and-set on one node (before KIP-730, and beside it).
+"""With ZooKeeper each broker takes its blocks itself, by compare-and-set on one node (before KIP-730, and during the
+migration).
 
-The node holds the latest block with both ends inclusive, and a version that every write raises.
+The node holds the latest block with both ends inclusive, and a version that every write increments.
 """
 
 from fencepost.model.id_blocks.brokers import Broker, Id, IdBlocks
@@ -21,11 +22,11 @@ from fencepost.model.language import (
 
 
 class Version(Nat, upto="ids + 1"):
-    """Of the block node: the number of writes to it."""
+    """A `Version` is the version of the block node, which is the number of writes to it."""
 
 
 class Zookeeper(IdBlocks):
-    """Read, add one block, write if no other broker wrote in between; else read again."""
+    """A broker reads the node, adds a block, and writes if no other broker wrote in between; else it reads again."""
 
     outside = (
         *kafka_excludes(
@@ -62,7 +63,7 @@ class Zookeeper(IdBlocks):
 
     @action(fair="weak")
     def read(s, b: Broker):
-        """A broker that has run out reads data and version of the node."""
+        """A broker that has run out of ids reads data and version of the node."""
         require((s.cursor[b] == s.end[b]) & ~s.has_read[b])
         s.has_read[b] = True
         s.read_next[b] = s.next_in_node()
@@ -70,8 +71,8 @@ class Zookeeper(IdBlocks):
 
     @action(fair="weak")
     def write(s, b: Broker):
-        """The conditional write succeeds, and the block is the broker's at once.  That it is made if it stays possible
-        is all that is owed: a race that is lost uses up a block, so that no broker loses for ever where ids end."""
+        """The conditional write succeeds, and the broker has the block at once. The write is owed only if it stays
+        possible. Each lost race uses up a block, so that no broker loses forever where ids are finite."""
         s.may_write(b)
         first = s.start_of_block(s.read_next[b])
         s.put(first)
@@ -91,14 +92,14 @@ class Zookeeper(IdBlocks):
 
     @fault(budget="losses", danger=("lost-answer", "failed-append"))
     def write_unseen(s, b: Broker):
-        """The write succeeds and the connection is lost: the broker reads again, and the block is a gap."""
+        """The write succeeds and the connection is lost: the broker reads again, and the block becomes a gap."""
         s.may_write(b)
         s.put(s.start_of_block(s.read_next[b]))
         s.put_aside(b)
 
     @action(fair="weak")
     def conflict(s, b: Broker):
-        """The conditional write fails: what was read is out of date."""
+        """The conditional write fails, since what the broker read is outdated."""
         require(s.has_read[b] & (s.read_version[b] != s.version))
         s.has_read[b] = either("730.2", False, not_read_again=s.has_read[b])
         s.read_next[b] = either("730.2", 0, not_read_again=s.read_next[b])

@@ -1,4 +1,4 @@
-"""The language in which protocols and their properties are written.  See README.md, "How a rule reads"."""
+"""This package is the language of protocols and their properties. README.md explains it under "How a rule reads"."""
 
 from fencepost.model.language.checks.errors import ModelError
 from fencepost.model.language.derived.receptiveness import receptive

@@ -1,7 +1,8 @@
-"""Observations: which steps of a protocol an event of a history stands for, and what it says about the state.
+"""An observation defines which steps of a protocol an event of a history stands for, and what the event reports about
+the state.
 
-Written once per protocol, and read by the agreement machines (one history at a time, some events unseen) and by replay
-(many histories at once, all events seen).
+Observations are written once per protocol. The agreement machines read them (one history at a time, some events
+unseen), and so does replay (many histories at once, all events seen).
 """
 
 from collections.abc import Callable, Mapping
@@ -24,7 +25,7 @@ Condition = Callable[[Any, Any], Any]
 
 @dataclass(frozen=True)
 class Do:
-    """One step: an action with its parameters taken from columns of the event.  Skipped where ``when`` is false."""
+    """A `Do` is one step: an action with parameters from columns of the event, skipped where ``when`` is false."""
 
     action: str
     parameters: Mapping[str, str]
@@ -33,9 +34,8 @@ class Do:
 
 @dataclass(frozen=True)
 class Observation:
-    """An event kind: ``before`` must hold, then each step be enabled in turn, then ``after`` must hold.
-
-    ``rule`` is what ``before`` and ``after`` check; the guards of the steps cite their own.
+    """An `Observation` interprets one kind of event: ``before`` must hold, then each step must be enabled in turn, then
+    ``after`` must hold. ``rule`` is what ``before`` and ``after`` check; the guards of the steps cite their own rules.
     """
 
     kind: str
@@ -54,7 +54,7 @@ class TracedStep:
 
 @dataclass(frozen=True)
 class TracedObservation:
-    """An observation over terms: columns of the event are locals of that name."""
+    """A `TracedObservation` is an observation over terms; columns of the event are locals of the same names."""
 
     kind: str
     steps: tuple[TracedStep, ...]
@@ -79,8 +79,8 @@ def trace_observations(
     observations: tuple[Observation, ...],
     helpers: Mapping[str, Any] | None = None,
 ) -> dict[str, TracedObservation]:
-    """The observations whose actions ``spec`` has, by kind.  ``columns``: the language's type of each column that a
-    rule may read."""
+    """Return, by kind, the observations whose actions ``spec`` has. ``columns`` has the language's type of each column
+    that a rule may read."""
     owner = Spec(
         spec.name, "", spec.types, spec.ghosts, spec.constants, (), (), {}, {**spec.helpers, **(helpers or {})}
     )
@@ -113,7 +113,8 @@ def trace_observations(
 
 
 def _check_column(action: str, parameter: str, kind: ScalarType, column: str, columns: Mapping[str, Any]) -> None:
-    """A column is of the sort of the parameter that is taken from it; numbers are numbers; their limits may differ."""
+    """Raise ModelError unless a column has the sort of the parameter that is taken from it. Numbers match numbers, and
+    their limits may differ."""
     taken = f"{action} takes {parameter}: {kind} from {column}"
     if column not in columns:
         raise mistake(f"{taken}, which is no column", f"there are {', '.join(columns)}")

@@ -1,11 +1,12 @@
-"""Properties: what must be true of a protocol, traced like its actions and kept apart from them.
+"""Properties state what must be true of a protocol; they are traced like its actions and stated in classes of their
+own.
 
 A *promise* is what users care about, a *lemma* makes the promises inductive, a *witness* is a state that must be
-reachable (or the promises would hold of an empty model), *progress* says what happens in the end.  Each is one to four
-sentences, then one expression.
+reachable (or the promises would hold vacuously), and *progress* states what happens eventually. Each property is one to
+four sentences, then one expression.
 
-``ids: Part[KraftProperties]`` states all of a part's properties of the whole, as ``ids.no_id_twice``, and gives its
-helpers to the whole's own properties.
+``ids: Part[KraftProperties]`` states all properties of a part for the composition, as ``ids.no_id_twice``, and gives
+the part's helpers to the composition's own properties.
 """
 
 import inspect
@@ -38,8 +39,8 @@ KINDS = {
 
 @dataclass(frozen=True)
 class Source:
-    """Where a property comes from that is stated of a part: the part's name, its protocol, and all that is stated of
-    that, so that a proof of it can be made or found."""
+    """A `Source` names the part of which a property is stated: the part's name, its protocol, and all properties of
+    that protocol, so that a proof can be made or found."""
 
     part: str
     spec: Spec = field(repr=False)
@@ -48,12 +49,13 @@ class Source:
 
 @dataclass(frozen=True)
 class Property:
-    """``role`` is promise, lemma, consequence, step, refinement, witness or progress.  A consequence holds in every
-    state in which the promises and lemmas do, and no proof assumes it.  A step's term reads primed variables; a
-    refinement's terms are of every step and of the initial state; progress has two terms (from, to) and parameters;
-    ``of`` names the property that a witness shows to bite.  ``serves``: a progress property that says that work gets
-    done; ``ceasing``: actions that stop in the end; ``no_mutant``: why no mutation of a rule can break it, where it is
-    true by construction; ``source``: of which part it is stated, if it is of one."""
+    """A `Property` has a ``role``: promise, lemma, consequence, step, refinement, witness or progress. A consequence
+    holds in every state in which the promises and lemmas do, and no proof assumes it. The term of a step reads primed
+    variables, the terms of a refinement are about every step and the initial state, and progress has two terms (from,
+    to) and parameters. ``of`` names the property that a witness makes non-vacuous. ``serves`` marks a progress property
+    that requires work to get done, and ``ceasing`` names actions that stop eventually. ``no_mutant`` states why no
+    mutation of a rule can break the property, where it is true by construction. ``source`` is the part of which it is
+    stated, if any."""
 
     name: str
     role: str
@@ -77,11 +79,11 @@ class Property:
 
     @property
     def initially(self) -> Term | None:
-        """The condition that a property of steps states of the initial state, if it states one."""
+        """Return the condition that a property of steps states of the initial state, or None."""
         return self.terms[1] if self.role == "refinement" else None
 
     def of_whole(self, whole: Spec, source: Source) -> "Property":
-        """The property of a part as one of the whole.  What the part's actions do, the whole's that take them do."""
+        """Return the property of a part for the composition and its actions that take the part's actions."""
         part = whole.parts[source.part]
         return replace(
             self,
@@ -95,7 +97,7 @@ class Property:
 
     @property
     def name_in_part(self) -> str:
-        """Its name where it was stated first."""
+        """Return the name under which the part states the property."""
         return self.name.partition(".")[2]
 
 
@@ -113,47 +115,45 @@ class PropertyMethod:
         return self.body(*arguments)
 
     def traced(self, owner: Spec, name: str) -> Property:
-        """The traced property, as a member of a protocol's properties; ``owner`` has their helpers too."""
+        """Return the traced property. ``owner`` has the helpers of the properties too."""
         return _property(owner, name, self)
 
 
 def promise(*, rule: str, no_mutant: str | None = None) -> Decorator:
-    """Holds in every reachable state, and users rely on it.
-
-    ``no_mutant``: why no mutation of a rule can break it, for a promise that is true by construction.  Without it a
-    promise that nothing is known to break is *vacuous*; with it, what breaks it is an error.
-    """
+    """Declare a property that holds in every reachable state and that users rely on. ``no_mutant`` states why no
+    mutation of a rule can break it, for a promise that is true by construction. Without it a promise that no mutation
+    is known to break is *vacuous*; with it, a mutation that breaks the promise is an error."""
     return lambda body: PropertyMethod(body, "promise", rule, no_mutant=no_mutant)
 
 
 def lemma(body: Callable[..., Any]) -> PropertyMethod:
-    """Holds in every reachable state, and helps to prove the promises."""
+    """Declare a property that holds in every reachable state and helps to prove the promises."""
     return PropertyMethod(body, "lemma")
 
 
 def step(*, rule: str, no_mutant: str | None = None) -> Decorator:
-    """Holds of every step: the method takes the state before and the state after.  ``no_mutant``: see `promise`."""
+    """Declare a property of every step, from the state before to the state after. `promise` explains ``no_mutant``."""
     return lambda body: PropertyMethod(body, "step", rule, no_mutant=no_mutant)
 
 
 def witness(*, of: str) -> Decorator:
-    """Holds in some reachable state: there the property ``of`` has something to say."""
+    """Declare a condition that holds in some reachable state, in which the property ``of`` is not vacuous."""
     return lambda body: PropertyMethod(body, "witness", None, of)
 
 
 def progress(*, rule: str, no_mutant: str | None = None) -> Decorator:
-    """The method returns leads_to(from, to): whenever the first holds, the second holds then or later, under
-    fairness.  ``no_mutant``: see `promise`."""
+    """Declare a method that returns leads_to(from, to): whenever the first condition holds, the second holds then or
+    later, under fairness. ``no_mutant`` is explained at `promise`."""
     return lambda body: PropertyMethod(body, "progress", rule, no_mutant=no_mutant)
 
 
 def service(*, rule: str, ceasing: tuple[str, ...] = (), no_mutant: str | None = None) -> Decorator:
-    """Progress that says that work gets done: what is asked for comes.  Without it a rule that stops all work would
-    count as redundant, since where nothing happens no promise fails.
+    """Declare progress that requires work to get done: what is requested happens. Without such a property a rule that
+    stops all work would count as redundant, since where nothing happens no promise fails.
 
-    ``ceasing``: actions that stop in the end, as faults do: they are not owed, and no endless behaviour goes on taking
-    them.  A transaction that always ends by time-out is resolved and served no one, and whatever waits until late
-    copies have stopped coming is served.  ``no_mutant``: see `promise`.
+    ``ceasing`` names actions that stop eventually, as faults do: they are not owed, and no endless behaviour goes on
+    taking them. A transaction that always ends by time-out is resolved but serves no client, and whatever waits until
+    late copies have stopped coming is served. ``no_mutant`` is explained at `promise`.
     """
     return lambda body: PropertyMethod(body, "progress", rule, serves=True, ceasing=ceasing, no_mutant=no_mutant)
 
@@ -163,8 +163,9 @@ def leads_to(first: Any, then: Any) -> tuple[Any, Any]:
 
 
 class Properties:
-    """Base of a protocol's properties: ``class KraftProperties(Properties, of=Kraft)``.  ``properties`` is the traced
-    result.  ``KraftProperties.asked_of(Threads)`` are the same of a variant of that protocol."""
+    """`Properties` is the base of a protocol's properties, as in ``class KraftProperties(Properties, of=Kraft)``.
+    ``properties`` is the traced result. ``KraftProperties.asked_of(Threads)`` returns the same properties stated of a
+    variant of that protocol."""
 
     protocol: ClassVar[type[Protocol]]
     properties: ClassVar[dict[str, Property]]
@@ -180,19 +181,19 @@ class Properties:
 
     @classmethod
     def asked_of(cls, protocol: type[Protocol], *more: "type[Properties]") -> "type[Properties]":
-        """These properties, and ``more``, as they are of this protocol."""
+        """Return these properties, and ``more``, stated of the given protocol."""
         return _asked_of(protocol, cls, *more)  # type: ignore[arg-type]  # mypy takes no class for hashable
 
 
 @cache
 def _asked_of(protocol: type[Protocol], *claims: type[Properties]) -> type[Properties]:
-    """One class, wherever they are asked for, so that they are traced once."""
+    """Return one class for all callers, so that the properties are traced once."""
     name, module = f"{protocol.__name__}{claims[0].__name__}", claims[0].__module__
     return new_class(name, claims, {"of": protocol}, lambda members: members.update(__module__=module))
 
 
 def trace_properties(cls: type[Properties], spec: Spec) -> dict[str, Property]:
-    """The properties of ``cls`` and its bases, traced on the variables of ``spec``."""
+    """Return the properties of ``cls`` and its bases, traced on the variables of ``spec``."""
     found = members(cls, Properties, PropertyMethod)
     own = {n: m for n, m in found.items() if inspect.isfunction(m)}
     check_names(cls, own, {*spec.types, *spec.constants})
@@ -218,8 +219,7 @@ def trace_properties(cls: type[Properties], spec: Spec) -> dict[str, Property]:
 
 
 def _of_parts(cls: type[Properties], spec: Spec) -> tuple[dict[str, PartSpec], dict[str, Property]]:
-    """The protocol's parts, with the helpers that their properties have, and these properties as they are of the
-    whole."""
+    """Return the protocol's parts with the helpers of their properties, and those properties for the composition."""
     parts, lifted, places = dict(spec.parts), dict[str, Property](), dict[str, Place]()
     for base in reversed(cls.__mro__):
         for name, annotation in inspect.get_annotations(base, eval_str=True).items():

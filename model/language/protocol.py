@@ -1,9 +1,10 @@
-"""Protocol: a class whose methods are run once, on symbols, and become the tree that every engine reads.
+"""A protocol is a class whose methods are run once, on symbols, and become the tree that every engine reads.
 
 Annotations are state variables, ``@action`` methods are steps, ``init`` (optional) sets what does not start at zero,
-``@axiom`` methods say what is known of the constants.  A subclass is a variant: it inherits all, overrides by name, and
-takes an action out with ``name = None``.  ``@danger`` methods and ``outside`` say which dangers it has, and
-which it leaves out (`fencepost.model.dangers`).  `Part` makes it of others (`fencepost.model.language.tracing.parts`).
+and ``@axiom`` methods state what is known of the constants. A subclass is a variant: it inherits everything, overrides
+by name, and takes an action out with ``name = None``. ``@danger`` methods and ``outside`` declare which dangers the
+protocol has, and which it leaves out (`fencepost.model.dangers`). `Part` composes it of other protocols
+(`fencepost.model.language.tracing.parts`).
 """
 
 import inspect
@@ -34,7 +35,7 @@ FAIRNESS = ("weak", "strong", "")
 
 @dataclass(frozen=True)
 class ActionMethod:
-    """A method under ``@action``; calling it runs the original body, so that a variant can build on it."""
+    """An `ActionMethod` is a method under ``@action``; a call runs the original body, so that a variant can use it."""
 
     body: Callable[..., Any]
     fair: str
@@ -54,14 +55,14 @@ class AxiomMethod:
 
 @dataclass(frozen=True)
 class DangerMethod:
-    """A method under ``@danger``: the condition in which that danger is present."""
+    """A `DangerMethod` is a method under ``@danger``, which returns the condition in which that danger is present."""
 
     body: Callable[..., Any]
     danger: str
 
 
 Decorator = Callable[[Callable[..., Any]], Any]
-"""Any, since a variant may override an action with another signature, and takes it out with None."""
+"""The result type is Any, since a variant may override an action with another signature or take it out with None."""
 
 
 @overload
@@ -78,8 +79,9 @@ def action(
     body: Callable[..., Any] | None = None, *, fair: str = "", rule: str | None = None, dead: str | None = None,
     danger: str | tuple[str, ...] = (),
 ) -> Any:  # fmt: skip
-    """A step of the protocol.  ``fair="weak"``: taken in the end if it stays enabled; ``"strong"``: if it is enabled
-    again and again.  ``danger``: what of `fencepost.model.dangers` it is to take this step."""
+    """Declare a step of the protocol. With ``fair="weak"`` it is taken eventually if it stays enabled, with
+    ``"strong"`` if it is enabled again and again. ``danger`` names the dangers of `fencepost.model.dangers` that taking
+    this step is."""
     if fair not in FAIRNESS:
         raise mistake(f"fairness {fair!r} is unknown", 'use fair="weak", fair="strong" or leave it out')
     dangers = check_dangers(danger)
@@ -89,26 +91,27 @@ def action(
 
 
 def fault(*, budget: str, danger: str | tuple[str, ...] = ()) -> Decorator:
-    """A step that is not owed and that the environment may take ``budget`` (a bound's name) times in exploration."""
+    """Declare a step that is not owed, and that the environment may take ``budget`` (a bound) times in exploration."""
     dangers = check_dangers(danger)
     return lambda function: ActionMethod(function, "", budget, None, None, dangers)
 
 
 def danger(name: str) -> Decorator:
-    """A condition on the state in which the danger of that name is present: ``@danger("several-partitions")``."""
+    """Declare a condition on the state in which the danger of that name is present, as in
+    ``@danger("several-partitions")``."""
     check_dangers(name)
     return lambda function: DangerMethod(function, name)
 
 
 def axiom(body: Callable[..., Any]) -> AxiomMethod:
-    """A fact about the constants, such as ``s.size >= 1``; it may not read the state."""
+    """Declare a fact about the constants, such as ``s.size >= 1``; it may not read the state."""
     return AxiomMethod(body)
 
 
 class Protocol:
-    """Base of all protocols.  ``spec`` is the traced result; tracing happens, and fails, when the class is made
-    (or, within `deferred`, when ``spec`` is first read).
-    ``outside``: the dangers that it leaves out (`fencepost.model.language.derived.scope`)."""
+    """`Protocol` is the base of all protocols. ``spec`` is the traced result. Tracing happens, and fails, when the
+    class is made, or within `deferred` when ``spec`` is first read. ``outside`` has the dangers that the protocol
+    leaves out (`fencepost.model.language.derived.scope`)."""
 
     spec: ClassVar[Spec]
     outside: ClassVar[tuple[Outside | tuple[Outside, ...], ...]] = ()
@@ -119,8 +122,8 @@ class Protocol:
 
 @cache
 def combined(*protocols: type[Protocol]) -> type[Protocol]:
-    """The protocol that is each of these, the first one over those behind it: ``combined(Dropping, MortalV2)``.  One
-    class, wherever it is asked for, so that it is traced once."""
+    """Return the protocol that inherits from all of these, the first one overriding the later ones, as in
+    ``combined(Dropping, MortalV2)``. All callers get one class, so that it is traced once."""
     name, module = "".join(each.__name__ for each in protocols), protocols[0].__module__
     return new_class(name, protocols, {}, lambda members: members.update(__module__=module))
 
@@ -151,7 +154,6 @@ def _trace(cls: type[Protocol]) -> Spec:
 
 
 def _parts(cls: type[Protocol], others: set[str]) -> tuple[dict[str, PartSpec], dict[str, Place]]:
-    """The parts by name, each with the line that declares it."""
     parts: dict[str, PartSpec] = {}
     places: dict[str, Place] = {}
     for base in reversed(cls.__mro__):
@@ -171,7 +173,6 @@ def _parts(cls: type[Protocol], others: set[str]) -> tuple[dict[str, PartSpec], 
 
 
 def _variables(cls: type[Protocol]) -> tuple[dict[str, Type], dict[str, ScalarType], frozenset[str]]:
-    """Variables, constants, and which variables are ghosts."""
     types: dict[str, Type] = {}
     constants: dict[str, ScalarType] = {}
     ghosts: set[str] = set()
@@ -230,9 +231,9 @@ def _presence(spec: Spec, name: str, method: DangerMethod) -> Presence:
 
 
 def _outside(cls: type[Protocol], tagged: Sequence[str]) -> dict[str, Outside]:
-    """The reasons that a class and its bases give for dangers that they leave out, the nearest class first.  A tag
-    outweighs what a base said; a class that tags a danger and leaves it out contradicts itself, unless it has it under
-    a condition."""
+    """Return the reasons that a class and its bases give for dangers that they leave out; the nearest class wins. A tag
+    outweighs the reason of a base. A class that tags a danger and leaves it out contradicts itself, unless it has the
+    danger under a condition."""
     found: dict[str, Outside] = {}
     for base in reversed(cls.__mro__):
         for item in vars(base).get("outside", ()):

@@ -1,4 +1,4 @@
-"""The result of tracing a protocol: the frozen description that every engine reads."""
+"""A spec is the result of tracing a protocol: the frozen description that every engine reads."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Call:
-    """An action of a part that an action of the whole takes, with terms for its parameters."""
+    """A `Call` is an action of a part that an action of the composition takes, with terms for its parameters."""
 
     part: str
     action: str
@@ -24,13 +24,13 @@ class Call:
 
 @dataclass(frozen=True)
 class Action:
-    """One step: enabled where all guards hold, then all updates happen at once, from the old state.
+    """An `Action` is one step: it is enabled where all guards hold, and all updates happen at once, from the old state.
 
-    ``fair`` is weak, strong or empty; ``budget`` names, for a fault, the bound on how often it may happen in
-    exploration; ``rule`` is the mechanism that the action as a whole is, if it is one; ``dead`` says why no reachable
-    state enables it, for a defence that only another's mistake would call up (which is then proved, and else a vacuous
-    action is an error); ``dangers``: the names of those that taking this step is; ``calls``: the actions of parts that
-    it takes.
+    ``fair`` is weak, strong or empty. ``budget`` names, for a fault, the bound on how often it may happen in
+    exploration. ``rule`` is the mechanism that the action as a whole is, if it is one. ``dead`` states why no reachable
+    state enables it, for a defence that only a mistake elsewhere would trigger; this is then proved, and without it a
+    vacuous action is an error. ``dangers`` names the dangers that taking this step is, and ``calls`` has the actions of
+    parts that it takes.
     """
 
     name: str
@@ -53,8 +53,8 @@ Standing = Literal["excused", "not of this protocol", "excluded by Kafka", "open
 
 @dataclass(frozen=True)
 class Outside:
-    """The reason why a model does not have a danger, or has it only under a condition (``excused``).  ``source``:
-    where Kafka excludes it, for that kind."""
+    """An `Outside` is the reason why a model does not have a danger, or has it only under a condition (``excused``).
+    ``source`` is where Kafka excludes it, for that kind of reason."""
 
     danger: str
     standing: Standing
@@ -73,7 +73,7 @@ class Outside:
 
 @dataclass(frozen=True)
 class Presence:
-    """A condition in which a danger is present.  ``term`` is TRUE-valued in the states that have it."""
+    """A `Presence` is a condition in which a danger is present. ``term`` is true in the states that have the danger."""
 
     name: str
     danger: str
@@ -83,10 +83,10 @@ class Presence:
 
 @dataclass(frozen=True)
 class Spec:
-    """A protocol after tracing.  ``types`` in order of declaration; ``ghosts`` may be read by properties only.
-    ``presences``: conditions in which dangers are there, by name; ``outside``: by danger, those that the model leaves
-    out, each with its reason.  Of a protocol with ``parts``, ``own`` is what it adds to them, before joint actions are
-    spelled out."""
+    """A `Spec` is a protocol after tracing. ``types`` are in order of declaration, and ``ghosts`` may be read by
+    properties only. ``presences`` has by name the conditions in which dangers are present, and ``outside`` by danger
+    the reasons why the model leaves them out. For a protocol with ``parts``, ``own`` is what it adds to them, before
+    joint actions are spelled out."""
 
     name: str
     doc: str
@@ -104,11 +104,10 @@ class Spec:
 
     @property
     def dangers(self) -> tuple[str, ...]:
-        """The dangers that the model claims to have, by a tagged action or a condition, in the order of the list."""
+        """Return the dangers that the model claims, by a tagged action or a condition, in the order of the list."""
         tagged = {d for a in self.actions.values() for d in a.dangers} | {p.danger for p in self.presences.values()}
         return tuple(name for name in DANGERS if name in tagged)
 
 
 def without_limits(spec: Spec) -> Spec:
-    """This protocol without the limits of exploration: steps go on beyond them."""
     return replace(spec, actions={name: replace(a, limits=()) for name, a in spec.actions.items()})

@@ -1,1 +1,1 @@
-"""Transactions: how records, offsets and their fate are kept together."""
+"""This package models Kafka's transactions: how records and offsets share one outcome."""

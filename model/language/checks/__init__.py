@@ -1,5 +1,5 @@
-"""The mistakes that are refused while a protocol is made, with file, line and remedy.
+"""This package finds the mistakes that are refused while a protocol is made, with file, line and remedy.
 
-Read `errors` (the message of a mistake), `lint` (Python's own control flow in a rule), `refusals` (operations that
-symbols refuse), `rule_references` (rule numbers).
+`errors` has the message of a mistake, `lint` refuses Python's own control flow in a rule, `refusals` lists the
+operations that symbols refuse, and `rule_references` checks rule numbers.
 """

@@ -1,9 +1,8 @@
-"""Python's own control flow in a rule, found in the source before the rule is run.
+"""This module finds Python's own control flow in the source of a rule before the rule is run.
 
-Most of it would also fail on a symbol, but not all: ``x is None`` and ``a or b`` between a constant and a symbol pass
-silently, a loop over a Python list runs once and does not depend on the state, and a comparison that stands where an
-assignment was meant is thrown away.  Functions that a rule names are checked with it, nested and module-level ones
-alike.
+Most control flow would also fail on a symbol, but not all of it. ``x is None`` and ``a or b`` between a constant and a
+symbol pass silently, a loop over a Python list runs once and does not depend on the state, and a comparison that stands
+where an assignment was meant has no effect. Functions that a rule names, nested or module-level, are checked with it.
 """
 
 import ast
@@ -40,7 +39,6 @@ _BANNED: dict[type[ast.AST], tuple[str, str]] = {
 _LOOKED_AT = (
     *_BANNED, ast.UnaryOp, ast.Compare, ast.For, ast.AsyncFor, ast.comprehension, ast.Call, ast.Expr
 )  # fmt: skip
-"""Kinds of nodes that a check is about; most of a tree are others."""
 
 _BUILTINS = {
     "min": "use when(a < b, a, b)", "max": "use when(a < b, b, a)", "abs": "use when(a < b, b - a, a - b)",
@@ -54,15 +52,13 @@ _BUILTINS = {
 _EFFECTS = ("require", "limit", "append")
 
 _passed: set[tuple[CodeType, tuple[CodeType, ...]]] = set()
-"""Methods found in order, each with the helpers it was checked against: variants inherit most of them."""
+"""These methods have passed the check, each with its helpers, since variants inherit most of their methods."""
 
 
 def check_source(function: Callable[..., Any], helpers: Mapping[str, Callable[..., Any]] | None = None) -> None:
-    """Raises ModelError at the first construct that Python would decide by itself, here or in a function named here.
-
-    ``helpers``: the methods that it may call through its first parameter, those of parts by path.  Functions without
-    source are left to the symbols.
-    """
+    """Raise ModelError at the first construct that Python would decide by itself, in this function or in one that it
+    names. ``helpers`` has the methods that the function may call through its first parameter, with those of parts by
+    path. Functions without source are left to the checks of the symbols."""
     known = helpers or {}
     called = tuple(known[name].__code__ for name in function.__code__.co_names if name in known)
     if (function.__code__, called) not in _passed:
@@ -92,7 +88,6 @@ def _check(function: Callable[..., Any], helpers: Mapping[str, Callable[..., Any
 
 
 def _scope(function: Callable[..., Any]) -> dict[str, Any]:
-    """The meaning of each name that a function uses and does not bind itself."""
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
     names: dict[str, Any] = dict(function.__globals__)
     for name, cell in cells.items():
@@ -106,7 +101,7 @@ def _scope(function: Callable[..., Any]) -> dict[str, Any]:
 def _named(
     function: Callable[..., Any], nodes: Iterable[ast.AST], scope: Mapping[str, Any]
 ) -> Iterator[Callable[..., Any]]:
-    """The functions of the same package that this one calls or hands on, the language's own left out."""
+    """Yield the functions of the same package that this function names, except those of the language itself."""
     package = function.__module__.split(".", maxsplit=1)[0]
     for node in nodes:
         value = None
@@ -150,7 +145,7 @@ def _banned(node: ast.AST) -> tuple[str, str] | None:
 
 
 def _bare(operand: ast.expr, comparison: ast.Compare) -> bool:
-    """Is this a ``&`` or ``|`` without parentheses of its own?  It then starts or ends where the comparison does."""
+    """Return whether this is a ``&`` or ``|`` without parentheses, starting or ending where the comparison does."""
     if not (isinstance(operand, ast.BinOp) and isinstance(operand.op, ast.BitAnd | ast.BitOr)):
         return False
     ends = [(n.end_lineno, n.end_col_offset) for n in (operand, comparison)]
@@ -168,7 +163,7 @@ def _decided(node: ast.AST, scope: Mapping[str, Any]) -> tuple[str, str] | None:
 
 
 def _thrown_away(node: ast.AST, scope: Mapping[str, Any], helpers: Mapping[str, Any]) -> tuple[str, str] | None:
-    """A statement that is only a value: ``s.x == 1`` for ``s.x = 1``, or a condition without require()."""
+    """Return what to report of a statement that is only a value, such as ``s.x == 1``, and what to write instead."""
     advice = "write require(...) for a guard, s.x = ... for an update, `with rule(...):` for a rule"
     match node:
         case ast.Expr(value=ast.Constant()):

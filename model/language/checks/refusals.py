@@ -1,7 +1,8 @@
-"""The operations that a symbol refuses: every one that Python would decide on its own, or that not every reading has.
+"""A symbol refuses every operation that Python would decide on its own, and every one that not all engines can
+interpret.
 
-Each refusal is a `ModelError` with the line of the rule and what to write instead, where Python would raise a bare
-TypeError, or worse, go on with a value that has nothing to do with the state.
+Each refusal is a `ModelError` with the line of the rule and what to write instead. Without it Python would raise a bare
+TypeError, or go on with a value that is unrelated to the state.
 """
 
 from collections.abc import Callable
@@ -24,7 +25,7 @@ _DECIDED = {
     "__hash__": ("the hash", "a symbol is no key of a dict and no member of a set; use a Map or a Set of the protocol"),
     "__format__": ("the text", "leave the f-string out; reports find the words"),
 }
-"""Operations that need a value: what Python would take, and what to write instead."""
+"""These operations need a value while tracing; each entry has what Python would take and what to write instead."""
 
 _ONLY = "numbers have + and - only, so that proofs stay decidable"
 _MISSING = {
@@ -37,7 +38,7 @@ _MISSING = {
     "__divmod__": ("divmod()", _ONLY), "__pow__": ("**", _ONLY),
     "__lshift__": ("<<", _ONLY), "__rshift__": (">>", _ONLY),
 }  # fmt: skip
-"""Operations that no reading has.  Those that a symbol does have are missing from a `Helper` only."""
+"""These operations exist in no engine. A `Helper` lacks further ones that a symbol does have."""
 
 _OF_SYMBOLS = (
     "eq", "ne", "lt", "le", "gt", "ge", "add", "sub", "and", "or", "invert", "getitem", "setitem", "delitem",
@@ -47,7 +48,7 @@ _OF_SYMBOLS = (
 
 
 class Refusals:
-    """Base of what stands for a value while a rule is read; a subclass overrides what it does have."""
+    """`Refusals` is the base of values while a rule is read. A subclass overrides the operations that it supports."""
 
     __slots__ = ()
 
@@ -73,7 +74,7 @@ for _stem in _OF_SYMBOLS:
 
 
 class Helper(Refusals):
-    """A method of a protocol as ``s`` has it: to be called, and nothing else."""
+    """A `Helper` is a method of a protocol as ``s`` offers it; it can only be called."""
 
     __slots__ = ("body", "name", "s")
 

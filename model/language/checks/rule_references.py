@@ -1,6 +1,4 @@
-"""Rule numbers and dangers cited in a protocol are checked against their lists, so that no wrong one reaches
-a report.
-"""
+"""This module checks the rule numbers and dangers that a protocol cites, so that no wrong one reaches a report."""
 
 import difflib
 
@@ -19,7 +17,7 @@ def check_rule(number: str, where: tuple[str, int] | None = None) -> None:
 
 
 def check_dangers(names: str | tuple[str, ...]) -> tuple[str, ...]:
-    """One name or several, each of which is in the list of dangers."""
+    """Return the given name or names as a tuple. Raise ModelError for a name that is not in the list of dangers."""
     found = (names,) if isinstance(names, str) else names
     for name in found:
         if name not in DANGERS:

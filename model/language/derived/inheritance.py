@@ -1,7 +1,8 @@
-"""Inheritance of a whole from its parts: why each of its steps is a step of a part or leaves it alone.
+"""A composed protocol inherits what is proved of its parts, because each of its steps is a step of a part or leaves
+that part unchanged.
 
-`departure` compares the whole's actions with the part's, term by term, so that a spec that was changed behind the
-composition's back inherits nothing.  `part_refinement` says it as a property of steps, for the engines to confirm.
+`departure` compares the actions of the composition with the part's, term by term, so that a spec that was changed after
+it was composed inherits nothing. `part_refinement` states the same as a property of steps, for the engines to confirm.
 """
 
 from fencepost.model.language.derived.mutations import settle
@@ -15,8 +16,9 @@ from fencepost.model.language.tree.terms import Term, state
 
 
 def departure(spec: Spec, name: str, source: Spec) -> str | None:
-    """Why not every step of a settled whole is, in the variables of its part ``name``, a step of the protocol
-    ``source`` or none; nothing if every step is.  What was proved of ``source`` alone then holds of the whole."""
+    """Return why some step of a settled composition is, in the variables of its part ``name``, neither a step of the
+    protocol ``source`` nor a stutter. Return None if there is no such step: what was proved of ``source`` alone then
+    holds of the composition."""
     if name not in spec.parts:
         return f"{spec.name} has no part {name}"
     part = PartSpec(name, settle(source), (), spec.parts[name].sorts)
@@ -60,8 +62,8 @@ def _departing(action: Action, part: PartSpec) -> str | None:
 
 
 def part_refinement(spec: Spec, name: str) -> Refinement:
-    """That every step of the whole is one of the part's or leaves it alone: so by construction, and here as a property
-    for the engines to confirm."""
+    """Return the property that every step of the composition is a step of the part or leaves it unchanged. It is true
+    by construction, and is stated for the engines to confirm."""
     part = spec.parts[name]
     alone = Spec(part.own.name, "", {}, frozenset(), {}, (), (), {})
     core = settle(composed(alone, {name: PartSpec(name, part.own, (), part.sorts)}))

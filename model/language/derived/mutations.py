@@ -1,10 +1,10 @@
-"""Mutations: what a protocol becomes when one rule is left out, shifted by one, or read differently.
+"""A mutation is what a protocol becomes when one rule is left out, shifted by one, or read differently.
 
-``settle(spec)`` is the protocol as the rules say it; ``mutations(spec)`` lists every way to get one rule wrong: each
+``settle(spec)`` is the protocol as the rules state it. ``mutations(spec)`` lists every way to get one rule wrong: each
 guard dropped, each marked update dropped, each comparison and sum under a rule shifted by one, each action that is a
-mechanism taken out, and each alternative written down with ``either``; and on request further ones: an effect that
+mechanism taken out, and each alternative written down with ``either``. On request it lists further ones: an effect that
 comes later, a memory that is lost, a step taken again (`timing_changes`), and numbers that have to be equal compared by
-order.  ``mutated(spec, names)`` has several of them at once.  Bounds are never mutated, since a bound is no rule.
+order. ``mutated(spec, names)`` has several of them at once. Bounds are never mutated, since a bound is no rule.
 """
 
 import functools
@@ -24,9 +24,9 @@ from fencepost.model.rules import RULES
 
 @dataclass(frozen=True)
 class Mutation:
-    """One rule got wrong: ``apply()`` gives the settled protocol with this mistake.  ``name`` is unique within the
-    protocol; ``change`` makes the mistake in a protocol that is not settled; ``written``: is it an alternative that the
-    protocol itself names with ``either``?"""
+    """A `Mutation` is one rule got wrong; ``apply()`` returns the settled protocol with this mistake. ``name`` is
+    unique within the protocol, ``change`` makes the mistake in a protocol that is not settled, and ``written`` marks an
+    alternative that the protocol itself names with ``either``."""
 
     rule: str
     name: str
@@ -39,8 +39,8 @@ class Mutation:
 
 
 def map_terms(spec: Spec, change: Callable[[Term], Term]) -> Spec:
-    """The protocol with ``change`` applied to every node of every guard, limit, update, initial value and condition of
-    a danger, and of what parts' actions are called with."""
+    """Return the protocol with ``change`` applied to every node of every guard, limit, update, initial value, danger
+    condition, and argument of a part's action."""
     return _map_roots(spec, lambda root: rewrite(root, change))
 
 
@@ -63,12 +63,12 @@ def _map_roots(spec: Spec, changed: Callable[[Term], Term]) -> Spec:
 
 
 def settle(spec: Spec, rule: str | None = None, name: str | None = None) -> Spec:
-    """Every ``either`` decided for what its rule says; those of ``rule`` that offer ``name``, for that alternative."""
+    """Replace every ``either`` by what its rule states, or by the alternative ``name`` where ``rule`` offers it."""
     return _map_roots(spec if rule is None or name is None else _instead(rule, name)(spec), _settled)
 
 
 def settled(protocol: Any) -> Spec:
-    """The tree of a protocol, settled: the same object whenever it is asked for."""
+    """Return the settled tree of a protocol, which is the same object at every call."""
     found: Spec = _of_protocol(protocol)
     return found
 
@@ -84,9 +84,9 @@ def _settled(root: Term) -> Term:
 
 
 def mutations(spec: Spec, further: bool = False) -> list[Mutation]:
-    """All single mistakes about the rules that a protocol cites, in order of rule number.  A mistake about a rule of
-    a part is made in the part, and so in every joint action that takes the part's.  ``further``: also mistakes of
-    time (`timing_changes`), and numbers that have to be equal compared by order."""
+    """Return all single mistakes about the rules that a protocol cites, in order of rule number. A mistake about a rule
+    of a part is made in the part, and so in every joint action that takes the part's action. With ``further`` the list
+    also has mistakes of time (`timing_changes`) and numbers that have to be equal compared by order."""
     if spec.own is None:
         return _mutations(spec, further)
     found = [replace(m, spec=spec, change=_in_own(m.change)) for m in _mutations(spec.own, further)]
@@ -97,8 +97,6 @@ def mutations(spec: Spec, further: bool = False) -> list[Mutation]:
 
 
 def _in_own(change: Callable[[Spec], Spec]) -> Callable[[Spec], Spec]:
-    """A change of what a whole adds to its parts."""
-
     def made(spec: Spec) -> Spec:
         assert spec.own is not None
         return composed(change(spec.own), spec.parts)
@@ -107,8 +105,6 @@ def _in_own(change: Callable[[Spec], Spec]) -> Callable[[Spec], Spec]:
 
 
 def _in_part(name: str, change: Callable[[Spec], Spec]) -> Callable[[Spec], Spec]:
-    """A change of a part; the whole is put together of what that makes."""
-
     def made(spec: Spec) -> Spec:
         assert spec.own is not None
         return composed(spec.own, {**spec.parts, name: spec.parts[name].with_own(change)})
@@ -127,19 +123,18 @@ def _mutations(spec: Spec, further: bool) -> list[Mutation]:
 
 
 def mutation(spec: Spec, rule: str, name: str) -> Mutation:
-    """The mutation of that name; ModelError naming those there are if there is none."""
+    """Return the mutation of that name. Raise ModelError that lists the available ones if there is none."""
     return _chosen(spec, mutations(spec), rule, name)
 
 
 def _further(spec: Spec, rule: str, name: str) -> Mutation | None:
-    """The further mutation of that name, if there is one."""
     return next((m for m in mutations(spec, further=True) if (m.rule, m.name) == (rule, name)), None)
 
 
 def mutated(spec: Spec, names: Iterable[tuple[str, str]], known: list[Mutation] | None = None) -> Spec:
-    """The settled protocol with several mistakes, each by its rule and its name in ``spec``; ModelError if there is no
-    such mistake, or if one leaves nothing for another to change.  ``known``: the mutations of ``spec``, if they have
-    been listed already."""
+    """Return the settled protocol with several mistakes, each given by its rule and its name in ``spec``. Raise
+    ModelError if there is no such mistake, or if one leaves nothing for another to change. ``known`` has the mutations
+    of ``spec``, if they have been listed already."""
     every = mutations(spec) if known is None else known
     chosen = {(m.rule, m.name): m for m in (_chosen(spec, every, rule, name) for rule, name in names)}
     made = spec
@@ -176,8 +171,6 @@ def _alternatives(spec: Spec) -> Iterator[Mutation]:
 
 
 def _instead(rule: str, name: str) -> Callable[[Spec], Spec]:
-    """Every place in which the rule offers an alternative of that name says it."""
-
     def choose(node: Term) -> Term:
         if node.op != "choice":
             return node
@@ -198,7 +191,7 @@ def _without(action: str) -> Callable[[Spec], Spec]:
 
 
 def _guards(spec: Spec, further: bool) -> Iterator[Mutation]:
-    """A guard that several actions share through one helper is one guard: it is changed in all of them."""
+    """Yield the mutations of guards. A guard that several actions share through a helper is changed in all of them."""
     shared: dict[tuple[str, tuple[str, int], Term], list[str]] = {}
     for a in spec.actions.values():
         for g in a.guards:
@@ -221,8 +214,6 @@ def _guards(spec: Spec, further: bool) -> Iterator[Mutation]:
 
 
 def _guarded(names: list[str], conditions: tuple[Term, ...], instead: Term | None) -> Callable[[Spec], Spec]:
-    """Guards of some actions changed into another one, or into none."""
-
     def guards(a: Action) -> Iterator[Guard]:
         for g in a.guards:
             if g.condition not in conditions:
@@ -258,7 +249,7 @@ def _updated(action: str, update: Update, instead: tuple[Update, ...]) -> Callab
 
 
 def shifted(condition: Term) -> dict[str, Term]:
-    """A comparison off by one, in either direction: looser and stricter."""
+    """Return the comparison off by one in either direction, as "looser" and "stricter"."""
     if condition.op == "not":
         inner = shifted(condition.args[0])
         other = {"looser": "stricter", "stricter": "looser"}
@@ -272,7 +263,7 @@ def shifted(condition: Term) -> dict[str, Term]:
 
 
 def ordered(condition: Term) -> dict[str, Term]:
-    """Numbers that have to be equal and are compared by order: the first at least, or at most, the second."""
+    """Return an equality of numbers compared by order instead, as "at least" and "at most"."""
     if condition.op != "eq" or not isinstance(condition.args[0].type, NumberType):
         return {}
     a, b = condition.args

@@ -1,9 +1,9 @@
-"""What a protocol owes to a part of its surroundings that a refinement shows: never to be in the way of its steps.
+"""A protocol must never block a step of the part of its environment that a refinement maps to a core.
 
-That each step of a protocol is, in a view, a step of a core says that nothing happens which the core does not do.  If
-the core stands for something that acts on its own, such as a coordinator that fences a producer, the other direction
-counts as well: where the core may take such a step, the protocol has to be able to take it.  Else what is shown of the
-protocol would be shown of surroundings that are better behaved than those that there are.
+A refinement proves that the protocol does only what the core does. If the core stands for something that acts on its
+own, such as a coordinator that fences a producer, the other direction counts as well: where the core may take such a
+step, the protocol must be able to take it. Otherwise a property would be proved only of environments that are better
+behaved than the real ones.
 """
 
 import inspect
@@ -31,7 +31,7 @@ from fencepost.model.language.tree.types import BOOL, MapType, SeqType
 
 @dataclass(frozen=True)
 class ReceptiveMethod(PropertyMethod):
-    """The steps of the refinement's core that the protocol has to follow."""
+    """A `ReceptiveMethod` names the steps of the refinement's core that the protocol has to follow."""
 
     of_refinement: RefinementMethod | None = None
     steps: tuple[str, ...] = ()
@@ -51,9 +51,10 @@ class ReceptiveMethod(PropertyMethod):
 
 
 def receptive(of: RefinementMethod, *steps: str) -> Decorator:
-    """States that these steps of a refinement's core are never hindered: where the core may take one, in the view of
-    any element, some action that the refinement takes for it is enabled, and does that to the core.  An action's
-    parameters of the view's names are the view's, and those of the step's names and sorts the step's."""
+    """State that these steps of a refinement's core are never blocked. Where the core may take one, in the view of any
+    element, some action that the refinement maps to it is enabled and has that effect on the core. An action's
+    parameters with the names of the view's parameters are the view's, and those with the names and sorts of the step's
+    are the step's."""
     return lambda body: ReceptiveMethod(body, "consequence", None, None, of, steps)
 
 
@@ -73,8 +74,7 @@ def _followed(owner: Spec, item: Refinement, step: Action) -> Term:
 
 
 def _able(owner: Spec, item: Refinement, action: Action, step: Action, here: Read, now: Read) -> Term:
-    """The action is enabled, for some choice of the parameters that are not the view's or the step's, and is that
-    step."""
+    """Return the condition that the action is enabled, for some choice of its own parameters, and is that step."""
     after = {name: _after(owner, name, action, here) for name in owner.types}
     _, _, effects = steps_of_action(item.core, step, now, _view(item, after))
     guards = (in_core(g.condition, here) for g in action.guards)
@@ -85,7 +85,6 @@ def _able(owner: Spec, item: Refinement, action: Action, step: Action, here: Rea
 
 
 def _view(item: Refinement, read: Read) -> Read:
-    """The core's variables, where those of the protocol are as they are read there."""
     return {name: Mapped(m.bound, in_core(m.value, read)) for name, m in item.mapping.items()}
 
 
@@ -99,7 +98,6 @@ def _entry(owner: Spec, name: str) -> Mapped:
 
 
 def _after(owner: Spec, name: str, action: Action, here: Read) -> Mapped:
-    """A variable after the action."""
     updates = [u for u in action.updates if u.variable == name]
     entry = here[name]
     if not updates or isinstance(owner.types[name], SeqType):

@@ -1,14 +1,14 @@
-"""Refinement: every step of a protocol is, under a mapping of its state, a step of a smaller one, or leaves that as it
-is.
+"""A refinement states that every step of a protocol is, under a mapping of its state, a step of a smaller protocol, or
+leaves the smaller one's state unchanged.
 
-What is proved of the smaller protocol, the *core*, then holds of the larger one.  The mapping gives each variable of
-the core as an expression of the larger protocol's state; from it, and from the core's own terms, a step property is
-made (`Refinement`), which every engine that checks steps checks.  Budgets of faults and limits are bounds of
-exploration and no part of the core's steps.
+What is proved of the smaller protocol, the *core*, then holds of the larger one. The mapping gives each variable of the
+core as an expression of the larger protocol's state. From the mapping and the core's own terms a step property is made
+(`Refinement`), which every engine that checks steps checks. Budgets of faults and limits are bounds of exploration and
+no part of the core's steps.
 
-What the core promises of variables that the mapping leaves out is not carried over.
+Promises of the core about variables that the mapping leaves out are not carried over.
 
-A refinement may have parameters, ``def as_one(s, c: Client)``: the core is then a view of one element, such as one
+A refinement may have parameters, ``def as_one(s, c: Client)``. The core is then a view of one element, such as one
 client's transactions, and every step of the protocol is, in the view of each element, a step of the core or none.
 """
 
@@ -44,8 +44,8 @@ from fencepost.model.language.tree.types import BOOL, Place, ScalarType
 
 @dataclass(frozen=True)
 class CoreStep:
-    """An action of the core, over the larger protocol's states before and (primed) after: its guards, and by variable
-    of the core what that must hold afterwards.  Its parameters are locals."""
+    """A `CoreStep` is an action of the core, stated over the larger protocol's states before and (primed) after. It has
+    the guards and, for each variable of the core, what must hold of it afterwards. Its parameters are locals."""
 
     action: Action
     parameters: tuple[tuple[str, ScalarType], ...]
@@ -54,17 +54,18 @@ class CoreStep:
 
     @property
     def term(self) -> Term:
-        """Some choice of the parameters makes it this step."""
+        """Return the condition that the step is this one for some choice of the parameters."""
         body = both(*self.guards, *self.effects.values())
         return term("exists", (body,), self.parameters, BOOL) if self.parameters else body
 
 
 @dataclass(frozen=True)
 class Refinement(Property):
-    """``terms`` are (of every step, of the initial state).  ``core`` is settled, without bounds of exploration and the
-    variables left out; ``mapping`` has an entry for each of the others, and ``unchanged`` says of each that it does not
-    change; ``steps`` are the core's; ``hints``: for an action, the actions of the core that it is first taken for;
-    ``each``: the parameters of the view, free in the mapping, in ``unchanged`` and in ``steps``."""
+    """A `Refinement` is the traced property; its ``terms`` are the condition on every step and the one on the initial
+    state. ``core`` is settled, without bounds of exploration and without the variables left out. ``mapping`` has an
+    entry for each of the others, and ``unchanged`` the condition that it does not change. ``steps`` are the core's.
+    ``hints`` names for an action the actions of the core that are tried first. ``each`` has the parameters of the view,
+    which are free in the mapping, in ``unchanged`` and in ``steps``."""
 
     core: Spec = field(compare=False)
     mapping: dict[str, Mapped] = field(compare=False)
@@ -74,7 +75,7 @@ class Refinement(Property):
     each: Bound = field(compare=False, default=())
 
     def of_whole(self, whole: Spec, source: Source) -> "Refinement":
-        """A part's refinement of its core is one of the whole."""
+        """Return a part's refinement of its core as one of the composition."""
         part = whole.parts[source.part]
 
         def mapped(m: Mapped) -> Mapped:
@@ -128,8 +129,8 @@ def refine(
     name: str, settled: Spec, mapping: dict[str, Mapped], rule: str | None, doc: str,
     hints: dict[str, tuple[str, ...]], each: Bound = (),
 ) -> Refinement:  # fmt: skip
-    """The property that each step is, under the mapping, one of the core's or none at all, and that the core starts so
-    and its axioms hold."""
+    """Return the property that each step is, under the mapping, one of the core's or a stutter, that the initial state
+    is one of the core's, and that the core's axioms hold."""
     core = without_bounds(settled, mapping.keys())
     now, later = map_state(mapping, primed=False), map_state(mapping, primed=True)
     remaining = {v: is_unchanged(core, v, now, later) for v in mapping}
@@ -147,15 +148,16 @@ def refinement(
     leaves_out: Iterable[str] = (),
     actions: Mapping[str, Iterable[str]] | None = None,
 ) -> Decorator:
-    """The method maps the state to one of the protocol ``of``: it returns a dict with an entry for each of its
-    variables.
+    """Decorate a method that maps the state to one of the protocol ``of``. The method returns a dict with an entry for
+    each of that protocol's variables.
 
-    An entry is a value, or for a map ``each(lambda key: ...)`` or a map of the same type; for a sequence, one of the
-    same type.  Variables that both protocols have under one name and type are mapped to themselves unless the dict
-    says otherwise; constants are shared by name.  Parameters after the state, each with its sort, make the mapping a
-    view of one element.  ``leaves_out``: variables, such as ghosts, that nothing kept depends on.  ``actions``: for
-    actions of the larger protocol, the actions of the core that each is for, none where it only leaves the mapped state
-    alone; no verdict depends on it, but `verify` says which explored steps were something else.
+    An entry is a value, or for a map ``each(lambda key: ...)`` or a map of the same type; for a sequence it is one of
+    the same type. Variables that both protocols have under one name and type are mapped to themselves unless the dict
+    has them, and constants are shared by name. Parameters after the state, each with its sort, make the mapping a view
+    of one element. ``leaves_out`` has variables, such as ghosts, on which no mapped variable depends. ``actions``
+    names, for actions of the larger protocol, the core's actions that each implements, or none where it only leaves the
+    mapped state unchanged. No verdict depends on ``actions``, but `verify` reports which explored steps were something
+    else.
     """
     if not (isinstance(of, type) and issubclass(of, Protocol) and of is not Protocol):
         raise mistake(f"refinement of {of!r}, which is no protocol", "name the core's class: refinement(of=Core)")
@@ -165,7 +167,7 @@ def refinement(
 def trace_mapping(
     core: Spec, owner: Spec, method: RefinementMethod, given: Any, known: frozenset[str]
 ) -> dict[str, Mapped]:
-    """The mapping that the method returned, checked and completed; ``known``: the parameters of the view."""
+    """Return the mapping that the method returned, checked and completed. ``known`` has the parameters of the view."""
     where, left = line_of(method.body), method.leaves_out
     if not isinstance(given, dict):
         raise mistake(f"the mapping to {core.name} is {given!r}", "return dict(variable=value, ...)", where)
@@ -196,7 +198,7 @@ def trace_mapping(
 
 
 def without_bounds(core: Spec, remaining: Iterable[str]) -> Spec:
-    """The core's steps as the mapping shows them: no limits, no budgets, and only the variables that are kept."""
+    """Return the core without limits and budgets, and with the mapped variables only."""
     types = {name: core.types[name] for name in remaining}
     actions = {
         name: replace(a, limits=(), budget=None, updates=tuple(u for u in a.updates if u.variable in types))
@@ -207,7 +209,7 @@ def without_bounds(core: Spec, remaining: Iterable[str]) -> Spec:
 
 
 def _check_left_out(core: Spec, left: set[str], where: Place) -> None:
-    """A step of the core is told by the variables that are kept only if nothing else of the core speaks in it."""
+    """Raise ModelError if a mapped part of the core depends on a variable that is left out."""
     for action in core.actions.values():
         for guard in action.guards:
             if read := variables(guard.condition) & left:
@@ -231,7 +233,7 @@ def check_constants(core: Spec, owner: Spec, where: Place) -> None:
 def check_hints(
     name: str, core: Spec, owner: Spec, given: Mapping[str, Iterable[str]], where: Place
 ) -> dict[str, tuple[str, ...]]:
-    """Hints of actions that there are; a string would be taken for a list of letters."""
+    """Return the hints, each checked to name existing actions. A string is refused, since it is no list of names."""
     found: dict[str, tuple[str, ...]] = {}
     for action, steps in given.items():
         if action not in owner.actions:

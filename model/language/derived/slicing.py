@@ -1,6 +1,6 @@
-"""Slicing: a protocol without the ghosts that nothing asked for reads, so that states differ in what matters alone.
+"""Slicing removes the ghosts that no checked property reads, so that states differ only in what matters.
 
-No rule reads a ghost, so that the protocol does the same without it.
+No rule reads a ghost, and so the protocol behaves the same without it.
 """
 
 from collections.abc import Collection, Iterable
@@ -12,7 +12,7 @@ from fencepost.model.language.tree.terms import variables
 
 
 def without_unread_ghosts(spec: Spec, properties: Iterable[Property]) -> Spec:
-    """The protocol with those ghosts alone that the properties read, or that ghosts which they read are made of."""
+    """Return the protocol with only those ghosts that the properties read, or from which such ghosts are computed."""
     terms = [term for item in properties for term in item.terms]
     terms += [presence.term for presence in spec.presences.values()]
     unread = spec.ghosts - _made_of(spec, set().union(*map(variables, terms)))
@@ -26,7 +26,6 @@ def without_unread_ghosts(spec: Spec, properties: Iterable[Property]) -> Spec:
 
 
 def _made_of(spec: Spec, read: Collection[str]) -> set[str]:
-    """These variables, and the ghosts that go into them."""
     known, more = set[str](), set(read)
     updates = [u for action in spec.actions.values() for u in action.updates]
     while more - known:

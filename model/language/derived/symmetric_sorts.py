@@ -1,7 +1,8 @@
-"""Interchangeable: sorts whose elements differ by name alone, so that states that differ in nothing else are alike.
+"""This module finds interchangeable sorts: their elements differ by name alone, so that states that differ only in the
+names of elements are equivalent.
 
-A protocol cannot compare elements of a sort but for equality, nor count with them: they are told apart only where a
-constant or a variable's first value names one.
+A protocol can compare elements of a sort only for equality and cannot count with them. Elements are distinguished only
+where a constant or a variable's first value names one.
 """
 
 from collections.abc import Iterable
@@ -12,8 +13,8 @@ from fencepost.model.language.tree.types import AtomsType, EnumType, MapType, Op
 
 
 def interchangeable(spec: Spec, properties: Iterable[Term]) -> list[AtomsType]:
-    """Sorts of which no term names an element and no variable starts at one, and that no read outside a bound can
-    yield."""
+    """Return the sorts of which no term names an element, at whose elements no variable starts, and which no read
+    outside a bound can yield."""
     if any(variables(term) for update in spec.initial for term in (update.value, *update.keys)):
         return []  # what init() reads is zero, and zero is an element
     named = {
@@ -36,7 +37,7 @@ def _terms(spec: Spec, properties: Iterable[Term]) -> Iterable[Term]:
 
 
 def _zeros(spec: Spec, name: str) -> list[ScalarType]:
-    """The sort whose first element this variable can hold without having been given it."""
+    """Return the sorts whose first element this variable can hold without an assignment."""
     kind = spec.types[name]
     if isinstance(kind, SeqType):
         return [kind.entry]

@@ -1,15 +1,19 @@
-"""Mistakes of time about what a rule goes by: an effect that comes later, a memory that is lost, a step taken again.
+"""This module makes mistakes of time about the state that a rule reads: an effect that comes later, a memory that is
+lost, a step taken again.
 
-A rule goes by the variables that its guards read, and by those of an `either` of its number within a guard.  Of these:
+A rule depends on the variables that its guards read, and on those of an `either` of its number within a guard. For each
+such variable there are two mistakes:
 
-- *later*: the one action that sets it leaves it as it is, and a step of its own sets it, at any time after that;
-- *forgotten*: one of them is what it was at the beginning again, entry by entry, at any time.
+- *later*: the one action that sets it leaves it unchanged, and a step of its own sets it, at any time after that;
+- *forgotten*: it gets its initial value again, entry by entry, at any time.
+
+One more mistake concerns actions:
 
 - *once more*: an action with a guard of a rule happens a second time, for the same parameters and whatever its guards
-  say: the same request, or answer, is handled again.
+  require: the same request, or answer, is handled again.
 
-Each is made once, under the first rule that goes by it.  A mistake of time adds an action, and a variable where
-something is still to come; ghosts are never touched, since no rule goes by them.
+Each mistake is made once, under the first rule that depends on the variable. A mistake of time adds an action, and a
+variable where an effect is still pending. Ghosts are never touched, since no rule depends on them.
 """
 
 from collections.abc import Callable, Iterator
@@ -37,7 +41,7 @@ Change = Callable[[Spec], Spec]
 
 
 def timing_changes(spec: Spec) -> Iterator[tuple[str, str, Change]]:
-    """Rule, name and change of each mistake."""
+    """Yield the rule, name and change of each mistake of time."""
     for variable, rule in gone_by(spec).items():
         if not isinstance(spec.types[variable], SeqType):
             yield rule, f"{variable} forgotten", _forgotten(variable)
@@ -51,7 +55,7 @@ def timing_changes(spec: Spec) -> Iterator[tuple[str, str, Change]]:
 
 
 def gone_by(spec: Spec) -> dict[str, str]:
-    """The variables that guards of rules read, each with the first rule that goes by it."""
+    """Return the variables that guards of rules read, each with the first rule that depends on it."""
     found: set[tuple[int, str]] = set()
     for a in spec.actions.values():
         for g in a.guards:
@@ -67,8 +71,6 @@ def gone_by(spec: Spec) -> dict[str, str]:
 
 
 def _later(name: str, variable: str) -> Change:
-    """An action without what it does to a variable, and another one that does it."""
-
     def change(spec: Spec) -> Spec:
         a = spec.actions[name]
         to_come, is_to_come = _noted(spec, a, f"{name}_{variable}_to_come")
@@ -86,8 +88,6 @@ def _later(name: str, variable: str) -> Change:
 
 
 def _once_more(name: str) -> Change:
-    """An action that happens a second time, whatever its guards say."""
-
     def change(spec: Spec) -> Spec:
         a = spec.actions[name]
         done, is_done = _noted(spec, a, f"{name}_done")
@@ -101,8 +101,6 @@ def _once_more(name: str) -> Change:
 
 
 def _forgotten(variable: str) -> Change:
-    """A variable that becomes, entry by entry, what it was at the beginning."""
-
     def change(spec: Spec) -> Spec:
         kind = spec.types[variable]
         sorts = kind.keys if isinstance(kind, MapType) else ()
@@ -121,7 +119,6 @@ def _forgotten(variable: str) -> Change:
 
 
 def _initial(spec: Spec, variable: str, keys: tuple[Term, ...]) -> Term:
-    """The value of an entry at the beginning."""
     kind = spec.types[variable]
     value = zero(kind.value if isinstance(kind, MapType) else kind)  # type: ignore[arg-type]
     for u in spec.initial:
@@ -139,7 +136,7 @@ def _entry(variable: str, spec: Spec, keys: tuple[Term, ...]) -> Term:
 
 
 def _noted(spec: Spec, a: Action, name: str) -> tuple[tuple[str, MapType | ScalarType], Term]:
-    """A variable that is noted for each choice of the parameters of an action, and what it says of this one."""
+    """Return a new variable with a flag for each choice of an action's parameters, and the term that reads its flag."""
     sorts = tuple(sort for _, sort in a.parameters)
     kind = MapType(sorts, BOOL) if sorts else BOOL
     keys = tuple(local(n, sort) for n, sort in a.parameters)

@@ -1,6 +1,7 @@
-"""From a class to the tree: every method of a protocol is run once, on symbols, and what it does is recorded.
+"""Tracing turns a class into the tree: every method of a protocol is run once, on symbols, and its effects are
+recorded.
 
-Read `vocabulary` (what a protocol may write), `annotations` and `members` (what it declares), `symbols` and `proxies`
-(what stands for values while a method runs), `recording` (what a method did), `parts` and `composing` (protocols
-that are made of others), `methods`, `mappings`, `sources`.
+`vocabulary` has what a protocol may write, and `annotations` and `members` what it declares. `symbols` and `proxies`
+stand for values while a method runs, and `recording` collects what a method did. `parts` and `composing` handle
+protocols that are composed of others. `methods`, `mappings` and `sources` serve these.
 """

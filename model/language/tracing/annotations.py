@@ -1,7 +1,8 @@
-"""The words by which a protocol declares its variables: ``Map[Broker, Id]``, ``class Broker(Sort, bound="brokers")``.
+"""With these annotations a protocol declares its variables, as in ``Map[Broker, Id]`` and ``class Broker(Sort,
+bound="brokers")``.
 
-``class Id(Nat, upto="ids")`` is a number with a name; an `Enumeration` is a handful of named values.  Each carries, as
-``type``, the description that the engines see.
+``class Id(Nat, upto="ids")`` is a number with a name, and an `Enumeration` is a small set of named values. Each
+carries, as ``type``, the description that the engines read.
 """
 
 from typing import TYPE_CHECKING, Any, Generic, TypeVarTuple
@@ -29,7 +30,7 @@ Ts = TypeVarTuple("Ts")
 if TYPE_CHECKING:
 
     class _Declared(Any):  # type: ignore[misc]
-        """A declared variable or parameter is Any to the type checker: Python's types can't say what a symbol is."""
+        """A declared variable or parameter is Any to the type checker, since Python's types can't describe a symbol."""
 
         def __get__(self, instance: object, owner: object) -> Any: ...
 
@@ -103,19 +104,19 @@ else:
 
 
 class Bool(_Declared):
-    """True or False."""
+    """A `Bool` is True or False."""
 
     type: Any = BOOL
 
 
 class Int(_Declared):
-    """An integer, negative ones included."""
+    """An `Int` is an integer, which may be negative."""
 
     type: Any = INT
 
 
 class Nat(_Declared):
-    """A natural number.  ``class Id(Nat, upto="ids")`` gives it a name and its largest value in exploration."""
+    """A `Nat` is a natural number. ``class Id(Nat, upto="ids")`` gives it a name and a largest value to explore."""
 
     type: Any = NAT
 
@@ -124,7 +125,7 @@ class Nat(_Declared):
 
 
 class Sort(_Declared):
-    """Elements without structure, such as brokers.  ``bound`` names how many there are in exploration."""
+    """A `Sort` has elements without structure, such as brokers. ``bound`` names how many there are in exploration."""
 
     type: Any = None
 
@@ -133,7 +134,7 @@ class Sort(_Declared):
 
 
 class Enumeration(_Declared):
-    """A handful of named values: the class attributes in capital letters, in order; the first is the zero value."""
+    """An `Enumeration` is a set of named values, the class attributes in capitals, the zero value first."""
 
     type: Any = None
 

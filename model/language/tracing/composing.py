@@ -1,9 +1,9 @@
-"""A part's names and types in the whole, and the whole put together of its parts.
+"""This module renames a part's variables and types for the composition, and composes a protocol of its parts.
 
-Each variable, constant, budget and bound of the part ``ids`` is named by its path in the whole, as ``ids.next``; a part
-of a part has a longer one.  Every action of the whole says which actions of which parts it takes (`Call`), each part's
-at most once, and nothing else assigns a part's variables: projected to a part, each step of the whole is one of the
-part's or leaves it alone.
+Each variable, constant, budget and bound of the part ``ids`` is named by its path in the composition, as ``ids.next``;
+a part of a part has a longer path. Every action of the composition names which actions of which parts it takes
+(`Call`), at most one of each part, and no other assignment reaches a part's variables. Projected to a part, each step
+of the composition is therefore one of the part's or leaves the part unchanged.
 """
 
 import re
@@ -28,8 +28,9 @@ from fencepost.model.language.tree.types import (
 
 @dataclass(frozen=True)
 class PartSpec:
-    """A part as it was traced alone (``own``) and what it is in the whole: its name, the actions that happen in joint
-    steps only, and for sorts and numbers of the part those of the whole that they are."""
+    """A `PartSpec` is a part as it was traced alone (``own``) with its role in the composition: its name, the actions
+    that happen in joint steps only, and a map from its sorts and numbers to those of the composition with which they
+    are identified."""
 
     name: str
     own: Spec
@@ -40,11 +41,12 @@ class PartSpec:
         return f"{self.name}.{name}"
 
     def has(self, variable: str) -> bool:
-        """Whether a variable of the whole is one of the part's."""
+        """Return whether a variable of the composition belongs to the part."""
         return variable.startswith(f"{self.name}.")
 
     def bound(self, text: str) -> str:
-        """A bound of a number or a sequence: that of the part if it is given, else that of the whole."""
+        """Return the bound of a number or a sequence in the composition's names. The part's own bound is taken if it is
+        given, else the composition's."""
         return re.sub(r"[A-Za-z_][\w.]*", lambda found: self.path(found.group()), text)
 
     def type(self, kind: Any) -> Any:
@@ -62,13 +64,13 @@ class PartSpec:
         return kind
 
     def type_within(self, kind: ScalarType) -> ScalarType:
-        """The other way: the part's type of a value that the whole hands to one of the part's helpers."""
+        """Return the part's type of a value that the composition passes to one of the part's helpers."""
         if isinstance(kind, OptionType):
             return OptionType(self.type_within(kind.of))
         return next((mine for mine, there in self.sorts.items() if there == kind), kind)  # type: ignore[return-value]
 
     def term(self, root: Term) -> Term:
-        """A term of the part, in the whole."""
+        """Return a term of the part in the composition's names."""
         return rewrite(root, self._node)
 
     def _node(self, node: Term) -> Term:
@@ -93,7 +95,7 @@ class PartSpec:
         return tuple((name, self.type(kind)) for name, kind in given)
 
     def action(self, a: Action) -> Action:
-        """An action of the part, as one that the whole takes by itself."""
+        """Return an action of the part as one that the composition takes by itself."""
         parameters = self.parameters(a.parameters)
         return replace(
             a,
@@ -107,7 +109,7 @@ class PartSpec:
         )
 
     def taken(self, call: Call) -> Action:
-        """An action of the part with what it is called with in the places of its parameters."""
+        """Return an action of the part with the arguments of the call in place of its parameters."""
         a = self.action(self.own.actions[call.action])
         given = dict(zip((name for name, _ in a.parameters), call.arguments, strict=True))
 
@@ -132,7 +134,7 @@ class PartSpec:
 
 
 def composed(own: Spec, parts: Mapping[str, PartSpec]) -> Spec:
-    """The whole: what it adds to its parts (``own``), and the parts, with each joint action spelled out."""
+    """Return the composition of ``own``, which is what it adds, and the parts, with each joint action spelled out."""
     spec = replace(own, parts=parts, own=own)
     actions: dict[str, Action] = {}
     for p in parts.values():
@@ -156,7 +158,7 @@ def composed(own: Spec, parts: Mapping[str, PartSpec]) -> Spec:
 
 
 def joined(action: Action, parts: Mapping[str, PartSpec]) -> Action:
-    """One step: the action's own guards and updates, and those of every action of a part that it takes."""
+    """Return one step with the action's own guards and updates and those of every action of a part that it takes."""
     taken = [parts[call.part].taken(call) for call in action.calls]
     return replace(
         action,
@@ -172,9 +174,9 @@ def _presence(p: PartSpec, name: str, it: Presence) -> Presence:
 
 
 def _outside(spec: Spec, own: Spec, parts: Mapping[str, PartSpec]) -> dict[str, Outside]:
-    """A danger is outside of the whole if none of its parts has it.  Where they leave it out for different reasons, the
-    reason that admits most is kept: an open hole of one part is one of the whole.  What the whole says itself comes
-    before what its parts say."""
+    """Return the dangers outside of the composition. A danger is outside if none of its parts has it. Where the parts
+    give different reasons, the one that admits most is taken: an open hole of one part is one of the composition. The
+    composition's own reasons come before those of its parts."""
     weight = {"excused": 3, "open": 2, "excluded by Kafka": 1, "not of this protocol": 0}
     found: dict[str, Outside] = {}
     for p in parts.values():
@@ -187,7 +189,6 @@ def _outside(spec: Spec, own: Spec, parts: Mapping[str, PartSpec]) -> dict[str, 
 
 
 def helpers_of(parts: Mapping[str, PartSpec]) -> dict[str, Callable[..., Any]]:
-    """The helpers of all parts, by path."""
     found: dict[str, Callable[..., Any]] = {}
     for p in parts.values():
         found |= {p.path(name): helper for name, helper in {**p.own.helpers, **helpers_of(p.own.parts)}.items()}
@@ -195,12 +196,11 @@ def helpers_of(parts: Mapping[str, PartSpec]) -> dict[str, Callable[..., Any]]:
 
 
 def steps_taken(spec: Spec, part: str, action: str) -> tuple[str, ...]:
-    """The actions of the whole that take this one of a part."""
+    """Return the actions of the composition that take this action of a part."""
     return tuple(a.name for a in spec.actions.values() if any((c.part, c.action) == (part, action) for c in a.calls))
 
 
 def scalars(kind: Type) -> tuple[ScalarType, ...]:
-    """The single values that a type is made of."""
     match kind:
         case MapType(keys, value):
             return tuple(s for k in (*keys, value) for s in scalars(k))
@@ -212,6 +212,6 @@ def scalars(kind: Type) -> tuple[ScalarType, ...]:
 
 
 def sorts_of(spec: Spec) -> list[AtomsType | EnumType]:
-    """Every sort and enumeration that a protocol's variables and parameters name, each as its class made it."""
+    """Return every sort and enumeration that variables and parameters name, as the objects that their classes made."""
     kinds: list[Type] = [*spec.types.values(), *(k for a in spec.actions.values() for _, k in a.parameters)]
     return [s for kind in kinds for s in scalars(kind) if isinstance(s, AtomsType | EnumType)]

@@ -1,7 +1,7 @@
-"""Tracing that is put off: within `deferred()` a class is traced when its result is first read, not when it is made.
+"""Within `deferred()` a class is traced when its result is first read, not when it is made.
 
-A mistake in a protocol is reported where its class is made, which helps its author.  A command that only lists the
-names of what there is imports every protocol, needs no tree, and would spend nearly all its time on tracing.
+A mistake in a protocol is reported where its class is made, which helps its author. A command that only lists names
+imports every protocol, needs no tree, and would spend nearly all its time on tracing.
 """
 
 from collections.abc import Callable, Iterator
@@ -13,7 +13,7 @@ _deferring: list[bool] = []
 
 @contextmanager
 def deferred() -> Iterator[None]:
-    """Classes made meanwhile, in modules imported meanwhile, are traced later."""
+    """Defer the tracing of all classes that are made, and modules that are imported, within this context."""
     _deferring.append(True)
     try:
         yield
@@ -22,12 +22,12 @@ def deferred() -> Iterator[None]:
 
 
 def traced(owner: type, name: str, trace: Callable[[], Any]) -> None:
-    """Sets the attribute ``name`` of a class to what ``trace`` returns: now, or when it is first read."""
+    """Set the attribute ``name`` of a class to what ``trace`` returns, either now or when it is first read."""
     setattr(owner, name, _Later(owner, name, trace) if _deferring else trace())
 
 
 class _Later:
-    """An attribute of a class that replaces itself by its value when it is read."""
+    """A `_Later` is an attribute that replaces itself by its value when it is read."""
 
     def __init__(self, owner: type, name: str, trace: Callable[[], Any]) -> None:
         self.owner, self.name, self.trace = owner, name, trace

@@ -1,7 +1,7 @@
-"""Mappings: the terms of one protocol read in the states of another, whose expressions stand for its variables.
+"""A mapping reads the terms of one protocol in the states of another, whose expressions stand for its variables.
 
-A map of the core is a body with a local for each key; where the core reads the map at some keys, they take the locals'
-places.  The locals that a mapping binds are named apart from those of the core's terms, so that nothing is captured.
+A map of the core is a body with a local for each key; where the core reads the map at some keys, they replace the
+locals. The locals that a mapping binds have names that the core's terms do not use, so that no variable is captured.
 """
 
 from collections.abc import Callable
@@ -43,8 +43,8 @@ Bound = tuple[tuple[str, ScalarType], ...]
 
 @dataclass(frozen=True)
 class Mapped:
-    """A variable of the core in the larger protocol's state: a value, with a local in ``bound`` for each key of a
-    map; of a sequence, the variable that stands for it."""
+    """A `Mapped` is a variable of the core in the larger protocol's state: a value, with a local in ``bound`` for each
+    key of a map. For a sequence it is the variable that stands for it."""
 
     bound: Bound
     value: Term
@@ -54,7 +54,7 @@ class Mapped:
 
 
 def mapped_variable(name: str, kind: Type, given: Any, where: Place, known: frozenset[str] = frozenset()) -> Mapped:
-    """The value that the mapping gives to one variable, checked against its type; ``known``: locals of the view."""
+    """Return the mapping's value of one variable, checked against its type. ``known`` has the locals of the view."""
     role = f"the value of {name}"
     if isinstance(kind, SeqType):
         if not isinstance(given, Symbol) or given.term.type != kind:
@@ -81,14 +81,14 @@ def mapped_variable(name: str, kind: Type, given: Any, where: Place, known: froz
 
 
 def abstract_entry(given: Symbol, kind: MapType) -> tuple[Bound, Symbol]:
-    """A map of the larger protocol as it stands, at keys of the core's sorts."""
+    """Return an entry of a map of the larger protocol at keys of the core's sorts."""
     bound = tuple((f"key{i}.1", k) for i, k in enumerate(kind.keys, 1))
     return bound, given[tuple(Symbol(local(name, k)) for name, k in bound)]
 
 
 def apart(mapped: Mapped) -> Mapped:
-    """The mapping with its locals renamed to names that no term of a protocol has: locals of protocols are named by
-    depth, as in ``b.2``."""
+    """Return the mapping with its locals renamed to names that no term of a protocol has. Locals of protocols are named
+    by depth, as in ``b.2``."""
 
     def name_apart(name: str) -> str:
         return name.replace(".", ".m")
@@ -109,7 +109,7 @@ Read = dict[str, Mapped]
 
 
 def map_state(mapping: dict[str, Mapped], *, primed: bool) -> Read:
-    """The core's variables in the state before a step, or (primed) after it."""
+    """Return the core's variables in the state before a step, or (primed) after it."""
     if not primed:
         return mapping
 
@@ -120,7 +120,7 @@ def map_state(mapping: dict[str, Mapped], *, primed: bool) -> Read:
 
 
 def in_core(root: Term, read: Read) -> Term:
-    """A term of the core, with its variables read in a state of the larger protocol.  An action's parameter ``b``
+    """Return a term of the core with its variables read in a state of the larger protocol. An action's parameter ``b``
     becomes the local ``b.0``."""
     done: dict[Term, Term] = {}
 
@@ -148,8 +148,8 @@ def parameter(name: str) -> str:
 def steps_of_action(
     core: Spec, action: Action, now: Read, later: Read
 ) -> tuple[Bound, tuple[Term, ...], dict[str, Term]]:
-    """An action of the core between two states of the larger protocol: its parameters as locals, its guards, and for
-    each variable mapped, that it holds afterwards what the action makes of it."""
+    """Return an action of the core between two states of the larger protocol: its parameters as locals, its guards, and
+    for each mapped variable the condition that its value afterwards is the one that the action assigns."""
     parameters = tuple((parameter(n), kind) for n, kind in action.parameters)
     guards = tuple(in_core(g.condition, now) for g in action.guards)
     written = {u.variable for u in action.updates}
@@ -160,14 +160,14 @@ def steps_of_action(
 
 
 def is_unchanged(core: Spec, variable: str, now: Read, later: Read) -> Term:
-    """A variable of the core is the same after the step."""
+    """Return the condition that a variable of the core is the same after the step."""
     if isinstance(core.types[variable], SeqType):
         return _same_sequence(core, variable, now, later, None)
     return everywhere(core, variable, lambda keys: boolean("eq", later[variable].at(keys), now[variable].at(keys)))
 
 
 def everywhere(core: Spec, variable: str, holds: Callable[[tuple[Term, ...]], Term]) -> Term:
-    """A condition on all entries of a map, or on a single value."""
+    """Return a condition on all entries of a map, or on a single value."""
     kind = core.types[variable]
     if not isinstance(kind, MapType):
         return holds(())
@@ -176,7 +176,6 @@ def everywhere(core: Spec, variable: str, holds: Callable[[tuple[Term, ...]], Te
 
 
 def _becomes(core: Spec, variable: str, action: Action, now: Read, later: Read) -> Term:
-    """A variable that an action of the core assigns is, after the step, what it assigns."""
     updates = [u for u in action.updates if u.variable == variable]
     if isinstance(core.types[variable], SeqType):
         return _same_sequence(core, variable, now, later, in_core(updates[0].value, now))
@@ -188,7 +187,7 @@ def _becomes(core: Spec, variable: str, action: Action, now: Read, later: Read) 
 
 
 def assigned(updates: Any, keys: tuple[Term, ...], before: Term, now: Read) -> Term:
-    """The entry at these keys after some updates of one variable; where keys coincide the later one wins."""
+    """Return the entry at these keys after some updates of one variable. Where keys coincide the later update wins."""
     result = before
     for u in updates:
         value = in_core(u.value, now)
@@ -203,7 +202,6 @@ def assigned(updates: Any, keys: tuple[Term, ...], before: Term, now: Read) -> T
 
 
 def _same_sequence(core: Spec, variable: str, now: Read, later: Read, appended: Term | None) -> Term:
-    """A sequence after the step is the one before it, with one more entry if one is appended."""
     kind = core.types[variable]
     assert isinstance(kind, SeqType)
     old, new = now[variable].value, later[variable].value
@@ -221,7 +219,7 @@ def _same_sequence(core: Spec, variable: str, now: Read, later: Read, appended: 
 
 
 def initially(core: Spec, variable: str, now: Read) -> Term:
-    """A variable of the core is what the core starts it with; what its init() reads is zero."""
+    """Return the condition that a variable of the core has its initial value; what the core's init() reads is zero."""
     kind = core.types[variable]
     updates = [replace(u, value=_of_zero(u.value), keys=tuple(map(_of_zero, u.keys)))
                for u in core.initial if u.variable == variable]  # fmt: skip
@@ -239,8 +237,6 @@ def initially(core: Spec, variable: str, now: Read) -> Term:
 
 
 def _of_zero(root: Term) -> Term:
-    """A term where every variable is at its zero value."""
-
     def change(node: Term) -> Term:
         if node.op in ("select", "at") or (node.op == "state" and not isinstance(node.type, MapType | SeqType)):
             return zero(node.type)  # type: ignore[arg-type]

@@ -1,5 +1,4 @@
-"""The members of a protocol or of its properties: collected over the lineage, with the slips refused that would drop
-one silently."""
+"""This module collects the members of a protocol or its properties, and refuses mistakes that drop one silently."""
 
 import difflib
 import inspect
@@ -10,10 +9,8 @@ from fencepost.model.language.tracing.sources import attribute_line, line_of
 
 
 def members(cls: type, root: type, marked: type | tuple[type, ...]) -> dict[str, Any]:
-    """Class members of the whole lineage, base first in order of definition, overridden ones in their first place.
-
-    ``marked``: what decorators make of a method.  ``name = None`` takes a marked method out.
-    """
+    """Return the class members of the whole hierarchy, base first in order of definition, with overridden ones in their
+    first place. ``marked`` is the type that decorators make of a method. ``name = None`` takes a marked method out."""
     found: dict[str, Any] = {}
     for base in reversed(cls.__mro__):
         if base in (object, root):
@@ -45,7 +42,7 @@ def _refuse_slips(base: type, root: type, item: tuple[str, Any], found: dict[str
 
 
 def check_names(cls: type, found: dict[str, Any], variables: set[str]) -> None:
-    """A variable with a value at its declaration, or a helper method named like one, would never be seen."""
+    """Raise ModelError for a variable with a value at its declaration, or a helper with the name of a variable."""
     for name in variables & found.keys():
         raise mistake(
             f"{name} of {cls.__name__} is a variable, and is given a value or a method of that name as well",

@@ -1,4 +1,4 @@
-"""The signature of a traced method: its parameters with their sorts, a condition, and no variable carried out."""
+"""This module checks that a traced method has sorted parameters, a condition, and no escaping bound variable."""
 
 import inspect
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from fencepost.model.language.tree.types import BOOL, Place, ScalarType, scalar
 
 
 def condition(value: Any, role: str, where: Place | None = None) -> Term:
-    """The Bool term that a property returned."""
+    """Return the Bool term that a property returned."""
     if value is None:
         raise mistake(f"{role} returns nothing", "end it with `return <condition>`", where)
     if not isinstance(value, bool) and not (isinstance(value, Symbol) and value.term.type == BOOL):
@@ -22,7 +22,7 @@ def condition(value: Any, role: str, where: Place | None = None) -> Term:
 
 
 def sorted_parameters(body: Callable[..., Any], name: str, skip: int) -> tuple[tuple[str, ScalarType], ...]:
-    """Names and sorts of a method's parameters after the first ``skip``, which stand for states."""
+    """Return the names and sorts of a method's parameters after the first ``skip``, which stand for states."""
     found = []
     for p in list(inspect.signature(body, eval_str=True).parameters.values())[skip:]:
         if p.kind is not p.POSITIONAL_OR_KEYWORD or p.default is not p.empty:
@@ -36,7 +36,7 @@ def sorted_parameters(body: Callable[..., Any], name: str, skip: int) -> tuple[t
 
 
 def check_locals(known: AbstractSet[str], *roots: Term, where: Place) -> None:
-    """A quantifier's variable that was carried out of its function means nothing outside."""
+    """Raise ModelError for a quantifier's variable that is used outside the quantifier's function."""
     for root in roots:
         if stray := free_locals(root) - known:
             name = min(stray).split(".", maxsplit=1)[0]

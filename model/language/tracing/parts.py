@@ -1,8 +1,9 @@
-"""Parts as a rule sees them: ``s.ids.next`` is read, ``s.ids.hand_out(b)`` is taken, and nothing of a part is assigned.
+"""This module offers parts to rules: ``s.ids.next`` is read, ``s.ids.hand_out(b)`` is taken, and no variable of a part
+is assigned.
 
-``ids: Part[Kraft]`` gives the whole every variable, constant, action, axiom, danger and budget of `Kraft`.  An action
-may take one action of each of several parts, all at once and from the old state; those named in ``part(joint=...)``
-happen in no other way, all others also by themselves.
+``ids: Part[Kraft]`` gives the composition every variable, constant, action, axiom, danger and budget of `Kraft`. An
+action may take one action of each of several parts, all at once and from the old state. Actions named in
+``part(joint=...)`` happen in no other way; all others also happen by themselves.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -30,15 +31,13 @@ from fencepost.model.language.tree.types import (
 
 @dataclass(frozen=True)
 class PartOptions:
-    """The arguments of ``part(...)``."""
-
     joint: tuple[str, ...] = ()
     sorts: Mapping[Type, Type] = field(default_factory=dict)
 
 
 def part(*, joint: Iterable[str] = (), sorts: Mapping[Any, Any] | None = None) -> Any:
-    """Declares a part: the actions that happen in joint steps only, and for sorts and numbers of the
-    part, those of the whole that they are: ``part(joint=["hand_out"], sorts={Client: Instance})``."""
+    """Declare a part, with the actions that happen in joint steps only, and the sorts and numbers of the part that are
+    identified with ones of the composition: ``part(joint=["hand_out"], sorts={Client: Instance})``."""
     if isinstance(joint, str):
         raise mistake(f"joint={joint!r} is one name", f"write joint=[{joint!r}]")
     found: dict[Type, Type] = {}
@@ -52,7 +51,7 @@ def part(*, joint: Iterable[str] = (), sorts: Mapping[Any, Any] | None = None) -
 
 
 def check_parts(own: Spec, parts: Mapping[str, PartSpec], places: Mapping[str, Place]) -> None:
-    """Every action that is for joint steps only is in one; no two sorts share a name; what is equated is there."""
+    """Raise ModelError unless joint actions are taken, no two sorts share a name, and identified sorts exist."""
     for p in parts.values():
         where = places[p.name]
         for name in p.joint:
@@ -72,8 +71,8 @@ def check_parts(own: Spec, parts: Mapping[str, PartSpec], places: Mapping[str, P
 
 
 def _check_sorts(own: Spec, parts: Mapping[str, PartSpec], places: Mapping[str, Place]) -> None:
-    """Two parts that name one class share its elements.  Two classes of one name are refused until the whole renames
-    one or says that they are one."""
+    """Raise ModelError if two classes of sorts have one name, unless the composition renames one or identifies them.
+    Two parts that name one class share its elements."""
     known: dict[str, AtomsType] = {k.name: k for k in sorts_of(own) if isinstance(k, AtomsType)}
     for p in parts.values():
         alone = composed(Spec(own.name, "", {}, frozenset(), {}, (), (), {}), {p.name: p})
@@ -92,8 +91,8 @@ def _numbers_of(spec: Spec) -> list[NumberType]:
 
 
 class PartProxy(Refusals):
-    """``s.ids``: the part's variables and helpers to read, its actions to take.  What is read is traced in the part's
-    own names and then renamed, so that a helper need not know where it is."""
+    """A `PartProxy` is ``s.ids``: it offers the part's variables and helpers to read and its actions to take. What is
+    read is traced in the part's own names and then renamed, so that a helper does not depend on the part's path."""
 
     def __init__(
         self, inner: Any, given: PartSpec, recorder: Recorder | None, effects: Recorder, path: str = ""
@@ -128,7 +127,7 @@ class PartProxy(Refusals):
         raise mistake(what, f"take an action of the part: s.{part}.action(...)")
 
     def _asked(self, helper: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
-        """A helper's answer: called on placeholders of the part's own types, which then make room for what is given."""
+        """Return a helper's result, with the placeholders of the part's own types replaced by the arguments."""
         given, inside = {}, []
         for number, value in enumerate(arguments):
             if not isinstance(value, Symbol):
@@ -156,7 +155,7 @@ class PartProxy(Refusals):
 
 
 def take(given: PartSpec, name: str, arguments: tuple[Any, ...], recorder: Recorder | None) -> None:
-    """An action of a part becomes a part of the action that is being traced."""
+    """Add an action of a part to the action that is being traced."""
     place = given.path(name)
     if recorder is None:
         raise mistake(f"{place} is taken outside an action", "properties, axioms and helpers of a part only read")

@@ -1,4 +1,4 @@
-"""``s``, ``old`` and ``new``: what a method of a protocol or of its properties sees of the state while it is traced."""
+"""The proxies ``s``, ``old`` and ``new`` are the state as a method sees it while it is traced."""
 
 import difflib
 from typing import Any
@@ -12,7 +12,7 @@ from fencepost.model.language.tree.types import MapType, SeqType
 
 
 class StateProxy:
-    """``s``: reads state variables and constants, calls the protocol's own helper methods, records assignments."""
+    """A `StateProxy` is ``s``: it reads variables and constants, calls helpers and records assignments."""
 
     def __init__(self, owner: Any, recorder: Recorder | None, primed: bool = False) -> None:
         object.__setattr__(self, "_owner", owner)
@@ -53,7 +53,6 @@ class StateProxy:
         self._recorder.whole(name, value)
 
     def _near(self, name: str) -> str:
-        """The nearest names to one that does not exist, for the message."""
         owner = self._owner
         near = difflib.get_close_matches(name, [*owner.types, *owner.constants, *owner.helpers, *owner.parts], n=3)
         return (

@@ -1,4 +1,4 @@
-"""Records an action that runs on symbols: its guards, limits and updates are written down."""
+"""This module records the guards, limits and updates of an action that runs on symbols."""
 
 import inspect
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Guard:
-    """One conjunct that enables an action."""
+    """A `Guard` is one conjunct that enables an action."""
 
     condition: Term
     rule: str | None
@@ -25,8 +25,8 @@ class Guard:
 
 @dataclass(frozen=True)
 class Update:
-    """One assignment.  ``keys``: terms for one entry of a map; ``bound``: variables for all entries; neither: a whole
-    scalar, or, with ``appends``, one more entry of a sequence."""
+    """An `Update` is one assignment. ``keys`` has terms for one entry of a map, and ``bound`` has variables for all
+    entries. Without either, the update assigns a whole scalar or, with ``appends``, adds an entry to a sequence."""
 
     variable: str
     value: Term
@@ -47,8 +47,8 @@ def current(word: str) -> "Recorder":
 
 
 class Recorder:
-    """Collects one action.  Reading a variable after assigning it is refused: readings would have to agree on which
-    value."""
+    """A `Recorder` collects one action. It refuses to read a variable after assigning it, since the engines would have
+    to agree on which value is meant."""
 
     check_rule: ClassVar[Any] = staticmethod(check_rule)
 
@@ -60,7 +60,7 @@ class Recorder:
         self.updates: list[Update] = []
         self.calls: list[Call] = []
         self.assigned: set[str] = set()
-        """Variables of parts that the actions taken assign."""
+        """``assigned`` has the variables of parts that the actions taken assign."""
 
     def __enter__(self) -> "Recorder":
         _active.append(self)

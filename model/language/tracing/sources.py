@@ -1,5 +1,4 @@
-"""Where the parts of a protocol stand in their file, and the syntax tree of each: what the checks before tracing look
-at."""
+"""This module finds the lines and syntax trees of a protocol's methods, for the checks before tracing."""
 
 import ast
 import functools
@@ -12,20 +11,20 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
 
 def line_of(function: Callable[..., Any]) -> tuple[str, int]:
-    """File and line at which a function starts, decorators included."""
+    """Return the file and line at which a function starts, decorators included."""
     code = inspect.unwrap(function).__code__
     return code.co_filename, code.co_firstlineno
 
 
 def trees_of(function: Callable[..., Any]) -> tuple[Function, ...]:
-    """The function's syntax tree; several for lambdas that share a line; none where there is no source, as at a
-    prompt."""
+    """Return the function's syntax tree. There are several for lambdas that share a line, and none where there is no
+    source, as at a prompt."""
     file, line = line_of(function)
     return _functions(_text(file)).get((function.__name__, line), ())
 
 
 def attribute_line(cls: type, name: str) -> tuple[str, int]:
-    """File and line at which a class declares or assigns ``name``; of the class itself if it does so nowhere."""
+    """Return the file and line at which a class declares or assigns ``name``, or those of the class itself."""
     try:
         file, first = inspect.getsourcefile(cls) or "?", inspect.getsourcelines(cls)[1]
     except (OSError, TypeError):

@@ -1,8 +1,8 @@
-"""Symbols: what a protocol's methods compute with while they are traced.
+"""Symbols are the values with which a protocol's methods compute while they are traced.
 
-A symbol has the operators that mean the same in every reading, and refuses, with file and line, all that Python would
-decide on its own (`Refusals`): truth, membership, iteration, hashing.  ``&``, ``|``, ``~`` take Bool only, since ``a >=
-b | c`` reads as ``a >= (b | c)``.
+A symbol has the operators that mean the same in every engine. It refuses, with file and line, everything that Python
+would decide on its own (`Refusals`): truth, membership, iteration, hashing. ``&``, ``|``, ``~`` take Bool only, since
+``a >= b | c`` reads as ``a >= (b | c)``.
 """
 
 import inspect
@@ -37,7 +37,7 @@ from fencepost.model.language.tree.types import (
 
 
 class Symbol(Refusals):
-    """A value not known while tracing.  ``recorder`` is set on a map or sequence that the action may assign to."""
+    """A `Symbol` is a value not known while tracing. A map or sequence that can be assigned to has a ``recorder``."""
 
     __slots__ = ("recorder", "term")
 
@@ -122,7 +122,7 @@ def key_terms(kind: MapType, keys: Any) -> tuple[Term, ...]:
 
 
 def truth(value: Any, operator: str) -> Term:
-    """The term of a Bool operand."""
+    """Return the term of a Bool operand."""
     node = value.term if isinstance(value, Symbol) else constant(value, BOOL) if isinstance(value, bool) else None
     if node is None or not isinstance(node.type, BoolType):
         if isinstance(value, Helper):
@@ -136,7 +136,7 @@ def truth(value: Any, operator: str) -> Term:
 
 
 def coerce(value: Any, kind: ScalarType, role: str) -> Term:
-    """A Python or symbolic value as a term of that type; numbers of different names mix, all else must agree."""
+    """Return a value as a term of the given type. Numbers of different names mix, and all other types must agree."""
     if isinstance(value, Symbol):
         got = value.term.type
         if got == kind or (isinstance(got, NumberType) and isinstance(kind, NumberType) and kind.signed >= got.signed):
@@ -164,12 +164,13 @@ def coerce(value: Any, kind: ScalarType, role: str) -> Term:
 
 
 def _in_a_part(a: Type, b: ScalarType) -> bool:
-    """A number is bounded by the part that it stands in, and is the same number in the whole."""
+    """Return whether both types are one number type: a number is bounded by the part in which it stands, and is the
+    same number in the composition."""
     return isinstance(a, NumberType) and isinstance(b, NumberType) and (a.name, a.signed) == (b.name, b.signed)
 
 
 def pair(a: Any, b: Any, role: str, part: str) -> tuple[Term, Term]:
-    """Both operands as terms of one type, taken from whichever side is symbolic (an Option wins)."""
+    """Return both operands as terms of one type, taken from whichever side is symbolic; an Option wins."""
     kinds = [v.term.type for v in (a, b) if isinstance(v, Symbol)]
     scalars = [kind for kind in kinds if not isinstance(kind, MapType | SeqType)]
     if len(scalars) < len(kinds):
@@ -210,7 +211,7 @@ def compare(op: str, a: Any, b: Any) -> Symbol:
 
 
 def choose(test: Any, then: Any, other: Any) -> Symbol:
-    """If-then-else on symbols; one branch may be a plain Python value."""
+    """Return if-then-else on symbols; one branch may be a plain Python value."""
     condition = truth(test, "when")
     if isinstance(then, bool) and isinstance(other, bool):
         return Symbol(conditional(condition, constant(then, BOOL), constant(other, BOOL)))

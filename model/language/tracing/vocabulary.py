@@ -1,8 +1,9 @@
-"""The words in which guards, updates and properties are written, beside the operators of symbols.
+"""This module has the functions in which guards, updates and properties are written, in addition to the operators of
+symbols.
 
-``require(x, rule=…)`` and ``s.x = …`` say what an action needs and does; ``rule("730.8")`` marks the updates that
-encode a rule; ``either`` writes down, where a rule stands, what it might wrongly say instead, for the mutations that
-ask whether it is necessary.
+``require(x, rule=…)`` and ``s.x = …`` state what an action requires and does. ``rule("730.8")`` marks the updates that
+encode a rule. ``either`` writes down, where a rule stands, what it might wrongly state instead, for the mutations that
+test whether it is necessary.
 """
 
 import inspect
@@ -20,7 +21,7 @@ _depth = 0
 
 
 def require(condition: Any, rule: str | None = None) -> None:
-    """The action is enabled only if this holds; each conjunct is reported and mutated on its own."""
+    """Enable the action only if this condition holds; each conjunct is reported and mutated on its own."""
     if isinstance(condition, bool):
         raise mistake(
             f"require({condition}) does not depend on the state", "compare variables or parameters, or leave it out"
@@ -29,12 +30,12 @@ def require(condition: Any, rule: str | None = None) -> None:
 
 
 def limit(condition: Any) -> None:
-    """A bound of exploration, not part of the protocol: proofs ignore it, mutations leave it alone."""
+    """Bound the exploration. A limit is not part of the protocol: proofs ignore it and mutations leave it unchanged."""
     current("limit").limit(truth(condition, "limit"))
 
 
 def rule(number: str) -> AbstractContextManager[None]:
-    """The updates inside encode this rule: ``with rule("730.8"): s.next = …``."""
+    """Mark the updates inside as encoding this rule, as in ``with rule("730.8"): s.next = …``."""
     recorder = current("rule")
     recorder.check_rule(number)
     return _marked(recorder, number)
@@ -50,8 +51,8 @@ def _marked(recorder: Recorder, number: str) -> Iterator[None]:
 
 
 def either(number: str, says: Any, **instead: Any) -> Symbol:
-    """The value as rule ``number`` has it, and under names, values that a misreading would give: ``either("730.15", end
-    + 1, start=first)``."""
+    """Return the value as rule ``number`` has it. The named alternatives are values that a misreading would give, as in
+    ``either("730.15", end + 1, start=first)``."""
     Recorder.check_rule(number)
     symbols = [v for v in (says, *instead.values()) if isinstance(v, Symbol)]
     if not instead or not symbols:
@@ -66,7 +67,7 @@ def either(number: str, says: Any, **instead: Any) -> Symbol:
 
 
 def when(condition: Any, then: Any, otherwise: Any) -> Symbol:
-    """``then`` if the condition holds, else ``otherwise``: the expression, not the statement."""
+    """Return the expression that is ``then`` if the condition holds, else ``otherwise``."""
     return choose(condition, then, otherwise)
 
 
@@ -75,7 +76,7 @@ def implies(a: Any, b: Any) -> Symbol:
 
 
 def forall(*sorts_and_body: Any) -> Symbol:
-    """``forall(Broker, Id, lambda b, i: …)``."""
+    """Return the condition for all elements of the sorts, as in ``forall(Broker, Id, lambda b, i: …)``."""
     return _quantifier("forall", sorts_and_body)
 
 
@@ -96,7 +97,7 @@ def _is_function(body: Any) -> bool:
 
 
 def abstract(body: Callable[..., Any], kinds: list[ScalarType]) -> tuple[tuple[tuple[str, ScalarType], ...], Any]:
-    """Calls the function on fresh locals, named by their depth so that nested binders never clash."""
+    """Call the function on fresh locals, named by their depth so that nested binders never clash."""
     global _depth  # noqa: PLW0603
     if not _is_function(body):
         raise mistake(f"{body!r} is no function", "write lambda x: ...")
@@ -115,14 +116,12 @@ def abstract(body: Callable[..., Any], kinds: list[ScalarType]) -> tuple[tuple[t
 
 
 class Each:
-    """The right-hand side of a bulk update."""
-
     def __init__(self, body: Callable[..., Any]) -> None:
         self.body = body
 
 
 def each(body: Callable[..., Any]) -> Any:
-    """``s.held = each(lambda b: False)``: every entry of a map at once, from the old state."""
+    """Assign every entry of a map at once, from the old state, as in ``s.held = each(lambda b: False)``."""
     return Each(body)
 
 
@@ -131,15 +130,14 @@ def length(sequence: Symbol) -> Symbol:
 
 
 def at(sequence: Symbol, position: Any) -> Symbol:
-    """The entry at position 1 … length; the zero value elsewhere."""
+    """Return the entry at position 1 … length, or the zero value elsewhere."""
     node = _read(sequence)
     assert isinstance(node.type, SeqType)
     return Symbol(term("at", (node, coerce(position, NAT, "a position")), None, node.type.entry))
 
 
 def latest(sequence: Symbol, body: Callable[[Any], Any], upto: Any = None) -> Symbol:
-    """The highest position whose entry satisfies ``body``, among the first ``upto`` (default: all); 0 if there is
-    none."""
+    """Return the highest position whose entry satisfies ``body``, among the first ``upto`` (default: all), else 0."""
     node = _read(sequence)
     assert isinstance(node.type, SeqType)
     bound, result = abstract(body, [node.type.entry])
@@ -148,7 +146,7 @@ def latest(sequence: Symbol, body: Callable[[Any], Any], upto: Any = None) -> Sy
 
 
 def append(sequence: Symbol, value: Any) -> None:
-    """The sequence grows by one entry."""
+    """Add one entry to the sequence."""
     node = _sequence(sequence)
     assert isinstance(node.type, SeqType)
     current("append").append(node.data[0], coerce(value, node.type.entry, "the entry appended"))

@@ -1,4 +1,4 @@
-"""The traced tree: what a protocol is once it has been read.
+"""The traced tree is a protocol after it has been read.
 
-Read `types` (the sorts and ranges of values), then `terms` (one node of the tree, and how nodes are made).
+`types` describes the sorts and ranges of values, and `terms` the nodes of the tree and how they are made.
 """

@@ -1,7 +1,7 @@
-"""Terms: the hash-consed tree that a protocol is traced into, and the few functions that take it apart.
+"""Terms are the hash-consed tree into which a protocol is traced, with the few functions that traverse it.
 
-Equal terms are one object, so identity is equality and shared parts are computed once by every reading.  Every term is
-total: it has a value in every state (Meaning: see ``MEANING``).  Operations, with their arguments and ``data``:
+Equal terms are one object, so identity is equality, and every engine computes shared subterms once. Every term is
+total: it has a value in every state, as ``MEANING`` defines. The operations have these arguments and ``data``:
 
 ======================== =================================================================
 const                    data = value: bool, int, member number of an enumeration, or None
@@ -16,7 +16,7 @@ eq, lt, le               comparison
 and, or, not, ite        Booleans; if-then-else of any scalar type
 some                     lifts a value into its Option
 forall, exists           body; data = ((name, type), …)
-choice                   default, alternative, …; data = (rule, names): what a rule says, and what it might say instead
+choice                   default, alternative, …; data = (rule, names): the rule's value first, then the alternatives
 ======================== =================================================================
 """
 
@@ -49,7 +49,7 @@ MEANING = {
 
 
 class Term:
-    """One node.  Compare with ``is``; never build one but through the functions of this module."""
+    """A `Term` is one node. It is compared with ``is``, and only the functions of this module build one."""
 
     __slots__ = ("args", "data", "op", "type")
 
@@ -89,7 +89,7 @@ FALSE = constant(False, BOOL)
 
 
 def zero(kind: ScalarType) -> Term:
-    """The zero value of a scalar type; a sort's zero value is its first element, in exploration and proofs alike."""
+    """Return the zero value of a scalar type. That of a sort is its first element, in exploration and proofs alike."""
     return constant(None if isinstance(kind, OptionType) else False if kind == BOOL else 0, kind)
 
 
@@ -106,7 +106,7 @@ def boolean(op: str, *args: Term) -> Term:
 
 
 def both(*args: Term) -> Term:
-    """Conjunction of any number of terms, flattened; TRUE for none."""
+    """Return the flattened conjunction of any number of terms, or TRUE for none."""
     flat: list[Term] = []
     for a in args:
         flat.extend(a.args if a.op == "and" else () if a is TRUE else (a,))
@@ -128,7 +128,7 @@ def with_args(node: Term, args: tuple[Term, ...]) -> Term:
 
 
 def rewrite(root: Term, change: Callable[[Term], Term]) -> Term:
-    """The tree with ``change`` applied bottom up to every node."""
+    """Return the tree with ``change`` applied bottom up to every node."""
     done: dict[Term, Term] = {}
 
     def visit(node: Term) -> Term:
@@ -140,12 +140,12 @@ def rewrite(root: Term, change: Callable[[Term], Term]) -> Term:
 
 
 def substitute(root: Term, values: dict[str, Term]) -> Term:
-    """Locals replaced by name.  Quantifiers name their variables by depth, so nothing is captured."""
+    """Return the term with locals replaced by name. Quantifiers name variables by depth, so that none is captured."""
     return rewrite(root, lambda n: values.get(n.data, n) if n.op == "local" else n)
 
 
 def subterms(root: Term) -> Iterator[Term]:
-    """Every distinct node below and including root, arguments first."""
+    """Yield every distinct node below and including root, arguments first."""
     seen: set[int] = set()
 
     def visit(node: Term) -> Iterator[Term]:
@@ -159,13 +159,12 @@ def subterms(root: Term) -> Iterator[Term]:
 
 
 def variables(root: Term) -> set[str]:
-    """Names of the state variables that a term reads."""
     return {node.data[0] for node in subterms(root) if node.op == "state"}
 
 
 @functools.cache
 def free_locals(root: Term) -> frozenset[str]:
-    """Names of the locals that no quantifier within the term binds."""
+    """Return the names of the locals that no quantifier within the term binds."""
     if root.op == "local":
         return frozenset([root.data])
     below = [free_locals(a) for a in root.args]
@@ -181,7 +180,7 @@ def conjuncts(root: Term) -> tuple[Term, ...]:
 
 
 def result_type(a: Type, b: Type) -> NumberType:
-    """The type of a sum: signed if either side is; the name is kept where both agree, for wording only."""
+    """Return the type of a sum, which is signed if either side is. A name common to both is preserved, for wording."""
     assert isinstance(a, NumberType) and isinstance(b, NumberType)
     if a.signed or b.signed:
         return INT

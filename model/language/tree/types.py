@@ -1,7 +1,7 @@
-"""The types of the language, as the engines see them: frozen descriptions of what a protocol's annotations name.
+"""The types of the language, as the engines see them, are frozen descriptions of what a protocol's annotations name.
 
-In proofs a sort is uninterpreted and a number unbounded; in exploration both are cut to the named bound, and nothing
-else about the protocol changes.
+In proofs a sort is uninterpreted and a number unbounded. In exploration both are limited by the named bound, and
+nothing else about the protocol changes.
 """
 
 import ast
@@ -19,7 +19,8 @@ class BoolType:
 
 @dataclass(frozen=True, slots=True)
 class NumberType:
-    """Integers; natural unless signed.  ``upto``: the largest value in exploration, an expression over bound names."""
+    """A `NumberType` has integers, which are natural unless it is signed. ``upto`` is the largest value in exploration,
+    an expression over bound names."""
 
     name: str
     upto: str | None = None
@@ -31,7 +32,7 @@ class NumberType:
 
 @dataclass(frozen=True, slots=True)
 class AtomsType:
-    """An uninterpreted sort: elements differ only by name.  ``bound`` names how many there are in exploration."""
+    """An `AtomsType` is a sort whose elements differ only by name; exploration has ``bound`` (a name) of them."""
 
     name: str
     bound: str
@@ -51,7 +52,7 @@ class EnumType:
 
 @dataclass(frozen=True, slots=True)
 class OptionType:
-    """A value of ``of``, or none."""
+    """An `OptionType` has the values of ``of``, and none."""
 
     of: "ScalarType"
 
@@ -61,7 +62,7 @@ class OptionType:
 
 @dataclass(frozen=True, slots=True)
 class MapType:
-    """A total map; unmentioned keys hold the zero value (0, False, the first member, none)."""
+    """A `MapType` is a total map; unmentioned keys hold the zero value (0, False, the first member, none)."""
 
     keys: tuple["ScalarType", ...]
     value: "ScalarType"
@@ -72,7 +73,8 @@ class MapType:
 
 @dataclass(frozen=True, slots=True)
 class SeqType:
-    """A sequence of at most ``bound`` entries, at positions 1, 2, …  Bounded, so not for unbounded proofs."""
+    """A `SeqType` is a sequence of at most ``bound`` entries, at positions 1, 2, … Since it is bounded, it cannot be
+    used in unbounded proofs."""
 
     entry: "ScalarType"
     bound: str
@@ -94,7 +96,7 @@ Place = tuple[str, int]
 
 
 def described(annotation: object) -> Type | None:
-    """The description behind an annotation, if it is one of the language's."""
+    """Return the type of an annotation, or None if it is not one of the language's."""
     kind = vars(annotation).get("type") if hasattr(annotation, "__dict__") else None
     return (
         kind
@@ -104,7 +106,7 @@ def described(annotation: object) -> Type | None:
 
 
 def type_of(annotation: object, role: str = "", where: Place | None = None) -> Type:
-    """The description behind an annotation; a mistake with file and line if it is not one of the language's."""
+    """Return the type of an annotation. Raise ModelError with file and line if it is not one of the language's."""
     kind = described(annotation)
     if kind is None:
         raise mistake(
@@ -116,7 +118,7 @@ def type_of(annotation: object, role: str = "", where: Place | None = None) -> T
 
 
 def scalar(annotation: object, role: str = "", where: Place | None = None) -> ScalarType:
-    """The type of a single value: no map and no sequence."""
+    """Return the type of a single value, which is neither a map nor a sequence."""
     kind = type_of(annotation, role, where)
     if isinstance(kind, MapType | SeqType):
         raise mistake(
@@ -126,7 +128,7 @@ def scalar(annotation: object, role: str = "", where: Place | None = None) -> Sc
 
 
 def advice(value: object, kind: ScalarType) -> str:
-    """The remedy for a message: how a value of that type is written."""
+    """Return the remedy for a message: how a value of that type is written."""
     match kind:
         case EnumType(name, members):
             return f"name a member, such as {name}.{members[0]}"
@@ -146,8 +148,8 @@ def advice(value: object, kind: ScalarType) -> str:
 
 
 def bound_of(bounds: Bounds, name: str) -> int:
-    """The bound of that name.  One of a part is looked for outwards: ``ids.size`` is ``size`` where nothing is said of
-    the part ``ids``.  KeyError if there is none."""
+    """Return the bound of that name. A bound of a part is looked up outwards: ``ids.size`` is ``size`` where none is
+    given for the part ``ids``. Raise KeyError if there is none."""
     *path, last = name.split(".")
     for depth in range(len(path), -1, -1):
         found = bounds.get(".".join([*path[:depth], last]))
@@ -164,8 +166,8 @@ def has_bound(bounds: Bounds, name: str) -> bool:
 
 
 def evaluate_bound(text: str, bounds: Bounds) -> int:
-    """``"ids + 1"`` under ``{"ids": 5}`` is 6.  KeyError if a name is missing, ValueError if it is no such
-    expression."""
+    """Return the value of a bound's expression: ``"ids + 1"`` under ``{"ids": 5}`` is 6. Raise KeyError if a name is
+    missing, and ValueError if the text is no such expression."""
 
     def value(node: ast.expr) -> int:
         match node:
@@ -185,11 +187,11 @@ def evaluate_bound(text: str, bounds: Bounds) -> int:
 
 
 UNLIMITED = 1 << 70
-"""Beyond every int64 and every sum of two."""
+"""``UNLIMITED`` is larger than every int64 and every sum of two."""
 
 
 def unlimited(types: Mapping[str, Type], sizes: Bounds) -> dict[str, int]:
-    """Bounds in which sorts are as large as given, and numbers as large as any can get."""
+    """Return bounds in which sorts have the given sizes and numbers have no practical limit."""
     bounds = dict(sizes)
     for part in (part for kind in types.values() for part in scalars(kind)):
         if isinstance(part, NumberType) and part.upto is not None:
@@ -200,7 +202,7 @@ def unlimited(types: Mapping[str, Type], sizes: Bounds) -> dict[str, int]:
 
 
 def scalars(kind: Type) -> Iterator[BoolType | NumberType | AtomsType | EnumType]:
-    """The single values that one of a type is made of."""
+    """Yield the scalar types of which a value of the type is made."""
     match kind:
         case MapType(keys, value):
             for part in (*keys, value):

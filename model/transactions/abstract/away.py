@@ -1,11 +1,12 @@
-"""Partitions that go away, start again, lose a tail and forget: the cores of transactions on such partitions.
+"""In these models partitions go away, start again, lose a tail and forget producers, under each of the cores of
+transactions.
 
-A marker for a partition without a leader is kept until there is one (Kafka 4.0 to 4.2).  Kafka 4.3 takes such a
-partition for a deleted one and counts it as done (KAFKA-20734): its transaction stays open there, and the next one of
-the same producer joins it, so that one marker decides both.
+A marker for a partition without a leader waits until there is one (Kafka 4.0 to 4.2). Kafka 4.3 takes such a partition
+for a deleted one and counts it as done (KAFKA-20734). The transaction then stays open in that partition and the next
+one of the same producer joins it, so that one marker decides both.
 
-A leader takes a record for part of what is open if the epoch is the same (UnifiedLog.hasOngoingTransaction), and asks
-the coordinator otherwise: that is how a partition keeps two transactions apart, and all it does for that.
+A leader takes a record for part of the open transaction if the epoch is the same (UnifiedLog.hasOngoingTransaction),
+and asks the coordinator otherwise. A partition has no other means to distinguish two transactions.
 """
 
 from fencepost.model.language import (
@@ -33,7 +34,7 @@ from fencepost.model.transactions.abstract.cores import (
 
 
 class Mortal(Core):
-    """Every fault of a partition, with brokers that do what they should about it."""
+    """The `Mortal` model has every fault of a partition, with brokers that handle these faults correctly."""
 
     outside = (
         excused(
@@ -63,19 +64,20 @@ class Mortal(Core):
 
     @action(fair="weak")
     def come_back(s, p: Partition):
-        """A replica that has all that was acknowledged starts again."""
+        """A replica that has everything that was acknowledged starts again."""
         require(s.away[p])
         s.away[p] = False
 
     @fault(budget="restarts", danger=("leader-restart", "broker-restart"))
     def restart(s, p: Partition):
-        """The leader starts again from its snapshot, which has epochs and what is open, and no questions."""
+        """The leader restarts from its snapshot, which has the producer epochs and the open transactions, but no
+        pending verification questions."""
         require(~s.away[p])
         s.forget_questions(p)
 
     @fault(budget="tails", danger=("unreplicated-tail", "truncation"))
     def lose_tail(s, p: Partition):
-        """A leader takes over that lacks what was not acknowledged."""
+        """A replica that lacks records which were not acknowledged becomes leader."""
         s.fate = each(lambda t, q: when((q == p) & s.is_lost(t, q), Fate.ABSENT, s.fate[t, q]))
         s.known[p] = s.safe[p]
         s.forget_questions(p)
@@ -85,7 +87,7 @@ class Mortal(Core):
 
     @fault(budget="expiries", danger="producer-expiry")
     def forget(s, p: Partition):
-        """The producer was idle for long and has nothing open: the partition forgets its epoch."""
+        """The producer was idle for long and has nothing open, and the partition forgets its epoch."""
         require(~s.something_open(p))
         s.known[p] = 0
         s.safe[p] = 0
@@ -93,14 +95,14 @@ class Mortal(Core):
 
     @action(fair="weak")
     def replicate(s, p: Partition):
-        """The replicas have everything."""
+        """The replicas of a partition catch up with its leader."""
         require(~s.away[p])
         s.acked = each(lambda t, q: s.acked[t, q] | ((q == p) & (s.fate[t, q] != Fate.ABSENT)))
         s.safe[p] = s.known[p]
 
     @action
     def commit(s, t: Txn):
-        """The owner decides, once every record is acknowledged."""
+        """The owner decides to commit, once every record is acknowledged."""
         require(forall(Partition, lambda p: implies(s.sent[t, p], s.acked[t, p])))
         Core.commit(s, t)
 
@@ -115,12 +117,10 @@ class Mortal(Core):
 
 
 class Unclean(Mortal):
-    """A leader takes over although it lacks what was acknowledged (unclean.leader.election.enable).
-
-    A replica that is out of sync has a beginning of the log, which ends anywhere: before a record, or between the
-    records of a transaction and its marker (KAFKA-20716).  Its producer state is that of what it has, with the epoch of
-    the last batch and the coordinator epoch of the last marker (ProducerAppendInfo, at every append of a follower too).
-    """
+    """A replica that lacks acknowledged records becomes leader (unclean.leader.election.enable). It is out of sync and
+    has a beginning of the log, which ends anywhere: before a record, or between the records of a transaction and its
+    marker (KAFKA-20716). Its producer state is that of its own log, with the epoch of the last batch and the
+    coordinator epoch of the last marker (ProducerAppendInfo, at every append of a follower too)."""
 
     outside = excused("one replica is out of sync with the others at a time", "unreplicated-tail", "truncation")
 
@@ -130,7 +130,7 @@ class Unclean(Mortal):
 
     @action
     def fall_behind(s, p: Partition):
-        """A replica has the log up to here, and nothing of what follows until it gets as far again."""
+        """A replica has the log up to this point, and nothing that follows until it catches up again."""
         require(~s.away[p])
         s.stale = each(lambda t, q: when(q == p, s.fate[t, q], s.stale[t, q]))
         s.stale_known[p] = s.known[p]
@@ -138,7 +138,8 @@ class Unclean(Mortal):
 
     @fault(budget="tails", danger=("unreplicated-tail", "truncation"))
     def lose_tail(s, p: Partition):
-        """That replica takes over, and the others cut off what it lacks: records, markers, and what markers said."""
+        """The replica that is out of sync becomes leader, and the others truncate what it lacks: records, markers, and
+        the outcomes that the markers had decided."""
         s.fate = each(lambda t, q: when(q == p, s.stale[t, q], s.fate[t, q]))
         s.known[p] = s.stale_known[p]
         s.known_term[p] = s.stale_term[p]
@@ -148,16 +149,15 @@ class Unclean(Mortal):
 
 
 class Mended(Unclean):
-    """An operator aborts what hangs (kafka-transactions.sh abort, Admin.abortTransaction), and keeps the owners of the
-    id away from that partition until then.
-
-    That is in time where the end that was lost is of the id's last transaction: the marker of a later one, which may
-    come again, decides whatever is open, and no operator can hold it back.
-    """
+    """An operator aborts hanging transactions (kafka-transactions.sh abort, Admin.abortTransaction), and until then
+    prevents the owners of the id from using that partition. The operator acts in time where the end that was lost is of
+    the id's last transaction. The marker of a later transaction, which may arrive again, decides whatever is open, and
+    no operator can prevent that."""
 
     @fault(budget="tails", danger=("unreplicated-tail", "truncation"))
     def lose_tail(s, p: Partition):
-        """That replica takes over; if it lacks the end of a transaction, the id has begun no later one."""
+        """The replica that is out of sync becomes leader. If it lacks the end of a transaction, the transactional id
+        has begun no later transaction."""
 
         def opens(t):
             return (s.stale[t, p] == Fate.OPEN) & (s.fate[t, p] != Fate.OPEN)
@@ -167,8 +167,9 @@ class Mended(Unclean):
 
     @action(fair="weak")
     def abort_hanging(s, p: Partition):
-        """WriteTxnMarkers with the epochs that the leader tells of the producer.  The request names no transaction
-        version, so that an epoch that is not newer will do (AbortTransactionHandler, ProducerAppendInfo)."""
+        """The operator sends WriteTxnMarkers with the producer's epochs that the leader reports. The request names no
+        transaction version, and so an epoch that is not newer is accepted (AbortTransactionHandler,
+        ProducerAppendInfo)."""
         require(~s.away[p] & s.hangs(p))
         end = either("txn.26", Fate.ABORTED, commits=Fate.COMMITTED)
         s.fate = each(lambda t, q: when((q == p) & (s.fate[t, q] == Fate.OPEN), end, s.fate[t, q]))
@@ -180,23 +181,23 @@ class Mended(Unclean):
         Unclean.add(s, t, p)
 
     def hangs(s, p):
-        """What find-hanging lists: something is open, and the coordinator's transaction has no marker due here
-        (TransactionsCommand.filterHangingTransactions)."""
+        """Return whether find-hanging lists the partition: something is open there, and the coordinator's transaction
+        has no marker due for it (TransactionsCommand.filterHangingTransactions)."""
         return s.something_open(p) & ~(s.parts[p] & ~s.marked[p])
 
 
 class Dropping(Mortal):
-    """KAFKA-20734: a partition without a leader is taken for a deleted one."""
+    """In the `Dropping` model the coordinator takes a partition without a leader for a deleted one (KAFKA-20734)."""
 
     @action(fair="weak")
     def drop(s, p: Partition):
-        """Its marker counts as written."""
+        """The coordinator counts the marker of a partition without a leader as written."""
         require((s.phase == Phase.PREPARED) & s.parts[p] & ~s.marked[p] & s.away[p])
         s.marked[p] = True
 
 
 class MortalAsking(Mortal, Asking):
-    """Leaders that ask, where there is one."""
+    """Leaders ask the coordinator before they append, and a partition may be without a leader."""
 
     @action(fair="weak")
     def ask(s, t: Txn, p: Partition):
@@ -205,15 +206,15 @@ class MortalAsking(Mortal, Asking):
 
 
 class MortalV2(MortalAsking, V2Core):
-    """v2 with markers that are kept for a partition that is away."""
+    """The `MortalV2` model is v2 where markers wait for a partition that is away."""
 
 
 class MortalPromptVerified(MortalAsking, PromptVerifiedCore):
-    """v1 with verification on a prompt network, where markers that a coordinator leaves behind do not outlive what the
-    partition knows of it."""
+    """The `MortalPromptVerified` model is v1 with verification on a prompt network, where markers that a deposed
+    coordinator left behind do not outlive what the partition knows of the producer."""
 
     @fault(budget="expiries", danger="producer-expiry")
     def forget(s, p: Partition):
-        """The producer was idle for long: by then no marker is on its way."""
+        """The partition forgets a producer that was idle for so long that no marker is in flight any more."""
         Mortal.forget(s, p)
         s.left = each(lambda q, e, commit: when(q == p, 0, s.left[q, e, commit]))

@@ -1,15 +1,16 @@
-"""The core of transactions: one transactional id, its coordinator, its partitions, and a network that forgets nothing.
+"""The core model of transactions has one transactional id, its coordinator, its partitions, and a network that forgets
+nothing.
 
-Left out, and found in `coordinator.py`, which refines this: pending transitions and failed appends, fail-over, which
-answer is whose, the end of the epochs.  Here a record of the transaction log is durable at once, and an epoch is a
-number that only grows, whatever the producer id.
+Some details are left out here and modelled in `coordinator.py`, which refines this core: pending transitions, failed
+appends, recovery after a fail-over, which answer belongs to which request, and the end of the epochs. In the core a
+record of the transaction log is durable at once, and an epoch is a number that only grows, whatever the producer id.
 
-Every transaction has a time-out.  One that takes part in a commit of two phases has none (KIP-939, behind
-transaction.two.phase.commit.enable: TransactionStateManager.timedOutTransactions skips it), and is in no model: of it
-neither txn.18 nor txn.P10 is claimed.
+Every transaction has a time-out. A transaction that takes part in a two-phase commit has none (KIP-939, behind
+transaction.two.phase.commit.enable: TransactionStateManager.timedOutTransactions skips it), and is in no model; neither
+txn.18 nor txn.P10 is claimed of it.
 
-What was sent may arrive at any time, any number of times, or never: requests are not consumed.  That is delay, loss
-and duplication at once, and makes every message a fact that stays true.
+A request that was sent may arrive at any time, any number of times, or never, since requests are not consumed. That
+covers delay, loss and duplication at once, and makes every message a fact that stays true.
 """
 
 from fencepost.model.language import (
@@ -41,53 +42,53 @@ from fencepost.model.language import (
 
 
 class Client(Sort, bound="clients"):
-    """A producer instance with the transactional id; one that was restarted is another one."""
+    """A `Client` is a producer instance with the transactional id; a restarted producer is a new client."""
 
 
 class Txn(Sort, bound="transactions"):
-    """A transaction as its owner knows it.  No broker sees this name: requests carry the producer epoch only."""
+    """A `Txn` is a transaction as its owner knows it. Brokers do not see it: requests carry only the producer epoch."""
 
 
 class Partition(Sort, bound="partitions"):
-    """A partition, of data or of a group's offsets."""
+    """A `Partition` is a partition of data or of a group's offsets."""
 
 
 class Epoch(Nat, upto="epochs"):
-    """Producer epoch."""
+    """An `Epoch` is a producer epoch."""
 
 
 class Term(Nat, upto="fail_overs"):
-    """Coordinator epoch: the leader epoch of the transaction log's partition."""
+    """A `Term` is a coordinator epoch: the leader epoch of the transaction log's partition."""
 
 
 class Phase(Enumeration):
-    """Of the coordinator: Empty and Complete* are both IDLE, Prepare* is PREPARED."""
+    """A `Phase` is the coordinator's transaction state: Empty and Complete* are IDLE, Prepare* is PREPARED."""
 
     IDLE, ONGOING, PREPARED = range(3)
 
 
 class Outcome(Enumeration):
-    """What an owner asked for, or was told."""
+    """An `Outcome` is what an owner requested of its transaction, or what it was answered."""
 
     NONE, COMMIT, ABORT = range(3)
 
 
 class Fate(Enumeration):
-    """Of a transaction's record in a partition; one record in each stands for all of them."""
+    """A `Fate` is the state of a transaction's record in a partition; one record there stands for all of them."""
 
     ABSENT, OPEN, COMMITTED, ABORTED = range(4)
 
 
 class Core(Protocol):
-    """The coordinator decides, markers carry the decision, partitions apply it to whatever is open."""
+    """The coordinator decides, markers carry the decision, and partitions apply it to whatever is open."""
 
     epoch: Epoch  # the coordinator's
     phase: Phase
     parts: Set[Partition]  # of the transaction that is ongoing or prepared
     marked: Set[Partition]  # of these, the ones that have the marker from this coordinator
-    outcome: Outcome  # prepared last; Empty is IDLE with no outcome
-    ended: Epoch  # its epoch
-    marker_epoch: Epoch  # and the one in its markers
+    outcome: Outcome  # of the transaction prepared last; Empty is IDLE with no outcome
+    ended: Epoch  # the epoch of the transaction that ended last
+    marker_epoch: Epoch  # the epoch in the markers of that transaction
     term: Term  # the coordinator's
     markers: Set[Partition, Epoch, Bool, Term]  # every marker ever sent; True: commit
 
@@ -95,19 +96,19 @@ class Core(Protocol):
     begun: Set[Txn]
     owner: Map[Txn, Client]
     number: Map[Txn, Epoch]  # the epoch in all requests of this transaction
-    sent: Set[Txn, Partition]  # its records that are on their way
-    choice: Map[Txn, Outcome]  # its EndTxn, once that is on its way
-    success: Set[Txn]  # an answer to its EndTxn says that it ended so
-    told: Set[Txn]  # and its owner has that answer
-    follows: Map[Txn, Epoch]  # the epoch in that answer, for the owner's next transaction
+    sent: Set[Txn, Partition]  # its records that were sent
+    choice: Map[Txn, Outcome]  # the outcome in its EndTxn, once that is sent
+    success: Set[Txn]  # an answer to its EndTxn confirms its choice
+    told: Set[Txn]  # its owner has received that answer
+    follows: Map[Txn, Epoch]  # the epoch in the answer to its EndTxn, for the owner's next transaction
 
     known: Map[Partition, Epoch]  # the producer epoch that a partition knows
-    known_term: Map[Partition, Term]  # and the coordinator epoch
+    known_term: Map[Partition, Term]  # the coordinator epoch that a partition knows
     fate: Map[Txn, Partition, Fate]
 
-    fence: Ghost[Epoch]  # given out by the last InitProducerId
+    fence: Ghost[Epoch]  # the epoch given out by the last InitProducerId
     late: Ghost[Set[Txn, Partition]]  # accepted although fenced before
-    result: Ghost[Map[Txn, Outcome]]  # by the Prepare that ended it
+    result: Ghost[Map[Txn, Outcome]]  # the outcome in the Prepare record that ended it
 
     outside = (
         *open_hole(
@@ -172,8 +173,8 @@ class Core(Protocol):
 
     @fault(budget="fences")
     def fence_producers(s, to: Epoch):
-        """Admin.fenceProducers, an InitProducerId that no owner waits for: an id becomes known, if it was not, and
-        stays idle under an epoch above all that were given."""
+        """Admin.fenceProducers sends an InitProducerId for which no owner waits. The id becomes known if it was not,
+        and stays idle under an epoch above all that were given to producers."""
         require(s.phase == Phase.IDLE, rule="txn.3")
         require(s.epoch < to, rule="txn.22")
         s.one_step(to)
@@ -198,21 +199,21 @@ class Core(Protocol):
 
     @action
     def commit(s, t: Txn):
-        """The owner decides, once every record is acknowledged."""
+        """The owner decides to commit, once every record is acknowledged."""
         require(s.begun[t] & (s.choice[t] == Outcome.NONE) & s.has_something(t))
         require(forall(Partition, lambda p: implies(s.sent[t, p], s.fate[t, p] != Fate.ABSENT)))
         s.choice[t] = Outcome.COMMIT
 
     @action
     def abort(s, t: Txn):
-        """The owner decides otherwise, perhaps with records still under way."""
+        """The owner decides to abort, perhaps with records still in flight."""
         require(s.begun[t] & (s.choice[t] == Outcome.NONE) & s.has_something(t))
         s.choice[t] = Outcome.ABORT
 
     # What the coordinator does
 
     def add(s, t, p):
-        """AddPartitions or AddOffsets, by the owner or by the partition's leader."""
+        """AddPartitions or AddOffsets adds a partition, sent by the owner or by the partition's leader."""
         require(s.begun[t])
         require(s.number[t] == s.epoch, rule="txn.6")
         require(s.phase != Phase.PREPARED, rule="txn.5")
@@ -220,11 +221,10 @@ class Core(Protocol):
         s.phase = Phase.ONGOING
 
     def prepare(s, outcome, marker, to):
-        """The outcome is durable, and from now on final."""
         s.prepare_in(s.term, outcome, marker, to)
 
     def prepare_in(s, term, outcome, marker, to):
-        """Its markers are sent by the coordinator of that epoch."""
+        """Make the outcome durable, with markers that the coordinator of the epoch ``term`` sends."""
         s.result = each(lambda u: when(s.is_open(u), outcome, s.result[u]))
         s.phase = Phase.PREPARED
         s.outcome = outcome
@@ -241,8 +241,8 @@ class Core(Protocol):
 
     @action(fair="weak")
     def end(s, t: Txn, marker: Epoch, to: Epoch):
-        """EndTxn ends the open transaction.  The epoch after the last one of a producer id is a marker's, and no
-        owner's: then the owner goes on with another id."""
+        """EndTxn ends the open transaction. The epoch after the last one of a producer id is used by a marker and by no
+        owner, and the owner then continues with another producer id."""
         require((s.choice[t] != Outcome.NONE) & s.in_time(t) & s.may_end(t))
         require(s.number[t] == s.epoch, rule="txn.7")
         s.goes_on_with(marker, to)
@@ -252,7 +252,7 @@ class Core(Protocol):
 
     @action(fair="weak", danger=("lost-answer", "duplicate"))
     def answer_again(s, t: Txn):
-        """EndTxn repeats what was done already."""
+        """The coordinator answers a repeated EndTxn whose transaction it has ended already."""
         require((s.choice[t] != Outcome.NONE) & (s.phase == Phase.IDLE) & s.in_time(t))
         require(s.is_retry(t), rule="txn.7")
         require(s.outcome == s.choice[t], rule="txn.8")
@@ -261,26 +261,26 @@ class Core(Protocol):
 
     @action(fair="weak")
     def learn(s, t: Txn):
-        """The owner gets the answer."""
+        """The owner receives the answer to its EndTxn."""
         require(s.success[t] & ~s.told[t])
         s.told[t] = True
         s.given[s.owner[t], s.follows[t]] = True
 
     @action(fair="weak", danger=("time-out", "clock-step"))
     def take_over(s, marker: Epoch, to: Epoch):
-        """Time is up, by whatever clock, or another producer initializes: what is open is fenced, then aborted."""
+        """The transaction timed out, by whatever clock, or another producer initializes: it is fenced and aborted."""
         require(s.phase == Phase.ONGOING)
         require(s.is_fence(marker, to), rule="txn.18")
         s.one_step(to)
         s.prepare(Outcome.ABORT, either("txn.3", marker, old_epoch=s.epoch), to)
 
     def is_open(s, u):
-        """The coordinator's open transaction is this one, if it is anybody's."""
+        """Return whether the coordinator's open transaction, if it belongs to any owner, is this one."""
         return s.begun[u] & (s.number[u] == s.epoch) & (s.result[u] == Outcome.NONE)
 
     @action(fair="weak")
     def complete(s):
-        """Every partition has the marker: the transaction is over, and that is recorded."""
+        """Every partition has the marker, and the coordinator records that the transaction is complete."""
         require(s.phase == Phase.PREPARED)
         require(forall(Partition, lambda p: implies(s.parts[p], s.marked[p])), rule="txn.10")
         s.phase = Phase.IDLE
@@ -289,7 +289,7 @@ class Core(Protocol):
 
     @fault(budget="fail_overs", danger=("coordinator-fail-over", "broker-restart"))
     def fail_over(s):
-        """Another coordinator reads the log, and sends the markers of what is prepared again."""
+        """Another coordinator reads the log and sends the markers of the prepared transaction again."""
         with rule("txn.19"):
             s.markers = each(
                 lambda p, e, commit, k: s.markers[p, e, commit, k] | (s.is_current(p, e, commit) & (k == s.term + 1))
@@ -300,15 +300,15 @@ class Core(Protocol):
         s.term = s.term + 1
 
     def leave_behind(s):
-        """What is under way when another coordinator takes over comes like anything else."""
+        """Messages that are in flight at a fail-over may arrive like all others."""
 
     def depose(s):
-        """The coordinator before knows that it is deposed, and answers nothing more."""
+        """The previous coordinator knows that it is deposed, and answers nothing more."""
 
     # What a partition does
 
     def write(s, t, p):
-        """A record is appended, unless it is there already (`sequences.py` says how that is known)."""
+        """Append a record, unless it is there already (`sequences.py` models how a partition knows that)."""
         require(s.sent[t, p] & (s.fate[t, p] == Fate.ABSENT))
         require(s.known[p] <= s.number[t], rule="txn.12")
         s.fate[t, p] = Fate.OPEN
@@ -317,14 +317,14 @@ class Core(Protocol):
 
     @action(fair="weak")
     def mark(s, p: Partition, e: Epoch, commit: Bool, k: Term):
-        """A marker of the transaction that is prepared arrives, and decides whatever is open."""
+        """A marker of the prepared transaction arrives, and decides whatever is open."""
         require(s.is_current(p, e, commit) & (k == s.term))
         s.take_marker(p, e, commit, k)
         s.marked[p] = True
 
     @action(danger="late-copy")
     def mark_late(s, p: Partition, e: Epoch, commit: Bool, k: Term):
-        """So does one of an earlier transaction, or of an earlier coordinator: no fairness is asked of that."""
+        """A marker of an earlier transaction, or from an earlier coordinator, arrives; it is never owed."""
         require(~(s.is_current(p, e, commit) & (k == s.term)) & s.marker_in_time(p, e, commit, k))
         s.take_marker(p, e, commit, k)
 
@@ -339,7 +339,6 @@ class Core(Protocol):
         s.answer_questions(p, e)
 
     def is_current(s, p, e, commit):
-        """The marker is one of the transaction that is prepared."""
         return s.is_prepared(e, commit) & s.parts[p]
 
     def is_prepared(s, e, commit):
@@ -350,16 +349,16 @@ class Core(Protocol):
         return exists(Txn, lambda t: s.fate[t, p] == Fate.OPEN)
 
     def answer_questions(s, p, e):
-        """A marker came: what a leader has asked the coordinator is asked no more."""
+        """A marker arrives, and ends the leader's pending questions to the coordinator."""
         s.forget_questions(p)
 
     def forget_questions(s, p):
-        """What a leader still has to ask the coordinator: nothing, where leaders do not ask."""
+        """A leader that does not ask has no pending questions to the coordinator."""
 
     # What the variants say otherwise
 
     def has_no_other(s, c, e):
-        """A producer's epoch serves one transaction, or one at a time."""
+        """A producer uses each epoch for one transaction, or for one at a time."""
         return forall(Txn, lambda t: ~(s.begun[t] & (s.owner[t] == c) & (s.number[t] == e)))
 
     def has_something(s, t):
@@ -370,11 +369,10 @@ class Core(Protocol):
         return s.begun[t]
 
     def in_time(s, t):
-        """Can a request of this transaction still arrive?"""
         return s.begun[t]
 
     def record_in_time(s, t):
-        """Can a record of this transaction still arrive?"""
+        """Return whether a record of this transaction can still arrive."""
         return s.begun[t]
 
     def may_end(s, t):
@@ -382,29 +380,29 @@ class Core(Protocol):
         return (s.phase == Phase.ONGOING) | ((s.phase == Phase.IDLE) & (s.choice[t] == Outcome.ABORT))
 
     def is_fence(s, marker, to):
-        """The epochs after a time-out, or after another producer's InitProducerId."""
+        """Return whether these are the epochs after a time-out, or after another producer's InitProducerId."""
         return (s.epoch < marker) & (marker <= to)
 
     def goes_on_with(s, marker, to):
-        """The epochs after an EndTxn."""
+        """Require that these are the epochs after an EndTxn."""
         require(s.epoch < marker, rule="txn.9")
         require(marker <= to)
         s.one_step(to)
 
     def once(s, c):
-        """A producer that initializes again might as well be another one."""
+        """A producer that initializes again is equivalent to another one, so exploration takes each producer once."""
         limit(~exists(Epoch, lambda e: s.given[c, e]))
 
     def one_step(s, to):
-        """The proof is of all later epochs; exploration takes the next one."""
+        """The proof covers all later epochs, and exploration takes the next one."""
         limit(to <= s.epoch + 1)
 
     def is_retry(s, t):
-        """An EndTxn that finds its transaction ended."""
         return s.number[t] == s.ended
 
     def accepts_marker(s, p, e):
-        """Strictly newer than what the partition knows (KIP-1228), or once more what it did already (KAFKA-19999)."""
+        """A partition accepts a marker that is strictly newer than what it knows (KIP-1228), or a repetition of one
+        that it applied already (KAFKA-19999)."""
         newer = s.known[p] < e
         again = (s.known[p] == e) & ~s.something_open(p)
         return either("txn.23", newer | again, only_newer=newer, not_older=s.known[p] <= e)
@@ -416,27 +414,27 @@ class Core(Protocol):
 
     @danger("zombie")
     def zombie_begun(s):
-        """A transaction goes on under an epoch older than the last fence."""
+        """A transaction continues under an epoch older than the last fence."""
         return exists(Txn, lambda t: s.begun[t] & (s.number[t] < s.fence) & (s.choice[t] == Outcome.NONE))
 
     @danger("client-crash")
     def abandoned(s):
-        """A transaction was ended although its owner never asked: the owner crashed, for all that brokers can tell."""
+        """A transaction was ended without its owner's request, which looks to brokers like a crash of the owner."""
         return exists(Txn, lambda t: (s.choice[t] == Outcome.NONE) & (s.result[t] != Outcome.NONE))
 
     @danger("loss")
     def never_came(s):
-        """A transaction was decided, and a record of it has not come."""
+        """A transaction was decided, and a record of it has not arrived."""
         return exists(Txn, Partition, lambda t, p: s.is_missing(t, p) & (s.result[t] != Outcome.NONE))
 
     @danger("late-copy")
     def still_under_way(s):
-        """An owner knows how its transaction ended, and a record of it may still come."""
+        """An owner knows how its transaction ended, and a record of it may still arrive."""
         return exists(Txn, Partition, lambda t, p: s.is_missing(t, p) & s.told[t] & s.record_in_time(t))
 
     @danger("reordering")
     def out_of_order(s):
-        """Of two records sent to two partitions only one has come."""
+        """Of two records sent to two partitions only one has arrived."""
         return exists(Txn, Partition, Partition, lambda t, p, q: s.is_missing(t, p) & (s.fate[t, q] != Fate.ABSENT))
 
     @danger("several-partitions")

@@ -1,12 +1,12 @@
-"""The three ways that Kafka has known, as replacements in the core: v1, v1 with verification, v2.
+"""The three forms that Kafka's transactions have had are replacements in the core: v1, v1 with verification, and v2.
 
-`v1`: an epoch serves many transactions, so that nothing tells a late request of one from a request of the next.
-`v1-verified` (KIP-890, part 1): the leader asks the coordinator before the first record of a transaction.
-`v2` (KIP-890, part 2, with KIP-1228): every end of a transaction bumps the epoch, and the leader's question adds the
+In `v1` an epoch serves many transactions, and nothing distinguishes a late request of one from a request of the next.
+In `v1-verified` (KIP-890, part 1) the leader asks the coordinator before the first record of a transaction. In `v2`
+(KIP-890, part 2, with KIP-1228) every end of a transaction bumps the epoch, and the leader's question adds the
 partition.
 
-`Prompt…` is a network that does not deliver a request after its sender had the answer to a later one: what v1
-needs, and does not get.
+The `Prompt…` models have a network that delivers no request after its sender had the answer to a later one. This is
+what v1 needs, and what no real network guarantees.
 """
 
 from fencepost.model.language import (
@@ -38,7 +38,7 @@ from fencepost.model.transactions.abstract.core import (
 
 
 class V1Core(Core):
-    """The owner adds a partition and then produces to it; the leader takes whatever has a fitting epoch."""
+    """In v1 the owner adds a partition and produces to it, and the leader accepts every record of that epoch."""
 
     added: Set[Txn, Partition]  # AddPartitions was answered with success
 
@@ -54,7 +54,7 @@ class V1Core(Core):
         s.write(t, p)
 
     def add_in_time(s, t):
-        """Can AddPartitions of this transaction still arrive?  Late ones begin a transaction that no producer ends."""
+        """Return whether AddPartitions can still arrive. A late one begins a transaction that no producer ends."""
         return s.begun[t]
 
     def has_something(s, t):
@@ -64,7 +64,7 @@ class V1Core(Core):
         return s.added[t, p]
 
     def has_no_other(s, c, e):
-        """A producer goes on when it knows how its last transaction ended."""
+        """A producer begins a transaction only when it knows how its last one ended."""
         return forall(Txn, lambda t: implies(s.begun[t] & (s.owner[t] == c) & (s.number[t] == e), s.told[t]))
 
     def may_end(s, t):
@@ -81,10 +81,10 @@ class V1Core(Core):
 
 
 class Asking(Core):
-    """A leader asks the coordinator about a transaction before it opens there (KAFKA-14402)."""
+    """A leader asks the coordinator about a transaction before it opens in the partition (KAFKA-14402)."""
 
     asked: Set[Txn, Partition]  # the leader holds this record back until it has an answer, or a marker comes
-    cleared: Set[Txn, Partition]  # the coordinator said yes to the leader's last question about this record
+    cleared: Set[Txn, Partition]  # the coordinator confirmed this record to the leader that asked last
 
     @action(fair="weak")
     def ask(s, t: Txn, p: Partition):
@@ -94,9 +94,9 @@ class Asking(Core):
 
     @action(fair="strong")
     def append(s, t: Txn, p: Partition):
-        """The coordinator said yes, and no marker came since the question (KAFKA-14884); or the producer has something
-        open here already, so that the coordinator needs not be asked.  Each answer is followed by an attempt to append:
-        a leader does not ask for ever instead."""
+        """A leader appends a record if the coordinator confirmed it and no marker arrived since the question
+        (KAFKA-14884), or if the producer has the transaction open there already, so that the coordinator need not be
+        asked. Each answer is followed by an attempt to append, so that a leader does not keep asking forever."""
         mine = either("txn.15", s.asked[t, p], any_question=exists(Txn, lambda u: s.asked[u, p]))
         joins = s.is_open_here(t, p) & s.record_in_time(t)
         require(joins | s.cleared[t, p], rule="txn.15")
@@ -104,7 +104,8 @@ class Asking(Core):
         s.write(t, p)
 
     def is_open_here(s, t, p):
-        """What is open under another epoch is another transaction (KAFKA-18575)."""
+        """Return whether the transaction is open in the partition. What is open under another epoch is another
+        transaction (KAFKA-18575)."""
         same = exists(Txn, lambda u: (s.fate[u, p] == Fate.OPEN) & (s.number[u] == s.number[t]))
         return either("txn.16", same, any_epoch=s.something_open(p))
 
@@ -114,7 +115,8 @@ class Asking(Core):
 
 
 class VerifiedCore(Asking, V1Core):
-    """The leader asks whether the partition is part of an ongoing transaction with this epoch."""
+    """The `VerifiedCore` model is v1 with verification: the leader asks whether the partition is part of an ongoing
+    transaction with this epoch."""
 
     @action(fair="weak")
     def verify(s, t: Txn, p: Partition):
@@ -124,8 +126,8 @@ class VerifiedCore(Asking, V1Core):
 
 
 class V2Core(Asking):
-    """The leader's question adds the partition; every end of a transaction bumps the epoch.  A question may be on its
-    way for long, and its answer find that the leader asks no more."""
+    """In v2 the leader's question adds the partition, and every end of a transaction bumps the epoch. A question may be
+    delayed for long, and its answer may find that the leader no longer asks."""
 
     @action(fair="weak")
     def verify(s, t: Txn, p: Partition):
@@ -135,24 +137,25 @@ class V2Core(Asking):
 
     @action(danger="lost-answer")
     def initialize_again(s, c: Client):
-        """InitProducerId names the epoch that ended last: its sender is taken for an owner that missed an answer, and
-        told the present one.  So is an owner whose transaction took too long, since the abort keeps the epoch that it
-        ended."""
+        """InitProducerId names the epoch that ended last. Its sender is taken for an owner that missed an answer, and
+        gets the present epoch. The same happens to an owner whose transaction took too long, since the abort remembers
+        the epoch that it ended."""
         require(s.phase == Phase.IDLE)
         require((s.outcome != Outcome.NONE) & s.given[c, s.ended])
         s.fence = s.epoch
         s.given[c, s.epoch] = True
 
     def answer_questions(s, p, e):
-        """A marker has the epoch of the transaction that comes next, and a question about that one stays."""
+        """A marker has the epoch of the next transaction, and so a question about that transaction stays pending."""
         with rule("txn.15"):
             s.asked = each(lambda t, q: s.asked[t, q] & ((q != p) | (s.number[t] == e)))
 
 
 class Prompt(Core):
-    """No record and no AddPartitions arrives once its owner has decided (a leader may still hold a record back), no
-    request once the owner knows how the transaction ended, no marker once the coordinator has recorded that it is
-    complete.  Only markers that a coordinator left behind when another one took over may still come, at any time."""
+    """In the `Prompt` model no record and no AddPartitions arrives once its owner has decided (a leader may still hold
+    a record back), no request once the owner knows how the transaction ended, and no marker once the coordinator has
+    recorded that it is complete. Only markers that a coordinator left behind at a fail-over may still arrive, at any
+    time."""
 
     left: Map[Partition, Epoch, Bool, Term]  # markers of coordinators before this one were left behind
 
@@ -175,15 +178,15 @@ class Prompt(Core):
 
 
 class PromptV1Core(Prompt, V1Core):
-    """v1 on a network that is prompt."""
+    """The `PromptV1Core` model is v1 on a prompt network."""
 
 
 class PromptVerifiedCore(Prompt, VerifiedCore):
-    """v1 with verification on a network that is prompt."""
+    """The `PromptVerifiedCore` model is v1 with verification on a prompt network."""
 
 
 class LateMarkerCore(PromptVerifiedCore):
-    """The same, but for markers, which may come at any time."""
+    """The model is v1 with verification, on a network that delivers only markers late, at any time."""
 
     outside = excused("requests do not come late, markers do", "late-copy")
 
@@ -192,8 +195,8 @@ class LateMarkerCore(PromptVerifiedCore):
 
 
 class LateRecordCore(PromptV1Core):
-    """v1 on a network that is prompt but for records: one of an earlier transaction, such as a repeated
-    TxnOffsetCommit, may still come."""
+    """The `LateRecordCore` model is v1 on a network that is prompt except for records: one of an earlier transaction,
+    such as a repeated TxnOffsetCommit, may still arrive."""
 
     outside = excused("other requests do not come late, records do", "late-copy")
 

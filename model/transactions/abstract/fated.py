@@ -1,15 +1,17 @@
-"""One producer's transactions as those see them who only wait for how they end: the interface of transactions.
+"""The `Fated` model is the interface of transactions: one producer's transactions as an observer sees them who only
+waits for their outcome.
 
-A consumer group is such a one: offsets that a member commits in a transaction are taken by the group's coordinator,
-and count, or are forgotten, when the marker comes.  Of clients, coordinators, epochs, requests and markers this says
-nothing; `properties.transactions.claims.core_overlapping` proves that the core of v2 does nothing else, for each of its
-clients and each of its partitions, with everything that may happen to requests and coordinators there.
+A consumer group is such an observer. Offsets that a member commits in a transaction are accepted by the group's
+coordinator, and count, or are forgotten, when the marker arrives. The model has no clients, coordinators, epochs,
+requests or markers. `properties.transactions.claims.core_overlapping` proves that the core of v2 does nothing else, for
+each of its clients and each of its partitions, with everything that may happen to requests and coordinators there.
 
-`begin`, `accept`, `commit` and `abort` are what the producer asks for, at the moment when it takes effect, if it ever
-does: the request may have been under way for long, and have come several times.  `end`, `give_up` and `fence` happen to
-a producer that asked for nothing.
+The producer requests `begin`, `accept`, `commit` and `abort`. Each stands for the moment when the request takes effect,
+if it ever does, since it may have been delayed for long and may have arrived several times. `end`, `give_up` and
+`fence` happen to a producer that requested nothing.
 
-Left out is what delays a reader and never counts: offsets that arrive when their transaction is to be aborted already.
+The model leaves out what delays a reader and never counts: offsets that arrive when their transaction is already to be
+aborted.
 """
 
 from fencepost.model.language import Bool, Protocol, action, require
@@ -17,7 +19,7 @@ from fencepost.model.transactions.abstract.core import Outcome
 
 
 class Fated(Protocol):
-    """A producer, and a partition that takes its offsets."""
+    """The `Fated` model has a producer, and a partition that accepts its offsets."""
 
     open: Bool  # the producer has begun a transaction with the newest epoch, which is not decided
     accepted: Bool  # offsets are in the partition, neither decided there nor to be aborted
@@ -27,26 +29,26 @@ class Fated(Protocol):
 
     @action
     def begin(s):
-        """The markers of the transaction before may be on their way."""
+        """The producer begins a transaction; the markers of the previous one may still be in flight."""
         require(~s.open & ~s.fenced)
         s.open = True
 
     @action
     def accept(s):
-        """Offsets arrive in time: nothing of an earlier transaction does, or of a producer that is fenced."""
+        """Offsets of the open transaction arrive in time; those of a fenced producer or earlier are not accepted."""
         require(s.is_current())
         s.accepted = True
 
     @action
     def commit(s):
-        """The offsets will count."""
+        """The producer commits, and the offsets will count."""
         require(s.is_current())
         s.open = False
         s.decided = Outcome.COMMIT
 
     @action
     def abort(s):
-        """They will not."""
+        """The producer aborts, and the offsets will not count."""
         require(s.is_current())
         s.open = False
         s.accepted = False
@@ -54,15 +56,14 @@ class Fated(Protocol):
 
     @action
     def end(s):
-        """The marker reaches the partition, or all is over where the partition has no part in it."""
+        """The marker reaches the partition, or the transaction is complete and the partition had no part in it."""
         require(s.decided != Outcome.NONE)
         s.accepted = False
         s.decided = Outcome.NONE
 
     @action
     def give_up(s):
-        """The transaction takes too long, or another producer initialises the id: it is aborted, its producer
-        fenced."""
+        """The transaction takes too long or another producer initialises the id: it is aborted and fenced."""
         require(s.is_current())
         s.open = False
         s.accepted = False
@@ -78,7 +79,7 @@ class Fated(Protocol):
 
     @action
     def initialise(s):
-        """The producer, or one in its place, has the newest epoch; what was begun before is forgotten."""
+        """The producer, or one in its place, gets the newest epoch, and what was begun before is forgotten."""
         require(s.is_settled())
         s.open = False
         s.fenced = False
@@ -88,5 +89,5 @@ class Fated(Protocol):
         return s.open & ~s.fenced & (s.decided == Outcome.NONE)
 
     def is_settled(s):
-        """Nothing has arrived that is not over."""
+        """Return whether no offsets wait for an outcome and no marker is in flight."""
         return ~s.accepted & (s.decided == Outcome.NONE)

@@ -1,8 +1,9 @@
-"""Coordinators that overlap: one that is deposed and has not heard of it still answers what takes no append.
+"""In these models a deposed coordinator that does not know of its successor still answers requests that need no append.
 
-It answers from its cache, and a cache read looks at no leadership (TransactionStateManager.scala): whether a partition
-is part of the open transaction, to a leader that asks or to an owner that adds it, and an EndTxn that repeats what was
-done.  All else takes a record in the log, which is its successor's.
+Such a coordinator answers from its cache, and a cache read does not check leadership (TransactionStateManager.scala).
+It answers whether a partition is part of the open transaction, to a leader that asks or to an owner that adds the
+partition, and it answers a repeated EndTxn. Every other request needs a record in the log, which belongs to the
+successor.
 """
 
 from fencepost.model.language import Bool, Map, Set, action, each, require, when
@@ -15,10 +16,10 @@ from fencepost.model.transactions.abstract.cores import (
 
 
 class Overlapping(Asking):
-    """A cache is as it was when another coordinator took over, and is never given up."""
+    """The cache of a deposed coordinator stays as it was at the fail-over, and is never discarded."""
 
-    held: Set[Partition, Epoch]  # it is part of the open transaction, says the cache of a coordinator that was deposed
-    settled: Set[Epoch, Bool]  # and so ended the transaction of that epoch: with a commit, or not
+    held: Set[Partition, Epoch]  # part of the open transaction in a deposed coordinator's cache
+    settled: Set[Epoch, Bool]  # how that cache has the transaction of the epoch ended: True is a commit
 
     def depose(s):
         s.held = each(lambda p, e: s.held[p, e] | s.still_has(p, e))
@@ -32,7 +33,7 @@ class Overlapping(Asking):
         return (s.phase == Phase.IDLE) & ended & (e == s.settled_epoch())
 
     def settled_epoch(s):
-        """The epoch in an EndTxn that repeats the last one, and in its answer."""
+        """Return the epoch in an EndTxn that repeats the last one, which is also the epoch in its answer."""
         return s.epoch
 
     def settled_as(s, e):
@@ -40,13 +41,13 @@ class Overlapping(Asking):
 
     @action(danger="overlapping-coordinators")
     def verify_by_deposed(s, t: Txn, p: Partition):
-        """The deposed coordinator says yes to a leader."""
+        """The deposed coordinator confirms a partition to a leader."""
         require(s.sent[t, p] & s.held[p, s.number[t]])
         s.cleared[t, p] = True
 
     @action(danger="overlapping-coordinators")
     def answer_again_by_deposed(s, t: Txn):
-        """The deposed coordinator takes an EndTxn for the one that it has answered."""
+        """The deposed coordinator takes an EndTxn for a repetition of the one that it has answered."""
         require((s.choice[t] != Outcome.NONE) & s.in_time(t))
         require(s.settled[s.number[t], s.choice[t] == Outcome.COMMIT])
         s.success[t] = True
@@ -54,7 +55,7 @@ class Overlapping(Asking):
 
 
 class OverlappingV1(Overlapping, V1Core):
-    """Where owners add partitions, the deposed coordinator takes one that it has for added already."""
+    """In v1 owners add partitions, and the deposed coordinator takes those in its cache for added already."""
 
     @action(danger="overlapping-coordinators")
     def add_by_deposed(s, t: Txn, p: Partition):
@@ -63,11 +64,9 @@ class OverlappingV1(Overlapping, V1Core):
 
 
 class OverlappingV2(Overlapping, V2Core):
-    """v2: a partition that was marked since knows a later epoch than the one that the deposed coordinator says yes to.
-
-    Its last append may be in the log without its knowing: then its successor finds a transaction prepared that it has
-    open.
-    """
+    """In v2 a partition that was marked since the fail-over knows a later epoch than the one that the deposed
+    coordinator confirms. The last append of the deposed coordinator may be in the log without its knowledge, and then
+    its successor finds a transaction prepared that the deposed one has open."""
 
     settled_to: Map[Epoch, Epoch]  # the epoch after the one that ended, in its answer
 

@@ -1,8 +1,8 @@
-"""A transaction with two records in one partition: a first one, and one that is sent after it.
+"""In these models a transaction has two records in one partition: a first one, and one that is sent after it.
 
-In the cores one record stands for all.  What that leaves out is a second record that comes late although the first one
-came in time (KAFKA-14402): the partition knows the transaction then, has seen its end, and may hold the next one.  A
-producer numbers its records, so that no second one is written before the first.
+In the cores one record stands for all. This leaves out a second record that arrives late although the first one arrived
+in time (KAFKA-14402): the partition then knows the transaction, has seen its end, and may hold the next one. A producer
+numbers its records, so that no second one is written before the first.
 """
 
 from fencepost.model.language import (
@@ -26,7 +26,7 @@ from fencepost.model.transactions.abstract.cores import Asking, PromptV1Core, V2
 
 
 class Several(Core):
-    """Second records: sent, appended and decided like the first."""
+    """The `Several` model has second records, which are sent, appended and decided like the first ones."""
 
     outside = (
         *open_hole(
@@ -51,7 +51,7 @@ class Several(Core):
 
     @danger("late-copy")
     def second_still_under_way(s):
-        """An owner knows how its transaction ended, the first record came in time, and the second may still come."""
+        """An owner knows how its transaction ended; the second record may arrive, the first did in time."""
         return exists(
             Txn, Partition,
             lambda t, p: s.told[t] & (s.fate[t, p] != Fate.ABSENT) & s.may_come(t, p) & s.record_in_time(t),
@@ -65,7 +65,7 @@ class Several(Core):
 
     @action
     def commit(s, t: Txn):
-        """The owner decides, once every record is acknowledged."""
+        """The owner decides to commit, once every first and second record is acknowledged."""
         require(forall(Partition, lambda p: implies(s.more[t, p], s.second[t, p] != Fate.ABSENT)))
         Core.commit(s, t)
 
@@ -93,7 +93,7 @@ class Several(Core):
 
 
 class SeveralAsking(Several, Asking):
-    """A leader asks about a second record too, unless the transaction is open in the partition."""
+    """A leader asks the coordinator about a second record too, unless the transaction is open in the partition."""
 
     asked_again: Set[Txn, Partition]
     cleared_again: Set[Txn, Partition]
@@ -110,7 +110,8 @@ class SeveralAsking(Several, Asking):
 
     @action(fair="strong")
     def append_second(s, t: Txn, p: Partition):
-        """The coordinator said yes, and no marker came since the question; or the producer has something open here."""
+        """A leader appends a second record if the coordinator confirmed it and no marker arrived since the question, or
+        if the producer has the transaction open there."""
         require(s.may_join(t, p) | (s.asked_again[t, p] & s.cleared_again[t, p]))
         s.write_second(t, p)
 
@@ -120,7 +121,8 @@ class SeveralAsking(Several, Asking):
 
 
 class SeveralV1(Several, PromptV1Core):
-    """v1 on a network that is prompt but for second records: a leader takes whatever has a fitting epoch."""
+    """The `SeveralV1` model is v1 on a network that is prompt except for second records; a leader accepts every record
+    with a matching epoch."""
 
     outside = excused("nothing comes late but second records", "late-copy")
 
@@ -130,11 +132,11 @@ class SeveralV1(Several, PromptV1Core):
 
 
 class SeveralVerified(SeveralAsking, VerifiedCore):
-    """v1 with verification, on any network."""
+    """The `SeveralVerified` model is v1 with verification, on any network."""
 
     @action(fair="weak")
     def verify_again(s, t: Txn, p: Partition):
-        """The coordinator says yes to a question about a second record."""
+        """The coordinator confirms the transaction of a second record to the leader that asks."""
         require(s.more[t, p])
         require(s.may_clear(t, p))
         s.cleared_again[t, p] = True
@@ -144,11 +146,11 @@ class SeveralVerified(SeveralAsking, VerifiedCore):
 
 
 class SeveralV2(SeveralAsking, V2Core):
-    """v2: the leader's question adds the partition."""
+    """In the `SeveralV2` model (v2) the leader's question adds the partition, for second records as well."""
 
     @action(fair="weak")
     def verify_again(s, t: Txn, p: Partition):
-        """The leader's question about a second record adds the partition, if the first one's did not."""
+        """The leader's question about a second record adds the partition, if the first record's question did not."""
         require(s.more[t, p])
         s.add(t, p)
         s.cleared_again[t, p] = True

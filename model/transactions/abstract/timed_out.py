@@ -1,10 +1,12 @@
-"""Appends to the transaction log that time out: memory stays as it was, and the record is in the log all the same.
+"""In these models an append to the transaction log times out: memory stays unchanged, and the record may be in the log
+all the same.
 
-The producer gets COORDINATOR_NOT_AVAILABLE, nothing is pending any more, and the next transition starts from what
-memory says (TransactionStateManager.appendTransactionToLog).  Its record stands after the one in doubt and takes its
-place.  A coordinator that takes over before that finds the record in doubt, or an earlier one, or none of them.  What
-it finds counts from then on, and nothing was said of it before: markers are sent and answers given after an append that
-succeeded.  What is answered without an append, from memory, is answered meanwhile as if there were no doubt.
+The producer gets COORDINATOR_NOT_AVAILABLE, no transition is pending any more, and the next one starts from memory
+(TransactionStateManager.appendTransactionToLog). The record of that transition stands after the one in doubt and
+supersedes it. A coordinator that takes over before that finds the record in doubt, or an earlier one, or none of them.
+What it finds counts from then on, and nothing was reported of it before, since markers are sent and answers given after
+an append that succeeded. Requests that are answered from memory, without an append, are meanwhile answered as if there
+were no doubt.
 """
 
 from fencepost.model.language import Bool, Set, action, each, fault, open_hole, require
@@ -13,12 +15,11 @@ from fencepost.model.transactions.abstract.cores import V2Core
 
 
 class TimedOut(Core):
-    """The records in doubt are those since the last append that succeeded, so all of them start from what memory says.
+    """The records in doubt are those since the last append that succeeded, and so all of them start from the same
+    memory. A record of the end of markers is never in doubt: that append is tried again until it succeeds, and the id
+    is pending meanwhile (TransactionMarkerChannelManager.tryAppendToLog)."""
 
-    A record of the end of markers is never in doubt: that append is tried again until it succeeds, and the id is
-    pending meanwhile (TransactionMarkerChannelManager.tryAppendToLog)."""
-
-    init_in_doubt: Bool  # the next epoch for who asked
+    init_in_doubt: Bool  # InitProducerId's next epoch
     added_in_doubt: Set[Partition]  # the transaction that is open, or begins, with this partition
     ended_in_doubt: Set[Txn]  # the end that its owner asked for
     fence_in_doubt: Bool  # the abort of what is open
@@ -30,30 +31,30 @@ class TimedOut(Core):
 
     @fault(budget="failed_appends", danger="failed-append")
     def time_out_init(s):
-        """InitProducerId of an idle id."""
+        """The append for InitProducerId of an idle id times out."""
         require(s.phase == Phase.IDLE)
         s.init_in_doubt = True
 
     @fault(budget="failed_appends", danger="failed-append")
     def time_out_add(s, t: Txn, p: Partition):
-        """A partition is added."""
+        """The append that adds a partition times out."""
         require(s.begun[t] & s.sent[t, p] & (s.number[t] == s.epoch) & (s.phase != Phase.PREPARED))
         require(~(s.parts[p] & (s.phase == Phase.ONGOING)))
         s.added_in_doubt[p] = True
 
     @fault(budget="failed_appends", danger="failed-append")
     def time_out_end(s, t: Txn):
-        """EndTxn."""
+        """The append for EndTxn times out."""
         require((s.choice[t] != Outcome.NONE) & (s.number[t] == s.epoch) & s.in_time(t) & s.may_end(t))
         s.ended_in_doubt[t] = True
 
     @fault(budget="failed_appends", danger="failed-append")
     def time_out_fence(s):
-        """A time-out of the transaction, or InitProducerId while it is open."""
+        """The append that aborts an open transaction, timed out or found by InitProducerId, times out."""
         require(s.phase == Phase.ONGOING)
         s.fence_in_doubt = True
 
-    # An append that succeeds takes the place of all that was in doubt
+    # An append that succeeds supersedes every record in doubt
 
     def settle(s):
         s.init_in_doubt = False
@@ -68,12 +69,12 @@ class TimedOut(Core):
 
     @fault(budget="fences")
     def fence_producers(s, to: Epoch):
-        """Admin.fenceProducers."""
+        """Admin.fenceProducers bumps the epoch, and its record supersedes those in doubt."""
         Core.fence_producers(s, to)
         s.settle()
 
     def add(s, t, p):
-        """A partition that is part of the transaction needs no record."""
+        """A partition that is part of the transaction already needs no record, and the records in doubt remain."""
         there = s.parts[p] & (s.phase == Phase.ONGOING)
         Core.add(s, t, p)
         s.init_in_doubt = s.init_in_doubt & there
@@ -88,12 +89,12 @@ class TimedOut(Core):
     # Another coordinator reads the log
 
     def depose(s):
-        """It finds none of the records in doubt."""
+        """The next coordinator finds none of the records in doubt."""
         s.settle()
 
     @fault(budget="fail_overs", danger=("coordinator-fail-over", "broker-restart"))
     def find_init(s, to: Epoch):
-        """The id is idle under an epoch that was given to no producer."""
+        """The next coordinator finds InitProducerId in doubt: the id is idle under an epoch that no client has."""
         require(s.init_in_doubt & (s.epoch < to))
         s.one_step(to)
         s.epoch = to
@@ -103,7 +104,7 @@ class TimedOut(Core):
 
     @fault(budget="fail_overs", danger=("coordinator-fail-over", "broker-restart"))
     def find_added(s, p: Partition):
-        """A transaction is open that has the partition."""
+        """The next coordinator finds a transaction open that has the partition in doubt."""
         require(s.added_in_doubt[p])
         s.parts[p] = True
         s.phase = Phase.ONGOING
@@ -112,14 +113,14 @@ class TimedOut(Core):
 
     @fault(budget="fail_overs", danger=("coordinator-fail-over", "broker-restart"))
     def find_ended(s, t: Txn, marker: Epoch, to: Epoch):
-        """It sends the markers, and the owner is answered when it asks again."""
+        """The next coordinator finds the Prepare record in doubt and sends markers; the owner has to ask again."""
         require(s.ended_in_doubt[t])
         s.goes_on_with(marker, to)
         s.find_prepared(s.choice[t], marker, to)
 
     @fault(budget="fail_overs", danger=("coordinator-fail-over", "broker-restart"))
     def find_fence(s, marker: Epoch, to: Epoch):
-        """It aborts what the coordinator before had open."""
+        """The next coordinator finds the fence in doubt, and aborts what its predecessor had open."""
         require(s.fence_in_doubt & (s.epoch < marker) & (marker <= to))
         s.one_step(to)
         s.find_prepared(Outcome.ABORT, marker, to)
@@ -132,10 +133,10 @@ class TimedOut(Core):
 
 
 class TimedOutV2(TimedOut, V2Core):
-    """v2 with appends that time out."""
+    """The `TimedOutV2` model is v2 with appends that time out."""
 
     @action(danger="lost-answer")
     def initialize_again(s, c: Client):
-        """The same answer once more is a record, too."""
+        """Repeating the answer to InitProducerId writes a record too, which supersedes those in doubt."""
         V2Core.initialize_again(s, c)
         s.settle()

@@ -1,9 +1,11 @@
-"""The tail of the transaction log: a Prepare record that has no copy yet, and may be lost with its leader.
+"""In these models the tail of the transaction log is a Prepare record that is not replicated yet, and may be lost with
+its leader.
 
-The coordinator that wrote it answers nothing, and sends no marker, until the record is replicated.  One that takes over
-reads the log to its end, past the high watermark, and sends markers of every Prepare that it finds there, at once
-(TransactionStateManager.loadTransactionsForTxnTopicPartition).  If it is lost as well before the record has a copy, its
-successor finds the transaction open, and may end it otherwise than those markers said.
+The coordinator that wrote the record answers nothing and sends no marker until the record is replicated. A coordinator
+that takes over reads the log to its end, past the high watermark, and sends markers of every Prepare record that it
+finds there, at once (TransactionStateManager.loadTransactionsForTxnTopicPartition). If that coordinator is lost as well
+before the record is replicated, its successor finds the transaction open, and may end it with another outcome than
+those markers carried.
 """
 
 from fencepost.model.language import Bool, action, each, excused, fault, require, when
@@ -12,13 +14,13 @@ from fencepost.model.transactions.abstract.cores import V2Core
 
 
 class Covered(V2Core):
-    """A coordinator that takes over waits for a copy, too."""
+    """In the `Covered` model a coordinator that takes over waits for replication as well before it sends markers."""
 
     outside = excused("markers of a Prepare record wait until it is replicated", "uncovered-log")
 
-    uncovered: Bool  # the last Prepare record has no copy
-    written_in: Term  # by the coordinator of this epoch
-    outcome_before: Outcome  # what the log says without it
+    uncovered: Bool  # the last Prepare record is not replicated
+    written_in: Term  # the epoch of the coordinator that wrote it
+    outcome_before: Outcome  # the outcome in the log without that record
     ended_before: Epoch
     marker_before: Epoch
 
@@ -33,19 +35,19 @@ class Covered(V2Core):
 
     @action(fair="weak")
     def cover(s):
-        """The record is replicated."""
+        """The Prepare record is replicated."""
         require(s.uncovered)
         s.uncovered = False
 
     @action(fair="weak")
     def learn(s, t: Txn):
-        """The owner gets the answer, which waits for a copy."""
+        """The owner receives the answer, which waits for the replication of the Prepare record."""
         require(~(s.uncovered & (s.number[t] == s.ended)))
         V2Core.learn(s, t)
 
     @action(fair="weak")
     def complete(s):
-        """Every partition has the marker, and the record is replicated: so will this one be."""
+        """Every partition has the marker and the Prepare record is replicated, and the completion is recorded."""
         require(~s.uncovered)
         V2Core.complete(s)
 
@@ -54,12 +56,12 @@ class Covered(V2Core):
         V2Core.take_marker(s, p, e, commit, k)
 
     def sends_at_once(s, k):
-        """Did a coordinator of this epoch send markers of what has no copy?"""
+        """Return whether a coordinator of this epoch sent markers of a record that is not replicated."""
         return (k < s.written_in) & (s.written_in < k)
 
     @fault(budget="tails", danger=("uncovered-log", "coordinator-fail-over"))
     def lose_record(s):
-        """A coordinator takes over whose log lacks the record."""
+        """A coordinator takes over whose log lacks the Prepare record."""
         ended, term = s.ended, s.term
         require((s.phase == Phase.PREPARED) & s.uncovered)
         s.markers = each(
@@ -78,7 +80,7 @@ class Covered(V2Core):
 
 
 class Uncovered(Covered):
-    """Kafka: it sends them at once."""
+    """In the `Uncovered` model, as in Kafka, a coordinator that takes over sends the markers at once."""
 
     def sends_at_once(s, k):
         return s.written_in < k

@@ -1,12 +1,13 @@
-"""Transactions of v1 and of v2 under one transactional id: transaction.version is changed while they are open.
+"""In these models transactions of v1 and of v2 run under one transactional id, and transaction.version is changed while
+they are open.
 
-An owner begins a transaction of the version that the cluster has then, an old client one of v1 all the same.  One of
-v1 adds its partitions itself, and its end keeps the epoch; one of v2 is added by the leader that asks, and its end
-bumps the epoch.  A partition has to tell their markers apart: one of v2 must be newer than what it knows, one of v1
-carries the epoch of the records that it decides.
+An owner begins a transaction of the version that the cluster has at the time, except that an old client begins one of
+v1. In v1 the owner adds the partitions, and the end keeps the epoch. In v2 the leader that asks adds the partition, and
+the end bumps the epoch. A partition has to distinguish their markers: a marker of v2 must be newer than what the
+partition knows, and one of v1 carries the epoch of the records that it decides.
 
-A producer that goes from v1 to v2 asks for another epoch first (TransactionManager.beginCompletingTransaction): what is
-open under the same epoch passes for its own.
+A producer that goes from v1 to v2 asks for another epoch first (TransactionManager.beginCompletingTransaction), since
+what is open under the same epoch passes for its own.
 """
 
 from fencepost.model.language import (
@@ -40,14 +41,12 @@ from fencepost.model.transactions.abstract.cores import V2Core
 
 
 class TwoVersions(V2Core):
-    """The network is prompt for requests, records and markers of v1, which need that; those of v2 come at any time.
-
-    Markers carry the transaction version (KAFKA-19446).
-    """
+    """The network is prompt for requests, records and markers of v1, which need that; those of v2 arrive at any time.
+    Markers carry the transaction version (KAFKA-19446)."""
 
     second: Bool  # transaction.version is 2
-    bumps: Set[Txn]  # was begun under it
-    added: Set[Txn, Partition]  # by its owner, in v1
+    bumps: Set[Txn]  # the transactions that were begun under version 2
+    added: Set[Txn, Partition]  # partitions added by the owner, in v1
     prepared_second: Bool  # the transaction that is prepared is one of v2, or was aborted under it
     seconds: Set[Partition, Epoch, Bool, Term]  # the markers of v2
 
@@ -59,7 +58,7 @@ class TwoVersions(V2Core):
 
     @fault(budget="changes", danger="transaction-version")
     def change_version(s):
-        """The feature is set to the other version, while transactions may be open."""
+        """The feature transaction.version is set to the other version, while transactions may be open."""
         s.second = ~s.second
 
     # What an owner does
@@ -78,7 +77,7 @@ class TwoVersions(V2Core):
 
     @action(danger="mixed-clients")
     def begin_old(s, c: Client, t: Txn, e: Epoch):
-        """A client that speaks EndTxn before version 5 begins one of v1 where the cluster is at 2."""
+        """A client that uses EndTxn before version 5 begins a transaction of v1 where the cluster is at version 2."""
         require(s.second & ~s.begun[t] & s.given[c, e])
         require(
             forall(
@@ -125,7 +124,7 @@ class TwoVersions(V2Core):
 
     @action(fair="weak")
     def end(s, t: Txn, marker: Epoch, to: Epoch):
-        """EndTxn ends the open transaction, in the way of its version."""
+        """EndTxn ends the open transaction as the transaction's version requires."""
         require((s.choice[t] != Outcome.NONE) & s.in_time(t) & s.may_end(t))
         require(s.number[t] == s.epoch, rule="txn.7")
         bumped = (s.epoch < marker) & (marker <= to)
@@ -137,7 +136,7 @@ class TwoVersions(V2Core):
 
     @action(fair="weak", danger=("time-out", "clock-step"))
     def take_over(s, marker: Epoch, to: Epoch):
-        """What is open is aborted in the way of the cluster's version, and fenced in either."""
+        """The open transaction is aborted as the cluster's version requires, and is fenced in both versions."""
         require(s.phase == Phase.ONGOING)
         require((s.epoch < marker) & (marker <= to), rule="txn.18")
         s.one_step(to)
@@ -158,7 +157,8 @@ class TwoVersions(V2Core):
 
     @fault(budget="fail_overs", danger=("coordinator-fail-over", "broker-restart"))
     def fail_over(s):
-        """The version of a prepared transaction is in the log (clientTransactionVersion), and in markers sent again."""
+        """Another coordinator takes over; the version of a prepared transaction is in the log
+        (clientTransactionVersion), and in the markers that are sent again."""
         s.seconds = each(
             lambda p, e, commit, k: (
                 s.seconds[p, e, commit, k] | (s.prepared_second & s.is_current(p, e, commit) & (k == s.term + 1))
@@ -170,7 +170,7 @@ class TwoVersions(V2Core):
 
     @action(fair="weak")
     def verify(s, t: Txn, p: Partition):
-        """The leader's question adds the partition in v2, and asks whether it was added in v1."""
+        """The leader's question adds the partition in v2, and in v1 asks whether it was added."""
         require(s.sent[t, p])
         require(s.number[t] == s.epoch, rule="txn.6")
         require(s.phase != Phase.PREPARED, rule="txn.5")
@@ -180,7 +180,7 @@ class TwoVersions(V2Core):
         s.cleared[t, p] = True
 
     def answer_questions(s, p, e):
-        """A question of v2 outlives a marker of its epoch, one of v1 does not."""
+        """A question of v2 outlives a marker of its epoch, and one of v1 does not."""
         with rule("txn.15"):
             s.asked = each(lambda t, q: s.asked[t, q] & ((q != p) | (s.bumps[t] & (s.number[t] == e))))
 
@@ -190,7 +190,7 @@ class TwoVersions(V2Core):
 
     @action(fair="weak")
     def mark(s, p: Partition, e: Epoch, commit: Bool, k: Term):
-        """A marker of the transaction that is prepared, with its version."""
+        """A marker of the prepared transaction arrives with its version."""
         require(s.is_current(p, e, commit) & (k == s.term))
         require(s.accepts_of(p, e, s.prepared_second), rule="txn.23")
         s.take_marker(p, e, commit, k)
@@ -198,7 +198,7 @@ class TwoVersions(V2Core):
 
     @action(danger="late-copy")
     def mark_late(s, p: Partition, e: Epoch, commit: Bool, k: Term):
-        """One of v2 of an earlier transaction, or of an earlier coordinator."""
+        """A v2 marker of an earlier transaction, or from an earlier coordinator, arrives."""
         require(~(s.is_current(p, e, commit) & (k == s.term)) & (k <= s.term) & s.seconds[p, e, commit, k])
         require(s.accepts_of(p, e, k <= s.term), rule="txn.23")
         s.take_marker(p, e, commit, k)
@@ -208,7 +208,7 @@ class TwoVersions(V2Core):
 
 
 class OneEpoch(TwoVersions):
-    """A producer goes from v1 to v2 under the epoch that it has."""
+    """In the `OneEpoch` model a producer goes from v1 to v2 under the epoch that it has."""
 
     def may_go_on(s, t):
         return s.told[t] & ~s.bumps[t]

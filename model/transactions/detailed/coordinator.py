@@ -1,8 +1,10 @@
-"""The coordinator in the full model: pending transitions, a log that may refuse, memory that a fail-over loses.
+"""The coordinator of the full model has pending transitions, a log that may refuse appends, and memory that a fail-over
+loses.
 
-What the core calls the coordinator's state is what the transaction log says; added here is what only memory knows.  A
-transition takes two steps: a record is on its way to the log (`pending`), then it is there, or the append failed.
-That a record made it although no producer had an answer is the step to the log, then a fail-over.
+The state that the core attributes to the coordinator is what is in the transaction log; this model adds what only
+memory has. A transition takes two steps: a record is on its way to the log (`pending`), then it is there, or the append
+failed. The case that a record was written although no producer got an answer is the step to the log, followed by a
+fail-over.
 """
 
 from fencepost.model.language import (
@@ -36,42 +38,43 @@ from fencepost.model.transactions.detailed.producers import Producers
 
 
 class Pending(Enumeration):
-    """What is on its way to the transaction log."""
+    """A `Pending` is the kind of transition that is on its way to the transaction log."""
 
     NOTHING, INIT, ADD, END, FENCE = range(5)
 
 
 class Failures(Nat, upto="failed_appends"):
-    """Of appends."""
+    """A `Failures` counts failed appends."""
 
 
 class Coordinator(Producers):
-    """One transition at a time; a request that comes meanwhile is answered CONCURRENT_TRANSACTIONS, and repeated."""
+    """The coordinator has one transition pending at a time. A request that arrives meanwhile is answered
+    CONCURRENT_TRANSACTIONS, and repeated."""
 
     pending: Pending
     of_client: Option[Client]
     of_txn: Option[Txn]
     of_partition: Option[Partition]
     remembers: Epoch  # the epoch before the last InitProducerId that named one (KIP-360); 0: none
-    ahead: Failures  # a fence could not be written: so many epochs is memory ahead of the log
-    fence_failed: Bool  # and the next fence takes the epoch that memory has already
+    ahead: Failures  # by how many epochs memory is ahead of the log after fences that failed
+    fence_failed: Bool  # the next fence takes the epoch that memory has already
     acked: Set[Partition]  # the coordinator knows that the marker is there
     awaited: Bool  # the transaction's entry among those that wait for markers
     straggler: Bool  # another thread that saw the last marker arrive has yet to take the entry out
 
     def live(s):
-        """The epoch in memory."""
+        """Return the epoch in memory."""
         return s.epoch + s.ahead
 
     def is_exhausted(s, e):
         return either("txn.4", s.is_used_up(e), one_late=s.base + s.last + 1 <= e)
 
     def is_used_up(s, e):
-        """The last epoch of the present producer id that an owner gets, or the one that is reserved."""
+        """Return whether this is the producer id's last epoch for an owner, or the reserved one after it."""
         return s.base + s.last <= e
 
     def after(s, e):
-        """The epoch after this one, of the next producer id where this was the last."""
+        """Return the epoch after this one, which is one of the next producer id where this was the last."""
         return when(s.is_exhausted(e), s.base + s.last + 2, e + 1)
 
     def clear(s):
@@ -81,14 +84,14 @@ class Coordinator(Producers):
         s.of_partition = None
 
     def move_on(s, to):
-        """A new producer id, if its epochs are used up."""
+        """Switch to a new producer id if the epochs of the present one are used up."""
         s.base = when(s.base + s.last + 2 <= to, to, s.base)
 
     def one_step(s, to):
-        """Here the epochs say themselves where they go on."""
+        """No limit is needed, since this coordinator determines the next epoch itself."""
 
     def once(s, c):
-        """And producers when they ask."""
+        """No limit is needed, since these producers determine themselves when they ask for an epoch."""
 
     # InitProducerId
 
@@ -96,7 +99,7 @@ class Coordinator(Producers):
 
     @action(fair="weak")
     def ask_for_epoch(s, c: Client):
-        """Nothing is open, and the epoch named, if any, is the present one: the next epoch goes to the log."""
+        """InitProducerId finds nothing open, and names the present epoch or none: the next epoch is logged."""
         require(s.is_sent(c))
         require((s.pending == Pending.NOTHING) & (s.phase == Phase.IDLE))
         require((s.expected(c) == 0) | (s.expected(c) == s.live()), rule="txn.2")
@@ -105,7 +108,7 @@ class Coordinator(Producers):
 
     @action(fair="weak")
     def initialize(s, c: Client, to: Epoch):
-        """The record is in the log, and the answer leaves."""
+        """The record of the next epoch is in the log, and the answer to InitProducerId is sent."""
         require((s.pending == Pending.INIT) & (s.of_client == c) & (to == s.after(s.live())))
         returned = s.returned | s.comes_back(c)
         Core.initialize(s, c, to)
@@ -121,7 +124,7 @@ class Coordinator(Producers):
 
     @action(fair="weak", rule="txn.2", danger="lost-answer")
     def answer_init_again(s, c: Client):
-        """A retry of what was answered before: the same answer, and no bump."""
+        """A repeated InitProducerId gets the same answer as before, without a bump."""
         require(s.is_sent(c))
         require((s.pending == Pending.NOTHING) & (s.phase == Phase.IDLE))
         require((s.expected(c) != 0) & (s.expected(c) == s.remembers))
@@ -131,7 +134,7 @@ class Coordinator(Producers):
 
     @action(fair="weak")
     def refuse_init(s, c: Client):
-        """PRODUCER_FENCED."""
+        """InitProducerId with an outdated epoch is answered PRODUCER_FENCED."""
         require(s.is_sent(c) & (s.expected(c) != 0))
         require((s.pending == Pending.NOTHING) & (s.phase == Phase.IDLE))
         require((s.expected(c) != s.live()) & (s.expected(c) != s.remembers))
@@ -140,7 +143,7 @@ class Coordinator(Producers):
 
     @action(fair="weak")
     def fail_init(s, c: Client):
-        """UNKNOWN_SERVER_ERROR, which stops the producer."""
+        """InitProducerId at the end of the epochs is answered UNKNOWN_SERVER_ERROR, which stops the producer."""
         require(s.is_sent(c) & (s.pending == Pending.NOTHING) & (s.phase == Phase.IDLE))
         require(s.fails_at_the_end(c))
         s.stop(c)
@@ -149,15 +152,16 @@ class Coordinator(Producers):
         return (s.expected(c) != 0) & s.fails_naming(s.expected(c))
 
     def fails_naming(s, e):
-        """At the last epoch of a producer id a request that names another one fails, a retry too, before the
-        coordinator looks at the epoch before (TransactionMetadata.prepareIncrementProducerEpoch, in 3.9 to 4.4.0).  One
-        that names an earlier producer id is looked at first, and refused: the id before is known for no longer than
-        until the next transition (TransactionMetadata.prepareTransitionTo)."""
+        """Return whether InitProducerId that names this epoch fails. At the last epoch of a producer id a request that
+        names another epoch fails, even a retry, before the coordinator compares the previous epoch
+        (TransactionMetadata.prepareIncrementProducerEpoch, in 3.9 to 4.4.0). A request that names an earlier producer
+        id is examined first, and refused: the previous id is known only until the next transition
+        (TransactionMetadata.prepareTransitionTo)."""
         return s.is_used_up(s.live()) & (e != s.live()) & (s.base <= e)
 
     @action(fair="weak")
     def fence_first(s, c: Client):
-        """A transaction is open: it is aborted, and who asked is told to ask again."""
+        """InitProducerId finds a transaction open: the transaction is aborted, and the producer has to ask again."""
         require(s.is_sent(c))
         s.start_fence()
         s.stray[c] = False
@@ -173,7 +177,7 @@ class Coordinator(Producers):
         s.pending = Pending.FENCE
 
     def fenced(s):
-        """The epoch of the fence; one that memory has already does not go up again."""
+        """Return the epoch of the fence. A fence that memory has already is not bumped again."""
         return s.live() + when(s.fence_failed, 0, 1)
 
     def forget_fence(s):
@@ -195,7 +199,7 @@ class Coordinator(Producers):
         s.clear()
 
     def fence_remembers(s):
-        """The last epoch that an InitProducerId may name after a fence: none."""
+        """Return the last epoch that an InitProducerId may name after a fence; 0 is none."""
         return 0
 
     # AddPartitions
@@ -208,7 +212,7 @@ class Coordinator(Producers):
         s.of_partition = p
 
     def may_add(s, t, p):
-        """It is in the log, or was before."""
+        """Return whether the record that adds the partition is in the log, now or from before."""
         mine = (s.pending == Pending.ADD) & (s.of_txn == t) & (s.of_partition == p)
         before = (s.pending == Pending.NOTHING) & s.parts[p] & (s.phase == Phase.ONGOING) & (s.ahead == 0)
         return mine | before
@@ -224,7 +228,7 @@ class Coordinator(Producers):
 
     @action(fair="weak")
     def end(s, t: Txn, marker: Epoch, to: Epoch):
-        """Prepare is in the log: that is the end, whatever comes now."""
+        """The Prepare record is in the log, which makes the end of the transaction final."""
         require((s.pending == Pending.END) & (s.of_txn == t))
         require((marker == s.end_marker()) & (to == s.end_target()))
         Core.end(s, t, marker, to)
@@ -239,7 +243,7 @@ class Coordinator(Producers):
 
     @action(fair="weak")
     def refuse_end(s, t: Txn):
-        """PRODUCER_FENCED or INVALID_TXN_STATE: this EndTxn neither ends what is open nor repeats what ended."""
+        """EndTxn neither ends nor repeats anything, and is answered PRODUCER_FENCED or INVALID_TXN_STATE."""
         require((s.choice[t] != Outcome.NONE) & ~s.success[t] & s.ready[s.owner[t]])
         require(s.pending == Pending.NOTHING)
         require(s.phase != Phase.PREPARED, rule="txn.5")
@@ -247,11 +251,11 @@ class Coordinator(Producers):
         require(~((s.phase == Phase.IDLE) & s.is_retry(t) & s.is_next_to_present(t) & (s.outcome == s.choice[t])))
         s.stop(s.owner[t])
 
-    # The log, and who keeps it
+    # The log and fail-over
 
     @fault(budget="failed_appends", danger="failed-append")
     def append_fails(s):
-        """Too few replicas: nothing happened, but that a fence stays in memory (hasFailedEpochFence)."""
+        """Too few replicas are in sync and nothing is written, but a fence stays in memory (hasFailedEpochFence)."""
         require(s.pending != Pending.NOTHING)
         failed = s.pending == Pending.FENCE
         ahead = when(failed, s.fenced() - s.epoch, s.ahead)
@@ -262,7 +266,7 @@ class Coordinator(Producers):
 
     @fault(budget="fail_overs", danger=("coordinator-fail-over", "broker-restart"))
     def fail_over(s):
-        """Another coordinator reads the log, and sends the markers of what is prepared again."""
+        """Another coordinator reads the log and sends the markers of the prepared transaction again."""
         s.remember_after_fail_over()
         s.forget_fence()
         s.acked = each(lambda p: False)
@@ -272,7 +276,7 @@ class Coordinator(Producers):
         Core.fail_over(s)
 
     def remember_after_fail_over(s):
-        """The last producer epoch is not in the log (until KAFKA-20357)."""
+        """The last producer epoch is not in the log (until KAFKA-20357), and is forgotten at a fail-over."""
         s.forgetful = s.forgetful | exists(Client, lambda c: s.asking[c] & s.again[c])
         s.remembers = 0
 
@@ -280,13 +284,13 @@ class Coordinator(Producers):
 
     @action(fair="weak")
     def mark(s, p: Partition, e: Epoch, commit: Bool, k: Term):
-        """A marker arrives, and the coordinator hears that it did."""
+        """A marker arrives, and its acknowledgement reaches the coordinator."""
         Core.mark(s, p, e, commit, k)
         s.acked[p] = True
 
     @fault(budget="losses", danger="lost-answer")
     def mark_unheard(s, p: Partition, e: Epoch, commit: Bool, k: Term):
-        """A marker arrives, and the answer is lost."""
+        """A marker arrives, and its acknowledgement is lost."""
         Core.mark(s, p, e, commit, k)
 
     def prepared(s):
@@ -295,7 +299,7 @@ class Coordinator(Producers):
 
     @action(fair="weak")
     def complete(s):
-        """The last marker is acknowledged: the entry is taken out, and the record of the end is written."""
+        """The last marker is acknowledged: the pending entry is removed, and the completion is recorded."""
         require(s.all_acked() & s.awaited)
         Core.complete(s)
         s.acked = each(lambda p: False)
@@ -303,14 +307,14 @@ class Coordinator(Producers):
 
     @fault(budget="stragglers")
     def straggle(s):
-        """Two answers to markers came at once, and both callbacks see that nothing is left to wait for."""
+        """Two acknowledgements of markers arrive at once, and both callbacks see that no marker is outstanding."""
         require((s.phase == Phase.PREPARED) & ~s.straggler)
         require(s.all_acked())
         s.straggler = True
 
     @action(fair="weak")
     def take_out_again(s):
-        """The second callback takes out the entry if it is still the one that it saw, and finds it gone."""
+        """The second callback removes the entry only if it is still the one that it saw, and finds it gone."""
         require(s.straggler & ((s.phase != Phase.PREPARED) | ~s.all_acked()))
         s.awaited = either("txn.10", s.awaited, by_name_alone=s.awaited & ~s.straggler)
         s.straggler = False
@@ -321,16 +325,16 @@ class Coordinator(Producers):
     # The epochs of v2
 
     def is_next_to_present(s, t):
-        """All that is remembered of the epoch before: the present one follows it, in the same producer id or the
-        next."""
+        """Return whether the present epoch follows the transaction's epoch, in the same producer id or the next.
+        Nothing else is remembered of the previous epoch."""
         return (s.number[t] + 1 == s.epoch) | ((s.epoch == s.base) & (s.number[t] + 2 == s.base))
 
     def fence_marker(s):
-        """The abort's bump is the fence: there is one (KAFKA-19367)."""
+        """Return the epoch of the fence's marker, which is the abort's only bump (KAFKA-19367)."""
         return s.epoch + 1
 
     def fence_target(s):
-        """A producer id whose epochs are used up is left behind, whatever ended it (KAFKA-20090)."""
+        """Return the epoch after the fence; a producer id that is used up is replaced (KAFKA-20090)."""
         return either("txn.4", s.after(s.epoch), stays=s.epoch + 1)
 
     def end_marker(s):

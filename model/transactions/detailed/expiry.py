@@ -1,6 +1,7 @@
-"""Transactional ids that were not used for a week are forgotten (v2), and what a fenced producer can make of that.
+"""In these models transactional ids that were not used for a week are forgotten (v2), and a fenced producer may try to
+benefit from that.
 
-A forgotten id has no epoch: a request that names one gets INVALID_PRODUCER_ID_MAPPING, but InitProducerId is answered
+A forgotten id has no epoch. A request that names one gets INVALID_PRODUCER_ID_MAPPING, but InitProducerId is answered
 whatever epoch it names, with a new producer id.
 """
 
@@ -11,7 +12,7 @@ from fencepost.model.transactions.detailed.full import V1, V2, Verified
 
 
 class Forgetting(Coordinator):
-    """The producer stops when it is told so: nothing is known of its epoch any more."""
+    """The coordinator forgets the transactional id with its epoch, and a producer that learns of it stops."""
 
     unknown: Bool  # the transactional id is forgotten
 
@@ -28,9 +29,9 @@ class Forgetting(Coordinator):
         s.forget_fence()
 
     def is_recorded(s):
-        """Does the log hold anything of the transactional id?  One whose first append failed is in memory alone, with
-        epoch -1, and expires as others do (KAFKA-14880, TransactionMetadata.prepareTransitionTo): no step of the model,
-        which has nothing of it to forget."""
+        """Return whether the log has a record of the transactional id. An id whose first append failed is in memory
+        alone, with epoch -1, and expires as others do (KAFKA-14880, TransactionMetadata.prepareTransitionTo); that is
+        no step of the model, which has nothing of the id to forget."""
         return ~s.unknown & (s.epoch != 0)
 
     def live(s):
@@ -64,11 +65,11 @@ class Forgetting(Coordinator):
 
 
 class Expiring(Forgetting, V2):
-    """v2 with ids that are forgotten."""
+    """The `Expiring` model is v2 with ids that are forgotten."""
 
     @action
     def hear_of_it(s, c: Client):
-        """A producer is told INVALID_PRODUCER_ID_MAPPING, and stops; or it takes that for an error to recover from, and
+        """A producer receives INVALID_PRODUCER_ID_MAPPING and stops; or it takes that for an error to recover from, and
         asks again with its old epoch (KAFKA-18019)."""
         require(s.ready[c] & s.unknown)
         s.ready[c] = False
@@ -78,8 +79,8 @@ class Expiring(Forgetting, V2):
 
 
 class ExpiringV1(Forgetting, V1):
-    """v1 with ids that are forgotten."""
+    """The `ExpiringV1` model is v1 with ids that are forgotten."""
 
 
 class ExpiringVerified(Forgetting, Verified):
-    """v1 with verification and ids that are forgotten."""
+    """The `ExpiringVerified` model is v1 with verification and ids that are forgotten."""

@@ -1,4 +1,4 @@
-"""The full model in its variants: the coordinator with producers and the partitions of each core."""
+"""The full model combines the coordinator and producers with the partitions of each core."""
 
 from fencepost.model.language import action, fault, require
 from fencepost.model.transactions.abstract.core import Client, Outcome, Partition, Phase, Txn
@@ -11,7 +11,7 @@ from fencepost.model.transactions.detailed.coordinator import Coordinator, Pendi
 
 
 class V1(Coordinator, V1Core):
-    """Markers carry the epoch of the transaction, or of the fence."""
+    """In the full model of v1 markers carry the epoch of the transaction, or of the fence."""
 
     @action
     def ask_to_add_partition(s, t: Txn, p: Partition):
@@ -26,7 +26,7 @@ class V1(Coordinator, V1Core):
 
     @action(fair="weak")
     def refuse_add(s, t: Txn, p: Partition):
-        """PRODUCER_FENCED."""
+        """AddPartitions with an outdated epoch is answered PRODUCER_FENCED."""
         require(s.begun[t] & (s.choice[t] == Outcome.NONE) & s.ready[s.owner[t]])
         require(s.pending == Pending.NOTHING)
         require(s.phase != Phase.PREPARED, rule="txn.5")
@@ -38,8 +38,8 @@ class V1(Coordinator, V1Core):
 
     @action(fair="weak")
     def refuse_end(s, t: Txn):
-        """PRODUCER_FENCED or INVALID_TXN_STATE: this EndTxn neither ends what is open nor repeats what ended.  Until v2
-        the epoch is looked at before what is pending."""
+        """EndTxn neither ends what is open nor repeats what ended, and is answered PRODUCER_FENCED or
+        INVALID_TXN_STATE. Before v2 the epoch is checked before what is pending."""
         require((s.choice[t] != Outcome.NONE) & ~s.success[t] & s.ready[s.owner[t]])
         old = s.number[t] != s.live()
         waits = (s.pending != Pending.NOTHING) | (s.phase == Phase.PREPARED)
@@ -60,12 +60,12 @@ class V1(Coordinator, V1Core):
 
 
 class Verified(V1, VerifiedCore):
-    """KIP-890, part 1."""
+    """The `Verified` model is the full model of KIP-890, part 1."""
 
 
 class V2(Coordinator, V2Core):
-    """KIP-890, part 2, and KIP-1228, as of Kafka 4.3 and 4.4: the bump of an abort is its fence, and changes nothing in
-    memory before it is in the log."""
+    """The `V2` model is the full model of KIP-890, part 2, and KIP-1228, as of Kafka 4.3 and 4.4: the bump of an abort
+    is its fence, and changes nothing in memory before it is in the log."""
 
     @action
     def ask_to_verify(s, t: Txn, p: Partition):
@@ -78,30 +78,31 @@ class V2(Coordinator, V2Core):
         V2Core.verify(s, t, p)
         s.clear()
 
-    initialize_again = None  # `answer_init_again` says when
+    initialize_again = None  # `answer_init_again` replaces it
 
     @action(fair="weak", rule="txn.2", danger="lost-answer")
     def answer_init_again(s, c: Client):
-        """So is an owner answered that the abort of its transaction fenced: with the epoch after the abort."""
+        """A repeated InitProducerId gets the same answer, and so does an owner whose transaction was fenced by an
+        abort: it gets the epoch after the abort."""
         epoch = s.epoch
         Coordinator.answer_init_again(s, c)
         s.given[c, epoch] = True
         s.fence = epoch
 
     def fence_remembers(s):
-        """The epoch of the transaction that was aborted."""
+        """Return the epoch of the transaction that was aborted."""
         return s.epoch
 
     @fault(budget="failed_appends", danger="failed-append")
     def append_fails(s):
-        """Too few replicas: nothing happened."""
+        """Too few replicas are in sync, and nothing is written."""
         require(s.pending != Pending.NOTHING)
         s.clear()
 
 
 class LateEnds(Coordinator):
-    """Records and requests of producers come late.  A marker comes only while its transaction is prepared: brokers do
-    not leave one another waiting."""
+    """In the `LateEnds` model records and requests of producers arrive late, but a marker arrives only while its
+    transaction is prepared, since brokers do not leave one another waiting."""
 
     def marker_in_time(s, p, e, commit, k):
         return s.is_prepared(e, commit)

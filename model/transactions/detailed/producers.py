@@ -1,7 +1,7 @@
-"""Producers in the full model: who asks for an epoch, who has an answer, who is told to stop.
+"""The producers of the full model ask for an epoch, receive an answer, or learn that they must stop.
 
-A producer retries what it is not told of.  `Core` has what it does with an epoch; here is how it comes by one, and how
-it loses it.
+A producer retries every request whose outcome it does not know. `Core` has what a producer does with an epoch, and this
+module has how it gets and loses one.
 """
 
 from fencepost.model.language import (
@@ -24,22 +24,20 @@ from fencepost.model.transactions.abstract.core import Client, Core, Epoch, Txn
 
 
 class Producers(Core):
-    """An epoch is numbered over all producer ids: from `base` on are those of the present id, and 0 is none.
-
-    A producer id has the epochs base … base + last, and one more that only a fence may carry (32766 and 32767 in
-    Kafka): the next id starts at base + last + 2.
-    """
+    """Epochs are numbered over all producer ids: those of the present id start at `base`, and 0 is none. A producer id
+    has the epochs base … base + last, and one more that only a fence may carry (32766 and 32767 in Kafka). The next id
+    starts at base + last + 2."""
 
     last: Constant[Nat]  # the last epoch of a producer id that an owner gets
 
     base: Epoch  # the first epoch of the present producer id
     asking: Set[Client]  # its InitProducerId is under way
-    again: Set[Client]  # and says which epoch it holds
+    again: Set[Client]  # its InitProducerId names the epoch that it holds
     answered: Map[Client, Epoch]  # the epoch in the answer to it; 0: no answer
     ready: Set[Client]
-    holds: Map[Client, Epoch]  # what it was told last
-    stray: Set[Client]  # a copy of its first InitProducerId comes late
-    dead: Set[Client]  # was told that it is fenced, and stops
+    holds: Map[Client, Epoch]  # the epoch that it received last
+    stray: Set[Client]  # a copy of its first InitProducerId arrives late
+    dead: Set[Client]  # it learned that it is fenced, and stops
 
     overflow: Ghost[Bool]  # a producer was given the epoch that only a fence may carry, or a fence went past it
     crowded: Ghost[Bool]  # there were two producers, or one that took too long
@@ -54,15 +52,15 @@ class Producers(Core):
 
     @action
     def start(s, c: Client):
-        """A producer calls initTransactions; Admin.fenceProducers asks in the same way, and does no more (618.12)."""
+        """A producer calls initTransactions. Admin.fenceProducers asks in the same way, and does no more (618.12)."""
         require(~s.asking[c] & ~s.ready[c] & ~s.dead[c])
         s.crowded = s.crowded | exists(Client, lambda d: (d != c) & (s.asking[d] | s.ready[d]))
         s.asking[c] = True
 
     @fault(budget="reinits")
     def start_again(s, c: Client):
-        """After an error that spoiled its sequence numbers, and the abort that followed, a producer asks for the next
-        epoch and says which one it has (KIP-360)."""
+        """After an error that invalidated its sequence numbers, and the abort that followed, a producer asks for the
+        next epoch and names the one that it has (KIP-360)."""
         require(s.ready[c])
         require(forall(Txn, lambda t: implies(s.begun[t] & (s.owner[t] == c), s.told[t])))
         s.ready[c] = False
@@ -71,7 +69,7 @@ class Producers(Core):
 
     @fault(budget="copies", danger=("late-copy", "duplicate"))
     def come_late(s, c: Client):
-        """The network kept a copy of the first request, which was answered; the answer to the copy is not taken."""
+        """The network delivers a copy of the first InitProducerId, which was answered; a second answer is ignored."""
         require((s.ready[c] | s.again[c] | s.dead[c] | (s.asking[c] & (s.answered[c] != 0))) & ~s.stray[c])
         s.stray[c] = True
         s.copied = True
@@ -84,7 +82,7 @@ class Producers(Core):
 
     @action(fair="weak")
     def take(s, c: Client):
-        """The answer arrives."""
+        """The answer to InitProducerId arrives at the producer."""
         require(s.asking[c] & (s.answered[c] != 0))
         s.holds[c] = s.answered[c]
         s.answered[c] = 0
@@ -112,24 +110,23 @@ class Producers(Core):
         return s.base > 1
 
     def is_last_of_all(s, e):
-        """The epoch that no owner may have, of the present id or of the one before."""
+        """Return whether this is the epoch that no owner may have, of the present or the previous producer id."""
         return (e == s.base + s.last + 1) | (e + 1 == s.base)
 
     def comes_back(s, c):
-        """It names its epoch, and another producer has been given a later one."""
+        """Return whether the producer names its epoch although another producer has been given a later one."""
         later = exists(Client, Epoch, lambda d, e: (d != c) & s.given[d, e] & (s.holds[c] < e))
         return (s.expected(c) != 0) & later
 
     def is_sent(s, c):
-        """An InitProducerId of this producer is under way and not answered."""
+        """Return whether an InitProducerId of this producer is in flight and not answered."""
         return (s.asking[c] & (s.answered[c] == 0)) | s.stray[c]
 
     def expected(s, c):
-        """The epoch in that request; 0: none."""
+        """Return the epoch that the InitProducerId names; 0 is none."""
         return when(s.again[c] & ~s.stray[c], s.holds[c], 0)
 
     def stop(s, c):
-        """A fatal error."""
         s.dead[c] = True
         s.asking[c] = False
         s.ready[c] = False

@@ -1,5 +1,5 @@
-"""Parts of the transaction protocol that have a model of their own.
+"""Each module here models one part of the transaction protocol.
 
-Sequence numbers: `sequences`, `forgetting`.  Readers: `reading`, `cleaning`.  Offsets of groups: `offsets`.  The
-transaction log: `recovery`, `metadata`.
+`sequences` and `forgetting` have sequence numbers, `reading` and `cleaning` have readers, `offsets` has the offsets of
+groups, and `recovery` and `metadata` have the transaction log.
 """

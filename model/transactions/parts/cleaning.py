@@ -1,12 +1,14 @@
-"""A partition that is cleaned: aborted records go, replaced records go, and in the end the markers of both.
+"""In this model the log cleaner works on the partition: aborted and replaced records are removed, and eventually their
+markers.
 
-The cleaner works below the last stable offset.  It takes the records of aborted transactions, by the index of those,
-and what a later record has replaced; a marker only when nothing of its transaction is left, and then not before its
-delete horizon (delete.retention.ms), so that a reader of the transaction's records reads how it ended.  With an abort
-marker goes the entry in the index.  DeleteRecords and retention take whatever lies at the beginning of the log.
+The cleaner works below the last stable offset. It removes the records of aborted transactions, by the index of those,
+and records that a later one has replaced. It removes a marker only when nothing of its transaction is left, and not
+before its delete horizon (delete.retention.ms), so that a reader of the transaction's records also reads how it ended.
+The entry in the index is removed with an abort marker. DeleteRecords and retention remove whatever lies at the
+beginning of the log.
 
-A piece that a reader has fetched is a copy, of which nothing is taken.  A broker that reads the log again, or a replica
-that lags, rebuilds what it knows of open transactions from what is left.
+A piece that a reader has fetched is a copy, from which nothing is removed. A broker that reads the log again, or a
+replica that lags, rebuilds what it knows of open transactions from what is left.
 """
 
 from fencepost.model.language import Ghost, Set, action, each, excused, fault, forall, implies, require, when
@@ -14,7 +16,7 @@ from fencepost.model.transactions.parts.reading import Kind, Offset, Phase, Read
 
 
 class Cleaned(ReadCommitted):
-    """The cleaner, in the order that Kafka keeps."""
+    """In the `Cleaned` model the cleaner removes records and markers in the order in which Kafka does."""
 
     outside = excused(
         "no replica or reader of the log lags behind by more than delete.retention.ms; the variant without-horizon "
@@ -25,7 +27,7 @@ class Cleaned(ReadCommitted):
     gone: Set[Offset]  # no longer in the log
     kept: Set[Reader, Offset]  # in the piece that a reader has
     replayed: Offset  # how far a broker has read the log again
-    open_again: Set[Txn]  # and the transactions that it takes for open
+    open_again: Set[Txn]  # the transactions that this broker takes for open
 
     released: Ghost[Set[Offset]]  # replaced by a later record, or deleted: no reader is owed it any more
 
@@ -33,7 +35,7 @@ class Cleaned(ReadCommitted):
         return (o < s.high) & forall(Txn, lambda t: implies(s.unstable(t), o < s.first[t]))
 
     def holds(s, t, o):
-        """Is this offset within the transaction, and its producer's?"""
+        """Return whether this offset is within the transaction and belongs to its producer."""
         within = (s.phase[t] != Phase.NONE) & (s.first[t] <= o) & (s.is_open(t) | (o < s.last[t]))
         return within & (s.owner[t] == s.writer[o]) & (s.kind[o] == Kind.DATA)
 
@@ -42,8 +44,8 @@ class Cleaned(ReadCommitted):
 
     @action(fair="weak")
     def fetch(s, r: Reader, n: Offset):
-        """The leader's answer: what is left of the log from the reader's position up to n, and what was aborted in
-        it."""
+        """The leader answers a fetch with what is left of the log from the reader's position up to n, and the
+        transactions that were aborted in it."""
         ReadCommitted.fetch(s, r, n)
         s.kept = each(lambda q, o: when(q == r, ~s.gone[o], s.kept[q, o]))
 
@@ -51,13 +53,13 @@ class Cleaned(ReadCommitted):
 
     @fault(budget="cleanings", danger="cleaning")
     def clean_aborted(s, o: Offset, t: Txn):
-        """A record of a transaction that the index has as aborted."""
+        """The cleaner removes a record of a transaction that the index lists as aborted."""
         require(s.is_stable(o) & ~s.gone[o] & s.indexed[t] & s.holds(t, o))
         s.gone[o] = True
 
     @fault(budget="cleanings", danger="cleaning")
     def clean_replaced(s, o: Offset):
-        """A record that a later one of the same key has replaced."""
+        """The cleaner removes a record that a later one of the same key has replaced."""
         require(s.is_stable(o) & ~s.gone[o] & ((s.kind[o] == Kind.PLAIN) | (s.kind[o] == Kind.DATA)))
         require(forall(Txn, lambda t: ~(s.indexed[t] & s.holds(t, o))))
         s.gone[o] = True
@@ -65,7 +67,7 @@ class Cleaned(ReadCommitted):
 
     @fault(budget="cleanings", danger="cleaning")
     def clean_marker(s, t: Txn):
-        """A marker of a transaction of which nothing is left, and that no broker still takes for open."""
+        """The cleaner removes the marker of a transaction that is gone, and that no broker still takes for open."""
         require(s.has_ended(t) & s.is_stable(s.last[t]) & ~s.gone[s.last[t]])
         require(s.nothing_left(t))
         require(s.is_past_its_horizon(t))
@@ -80,14 +82,14 @@ class Cleaned(ReadCommitted):
 
     @fault(budget="cleanings", danger="cleaning")
     def clean_empty_marker(s, o: Offset):
-        """A marker of a transaction that wrote nothing here."""
+        """The cleaner removes the marker of a transaction that wrote nothing in this partition."""
         require(s.is_stable(o) & ~s.gone[o] & (s.kind[o] == Kind.ABORT))
         require(forall(Txn, lambda t: ~(s.has_ended(t) & (s.last[t] == o))))
         s.gone[o] = True
 
     @fault(budget="deletions", danger="truncation")
     def delete_records(s, n: Offset):
-        """The log begins at n from now on.  What is open stays open; a broker that has not read so far starts there."""
+        """The log begins at n from now on. What is open stays open, and slow brokers and readers start at n."""
         replayed = s.replayed
         require(n <= s.high)
         s.gone = each(lambda o: s.gone[o] | (o < n))
@@ -100,7 +102,7 @@ class Cleaned(ReadCommitted):
 
     @action(fair="weak")
     def replay(s):
-        """A record opens its transaction, a marker ends it."""
+        """A broker that replays the log reads its next record: a record opens its transaction, and a marker ends it."""
         o = s.replayed
         require(o < s.high)
         s.open_again = each(
@@ -117,36 +119,35 @@ class Cleaned(ReadCommitted):
 
 
 class WithoutHorizon(Cleaned):
-    """Markers go as soon as nothing is left of their transactions, even if a reader still waits for them."""
+    """Markers are removed as soon as nothing is left of their transactions, even if a reader waits for them."""
 
     def is_past_its_horizon(s, t):
         return s.has_ended(t)
 
 
 class MarkersTooSoon(Cleaned):
-    """KAFKA-13727: records of a transaction that began behind the cleaner's end are left, and its marker is not; the
-    index is written without it."""
+    """The cleaner leaves records of a transaction that began behind its end and removes the transaction's marker; the
+    index is written without the transaction (KAFKA-13727)."""
 
     def nothing_left(s, t):
         return s.has_ended(t)
 
 
 class MarkersAsRecords(Cleaned):
-    """KAFKA-14055: a marker is taken for a record that a later one of the same key has replaced; the index keeps its
-    entry."""
+    """The cleaner takes a marker for a replaced record, and the index still lists its transaction (KAFKA-14055)."""
 
     @fault(budget="cleanings", danger="cleaning")
     def clean_marker(s, t: Txn):
-        """The bytes of its key are those of a later record."""
+        """The cleaner removes a marker, since the bytes of its key are those of a later record."""
         require(s.has_ended(t) & s.is_stable(s.last[t]) & ~s.gone[s.last[t]])
         s.gone[s.last[t]] = True
 
 
 class EntriesTooSoon(Cleaned):
-    """The index is written without transactions of which records are left."""
+    """In the `EntriesTooSoon` model the index is written without transactions of which records are left."""
 
     @fault(budget="cleanings", danger="cleaning")
     def clean_index(s, t: Txn):
-        """The segment with its marker is cleaned."""
+        """The cleaner cleans the segment with the marker, and drops the transaction's entry in the index."""
         require(s.has_ended(t) & s.is_stable(s.last[t]))
         s.indexed[t] = False

@@ -1,11 +1,12 @@
-"""Leaders that forget: a restart, a tail that is lost, a producer that was idle, and what clients make of it.
+"""In these models leaders forget, by a restart, a lost tail, or the expiry of an idle producer, and clients react to
+that.
 
-A leader that starts again reads a snapshot, which has the last batch of each producer, and the log behind it: it knows
-fewer batches than it did.  A leader that had no copy of the tail lacks those batches too.  A producer that was idle for
-long is forgotten whole, and whatever comes from it then is taken as the first.
+A leader that restarts reads a snapshot, which has the last batch of each producer, and the log behind it, and so knows
+fewer batches than before. A leader that had no copy of the tail lacks those batches too. A producer that was idle for
+long is forgotten completely, and whatever comes from it then is taken as its first batch.
 
-What the partition has written and does not know is refused as out of order.  A client that then sends it again under a
-new number writes it twice; one that gives up, or has a single batch under way, does not.
+A partition refuses as out of order a batch that it has written and no longer knows. A client that then sends the batch
+again under a new number writes it twice; a client that gives up, or has a single batch in flight, does not.
 """
 
 from fencepost.model.language import Bool, Set, action, axiom, each, excused, fault, open_hole, require, when
@@ -13,7 +14,7 @@ from fencepost.model.transactions.parts.sequences import Epoch, Number, Send, Se
 
 
 class Forgetful(Sequences):
-    """Answers wait for replication (acks=all); a producer is forgotten only when nothing of it is on its way."""
+    """Answers wait for replication (acks=all), and only a producer with no batch in flight is forgotten."""
 
     outside = (
         *open_hole(
@@ -52,8 +53,8 @@ class Forgetful(Sequences):
 
     @action(fair="weak")
     def write(s, a: Send, e: Epoch):
-        """A batch arrives and is the next one, the first of a new epoch, or the first that the partition hears of its
-        producer: it is written and answered."""
+        """A batch arrives and is the next one, the first of a new epoch, or the first that the partition receives from
+        its producer: it is written and answered."""
         known, known_from, blank, n = s.known, s.kept_from, s.blank, s.number[a, e]
         Sequences.write(s, a, e)
         s.kept_from = when(blank, n, when(e == known, known_from, 0))
@@ -61,7 +62,7 @@ class Forgetful(Sequences):
 
     @action(fair="weak")
     def replicate(s):
-        """The replicas have everything."""
+        """The replicas catch up with the leader."""
         s.copied = each(lambda a: s.written[a])
         s.safe_known = s.known
         s.safe_expected = s.expected
@@ -78,13 +79,13 @@ class Forgetful(Sequences):
 
     @fault(budget="restarts", danger=("leader-restart", "broker-restart"))
     def restart(s, n: Number):
-        """The leader starts again, from a snapshot with the last batch and what the log has behind it."""
+        """The leader restarts from a snapshot with the last batch and what the log has behind it."""
         require(~s.blank & (s.kept_from <= n) & (n < s.expected))
         s.kept_from = n
 
     @fault(budget="fail_overs", danger=("unreplicated-tail", "truncation"))
     def lose_tail(s):
-        """A leader that lacks the tail takes over, or cuts it off, and knows the last batch that is left."""
+        """A leader that lacks the tail takes over, or truncates it, and knows the last batch that is left."""
         expected = s.safe_expected
         s.written = each(lambda a: s.copied[a])
         s.answered = each(lambda a, e: s.answered[a, e] & s.copied[a])
@@ -95,7 +96,7 @@ class Forgetful(Sequences):
 
     @fault(budget="expiries", danger="producer-expiry")
     def expire(s):
-        """The producer was idle for long: every replica forgets it.  By then no copy of its batches is left."""
+        """The producer was idle for long and every replica forgets it. No copy of its batches is in flight by then."""
         require((s.settled == s.next) & ~s.blank)
         s.died = each(lambda a, e: s.died[a, e] | s.sent[a, e])
         s.blank = True
@@ -103,14 +104,14 @@ class Forgetful(Sequences):
 
 
 class GivingUp(Forgetful):
-    """A producer that fails what is refused as out of order, and goes on under a new epoch.  A transactional one
-    aborts; some clients take it as fatal."""
+    """In the `GivingUp` model a producer fails the batches that are refused as out of order, and continues under a new
+    epoch. A transactional producer aborts, and some clients treat the error as fatal."""
 
     number_anew = None
 
     @action(fair="weak")
     def give_up(s, a: Send):
-        """The oldest batch under way is refused as out of order: all that is under way fails."""
+        """The oldest batch in flight is refused as out of order, and all batches in flight fail."""
         epoch = s.epoch
         require(s.is_oldest_and_refused(a))
         s.epoch = epoch + 1
@@ -119,18 +120,18 @@ class GivingUp(Forgetful):
 
 
 class ForgetfulV2(Forgetful, SequencesV2):
-    """Transactions each of which ends with a new epoch: what is refused is aborted."""
+    """In the `ForgetfulV2` model each transaction ends with a new epoch, and a refused batch aborts its transaction."""
 
     number_anew = None
 
     @action
     def end(s):
-        """The producer ends a transaction; its marker is replicated before it goes on."""
+        """The producer ends a transaction, whose marker is replicated before it continues."""
         s.end_and_replicate()
 
     @action(fair="weak")
     def abort_refused(s, a: Send):
-        """The oldest batch under way is refused as out of order: the transaction is aborted."""
+        """The oldest batch in flight is refused as out of order, and the transaction is aborted."""
         require(s.is_oldest_and_refused(a))
         s.end_and_replicate()
 
@@ -146,8 +147,7 @@ class ForgetfulV2(Forgetful, SequencesV2):
 
 
 class OneUnderWay(Forgetful):
-    """A producer with one batch under way (max.in.flight.requests.per.connection=1), which numbers anew what is
-    refused."""
+    """A producer has one batch in flight (max.in.flight.requests.per.connection=1) and renumbers a refused batch."""
 
     @axiom
     def remembers_what_is_under_way(s):
@@ -155,39 +155,39 @@ class OneUnderWay(Forgetful):
 
 
 class Renumbering(Forgetful):
-    """A producer with several batches under way, which numbers anew what is refused (KIP-360)."""
+    """A producer with several batches in flight gives refused batches new numbers (KIP-360)."""
 
     @action(fair="weak")
     def number_anew(s, a: Send):
-        """The oldest batch under way is refused as out of order: the producer raises its epoch by itself, and sends all
-        that is under way again under new numbers."""
+        """The oldest batch in flight is refused as out of order: the producer raises its epoch by itself, and sends all
+        batches in flight again under new numbers."""
         Sequences.number_anew(s, a)
 
 
 class RenumberingAnyway(Sequences):
-    """A producer that raises its epoch on account of another partition, and numbers anew what is under way here."""
+    """A producer raises its epoch because of another partition, and renumbers the batches in flight here."""
 
     @action
     def number_anew(s, a: Send):
-        """Something was refused elsewhere."""
+        """A batch was refused in another partition, and the producer renumbers the batches in flight."""
         require(s.is_under_way(a))
         s.send_anew()
 
 
 class ForgottenTooSoon(GivingUp):
-    """A producer is forgotten while its batches are on their way: its records carry timestamps of long ago, or a
-    batch was delayed for long."""
+    """In the `ForgottenTooSoon` model a producer is forgotten while its batches are in flight: its records have old
+    timestamps, or a batch was delayed for long."""
 
     @fault(budget="expiries", danger="producer-expiry")
     def expire(s):
-        """The last timestamp of the producer is long past."""
+        """The last timestamp of the producer is long past, and the partition forgets it."""
         require(~s.blank)
         s.blank = True
         s.safe_blank = True
 
 
 class AnsweredEarly(Renumbering):
-    """Answers that do not wait for replication, or an election that does not ask who has the tail."""
+    """Answers do not wait for replication, or an election does not consider which replica has the tail."""
 
     def is_answerable(s, a):
         return s.written[a]

@@ -1,9 +1,10 @@
-"""What the coordinator of groups has in memory, in the batch that is open, and in its log (CoordinatorRuntime.java).
+"""This model has the three states of the group coordinator: its memory, the batch that is open, and its log
+(CoordinatorRuntime.java).
 
-An operation changes memory, its record goes into the open batch, and the batch is written as one.  Most operations
-change nothing until their record is in the batch, and is replayed from there, offsets among them; some have changed
-memory before (`GroupMetadataManager`: a group that goes back to the classic protocol).  What a batch has done is taken
-back when it can't be written.
+An operation changes memory, its record is added to the open batch, and the batch is written as one. Most operations,
+offset commits among them, change nothing until their record is in the batch and is replayed from there. Some have
+changed memory before (`GroupMetadataManager`: a group that goes back to the classic protocol). If a batch can't be
+written, its changes of memory are reverted.
 """
 
 from fencepost.model.language import (
@@ -25,19 +26,19 @@ from fencepost.model.language import (
 
 
 class Write(Sort, bound="writes"):
-    """An operation with one record, which stands for all that it has."""
+    """A `Write` is an operation with one record, which stands for all of its records."""
 
 
 class GroupMemory(Protocol):
-    """One thread: an operation, its record, and what its batch needs before it come one after another."""
+    """One thread runs an operation, adds its record, and makes room in the batch first, one after another."""
 
     in_memory: Set[Write]
     in_batch: Set[Write]
     in_log: Set[Write]
     working: Option[Write]  # has changed memory, and its record is to come
 
-    begun: Set[Write]  # each is asked for once: again is another one
-    given_up: Ghost[Set[Write]]  # its batch was
+    begun: Set[Write]  # each operation is requested once; a repetition is another operation
+    given_up: Ghost[Set[Write]]  # operations whose batch could not be written
 
     outside = (
         *open_hole("one coordinator at a time; the protocol transactions has a deposed one that still answers",
@@ -75,30 +76,30 @@ class GroupMemory(Protocol):
 
     @action
     def replay(s, w: Write):
-        """An operation whose record is in the batch before it changes memory."""
+        """An operation adds its record to the batch before it changes memory."""
         s.begin(w)
         s.in_batch[w] = True
         s.in_memory[w] = True
 
     @action
     def change(s, w: Write):
-        """One that changes memory by itself, before its record is made."""
+        """An operation changes memory before its record is made."""
         s.begin(w)
         s.in_memory[w] = True
         s.working = w
 
     @action(fair="weak")
     def add(s, w: Write):
-        """Its record fits into the batch that is open, or into a new one."""
+        """The record of an operation fits into the open batch, or into a new one."""
         require(s.working == w)
         s.in_batch[w] = True
         s.working = None
 
     @action(fair="weak")
     def add_large(s, w: Write):
-        """Its record is larger than what is left of a batch, or than an empty one: the batch before it is written first
-        (KAFKA-19760).  If that has no record yet, there is nothing to write; to take it for a batch that failed reverts
-        memory to what was written (KAFKA-20845: CoordinatorRuntime.flushCurrentBatch)."""
+        """The record of an operation is larger than the rest of the batch, or than an empty batch: the previous batch
+        is written first (KAFKA-19760). If that batch has no record yet, there is nothing to write; to treat it as a
+        failed batch reverts memory to what was written (KAFKA-20845: CoordinatorRuntime.flushCurrentBatch)."""
         require(s.working == w)
         nothing_yet = ~exists(Write, lambda v: s.in_batch[v])
         s.in_memory = each(
@@ -110,14 +111,14 @@ class GroupMemory(Protocol):
 
     @action(fair="weak")
     def flush(s):
-        """The batch is written."""
+        """The coordinator writes the batch to the log."""
         require((s.working == None) & exists(Write, lambda v: s.in_batch[v]))  # noqa: E711
         s.in_log = each(lambda v: s.in_log[v] | s.in_batch[v])
         s.in_batch = each(lambda v: False)
 
     @fault(budget="failed_appends", danger="failed-append")
     def fail(s):
-        """It can't be: all that it has done to memory is taken back, and who asked is told so."""
+        """The batch can't be written: its changes of memory are reverted, and its operations fail."""
         require((s.working == None) & exists(Write, lambda v: s.in_batch[v]))  # noqa: E711
         s.given_up = each(lambda v: s.given_up[v] | s.in_batch[v])
         s.in_memory = each(

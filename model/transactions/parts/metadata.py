@@ -1,12 +1,11 @@
-"""All that a coordinator knows of one transactional id, and what of it its successor reads (v2).
+"""This model has everything that a coordinator knows of one transactional id, and what of it its successor reads (v2).
 
-A transition is prepared first (TxnTransitMetadata), then a record is made of it (TransactionLog.valueToBytes) and
-written, which takes the place of the one before, and once that is durable memory follows and the answer leaves.  Each
-is a step, with a failed append or a fail-over in between.  The coordinator that takes over reads the record
-(TransactionLog.read), field by field.  `recovery.py` has many ids, and compaction.
+A transition is prepared first (TxnTransitMetadata). Then a record of it (TransactionLog.valueToBytes) is written, which
+supersedes the previous one, and once that is durable, memory follows and the answer is sent. Each of these is a step,
+with a failed append or a fail-over in between. The coordinator that takes over reads the record (TransactionLog.read),
+field by field. `recovery.py` has many ids, and compaction.
 
-There is one producer, which is alone and in no hurry: it repeats what it is not told of.  What it is refused is a
-retry, or nothing.
+There is one producer, which repeats each request that is not answered.
 """
 
 from fencepost.model.language import (
@@ -33,44 +32,43 @@ from fencepost.model.language import (
 
 
 class Partition(Sort, bound="partitions"):
-    """A partition."""
+    """A `Partition` is a partition of the transaction."""
 
 
 class Epoch(Nat, upto="epochs"):
-    """Producer epoch, from 1; 0 is none."""
+    """An `Epoch` is a producer epoch, from 1; 0 is none."""
 
 
 class ProducerId(Nat, upto="producer_ids"):
-    """Producer id, from 1, in the order in which they are allocated; 0 is none."""
+    """A `ProducerId` is a producer id, from 1, in the order in which ids are allocated; 0 is none."""
 
 
 class Timeout(Nat, upto="timeouts"):
-    """transaction.timeout.ms."""
+    """A `Timeout` is a value of transaction.timeout.ms."""
 
 
 class Phase(Enumeration):
-    """UNKNOWN: no record."""
+    """A `Phase` is the state of the transaction; UNKNOWN means that there is no record."""
 
     UNKNOWN, EMPTY, ONGOING, PREPARE_COMMIT, PREPARE_ABORT, COMPLETE_COMMIT, COMPLETE_ABORT = range(7)
 
 
 class Stage(Enumeration):
-    """Of the transition that is pending: PREPARED, or WRITTEN to the log."""
+    """A `Stage` is the progress of the pending transition: PREPARED, or WRITTEN to the log."""
 
     NOTHING, PREPARED, WRITTEN = range(3)
 
 
 class Request(Enumeration):
-    """What the producer waits for.  FIRST: InitProducerId without a pair; NEXT: with the pair that it has."""
+    """A `Request` is what the producer waits for. FIRST is InitProducerId without a producer id and epoch, and NEXT is
+    InitProducerId with those that it has."""
 
     NOTHING, FIRST, NEXT, COMMIT, ABORT = range(5)
 
 
 class Metadata(Protocol):
-    """A producer id has the epochs 1 to last, and one more that only markers carry (32767 in Kafka).
-
-    With everything in the log, as of KAFKA-20357; the releases before it are variants.
-    """
+    """A producer id has the epochs 1 to last, and one more that only markers carry (32767 in Kafka). Everything is in
+    the log, as of KAFKA-20357; the releases before it are variants."""
 
     last: Constant[Nat]
 
@@ -112,7 +110,7 @@ class Metadata(Protocol):
     answer_id: ProducerId
     answer_epoch: Epoch
 
-    refused: Bool  # the producer was told that it is fenced, or unknown, and stops
+    refused: Bool  # the producer learned that it is fenced, or unknown, and stops
     too_slow: Ghost[Bool]  # a transaction of it was ended by time-out
     reserved: Ghost[Bool]  # it was given the epoch that only markers carry
     lost_at_the_end: Ghost[
@@ -149,14 +147,14 @@ class Metadata(Protocol):
 
     @action
     def start(s, timeout: Timeout):
-        """Its first InitProducerId."""
+        """The producer sends its first InitProducerId."""
         require((s.request == Request.NOTHING) & (s.own_id == 0) & ~s.refused)
         s.own_timeout = timeout
         s.request = Request.FIRST
 
     @action
     def start_again(s):
-        """After an error that spoiled its sequence numbers it asks for the next epoch, and names its own (KIP-360)."""
+        """After an error that invalidated its sequence numbers the producer asks for the next epoch (KIP-360)."""
         require((s.request == Request.NOTHING) & (s.own_id != 0) & (s.phase != Phase.ONGOING) & ~s.refused)
         s.request = Request.NEXT
 
@@ -167,13 +165,13 @@ class Metadata(Protocol):
 
     @action
     def abort(s):
-        """It may not know whether anything was added, and aborts to be sure."""
+        """The producer may not know whether anything was added, and aborts to be sure."""
         require(s.is_ready())
         s.request = Request.ABORT
 
     @action(fair="weak")
     def take(s):
-        """The answer arrives."""
+        """The answer arrives at the producer."""
         require(s.answered)
         s.own_id = s.answer_id
         s.own_epoch = s.answer_epoch
@@ -183,13 +181,13 @@ class Metadata(Protocol):
 
     @fault(budget="losses", danger="lost-answer")
     def lose_answer(s):
-        """It does not, and the producer asks again."""
+        """The answer is lost, and the producer asks again."""
         require(s.answered)
         s.lose(s.answered)
         s.answered = False
 
     def lose(s, answer):
-        """An answer is lost, or never sent."""
+        """Record that an answer is lost, or never sent."""
         last = (s.request == Request.NEXT) & (s.last <= s.own_epoch + 1)
         s.lost_at_the_end = s.lost_at_the_end | (answer & last)
 
@@ -203,7 +201,7 @@ class Metadata(Protocol):
         return complete | (s.phase == Phase.EMPTY) | (s.phase == Phase.UNKNOWN)
 
     def is_asked(s):
-        """While a transition is pending a client that asks has to ask again."""
+        """Return whether a request waits for an answer. While a transition is pending it has to be repeated."""
         return (s.request != Request.NOTHING) & ~s.answered & ~s.refused & (s.stage == Stage.NOTHING)
 
     def asks_for_epoch(s):
@@ -216,15 +214,15 @@ class Metadata(Protocol):
         return s.last <= e
 
     def is_mine(s):
-        """The pair in the request is the present one."""
+        """Return whether the request names the present producer id and epoch."""
         return (s.own_id == s.id) & (s.own_epoch == s.epoch)
 
     def is_rotated(s):
-        """It is the last one of the producer id before."""
+        """Return whether the request names the last epoch of the previous producer id."""
         return (s.previous_id == s.own_id) & (s.own_epoch == s.last)
 
     def transit(s, phase, id, epoch, last_epoch, next_id, timeout, parts, answers):
-        """Where it goes; memory stays as it is."""
+        """Prepare the transition to the given state; memory stays unchanged."""
         s.to_phase = phase
         s.to_id = id
         s.to_epoch = epoch
@@ -238,7 +236,7 @@ class Metadata(Protocol):
 
     @action(fair="weak")
     def write(s):
-        """A record is made of the transition, and is in the log."""
+        """The record of the transition is written to the log."""
         require(s.stage == Stage.PREPARED)
         s.log_phase = s.to_phase
         s.log_id = s.to_id
@@ -252,8 +250,7 @@ class Metadata(Protocol):
 
     @action(fair="weak")
     def finish(s):
-        """It is durable: memory says the same from now on, and the answer leaves, which has the next producer id if
-        there is to be one."""
+        """The record is durable: memory follows, and the answer is sent, with the next producer id if there is one."""
         require(s.stage == Stage.WRITTEN, rule="txn.25")
         rotates = s.to_next_id != 0
         s.answer_id = when(s.answers, when(rotates, s.to_next_id, s.to_id), s.answer_id)
@@ -271,8 +268,8 @@ class Metadata(Protocol):
 
     @fault(budget="failed_appends", danger="failed-append")
     def append_fails(s):
-        """Too few replicas are in sync: nothing was written, and who asked asks again.  The end of a transaction is
-        written until it succeeds."""
+        """Too few replicas are in sync: nothing is written, and the producer asks again. The end of a transaction is
+        tried again until it is written."""
         require((s.stage == Stage.PREPARED) & ~s.completes())
         s.drop()
 
@@ -280,7 +277,6 @@ class Metadata(Protocol):
         return (s.to_phase == Phase.COMPLETE_COMMIT) | (s.to_phase == Phase.COMPLETE_ABORT)
 
     def drop(s):
-        """Nothing is pending."""
         s.stage = Stage.NOTHING
         s.to_phase = Phase.UNKNOWN
         s.to_id = 0
@@ -299,7 +295,7 @@ class Metadata(Protocol):
 
     @action(fair="weak")
     def initialize(s):
-        """The next epoch, or the first one of another producer id."""
+        """InitProducerId gets the next epoch, or the first one of another producer id."""
         require(s.asks_for_epoch() & s.is_idle())
         require((s.request == Request.FIRST) | s.is_mine())
         named = when(s.request == Request.NEXT, s.own_epoch, 0)
@@ -310,27 +306,27 @@ class Metadata(Protocol):
         s.transit(Phase.EMPTY, id, epoch, named, 0, s.own_timeout, lambda p: False, True)
 
     def is_answered_before(s):
-        """InitProducerId names the epoch before the present one, of this producer id or of the one before.  Where the
+        """Return whether InitProducerId names the previous epoch, of this producer id or of the previous one. Where the
         epochs are used up the coordinator fails first (prepareIncrementProducerEpoch)."""
         named = (s.own_epoch == s.last_epoch) & ((s.own_id == s.id) | s.is_rotated())
         return (s.request == Request.NEXT) & named & ~s.is_used_up(s.epoch)
 
     @action(fair="weak", rule="txn.2")
     def initialize_again(s):
-        """The same answer once more, which is a record as well, and the producer id before is forgotten with it."""
+        """InitProducerId gets the same answer once more, with another record that drops the previous producer id."""
         require(s.asks_for_epoch() & s.is_idle() & s.is_answered_before() & ~s.is_mine())
         s.transit(Phase.EMPTY, s.id, s.epoch, s.last_epoch, 0, s.own_timeout, lambda p: False, True)
 
     @action(fair="weak")
     def refuse_init(s):
-        """PRODUCER_FENCED, or UNKNOWN_SERVER_ERROR where the epochs are used up."""
+        """InitProducerId is answered PRODUCER_FENCED, or UNKNOWN_SERVER_ERROR where the epochs are used up."""
         require(s.asks_for_epoch() & s.is_idle() & (s.request == Request.NEXT))
         require(~s.is_mine() & ~s.is_answered_before())
         s.refused = True
 
     @action
     def add(s, p: Partition):
-        """A partition becomes part of the transaction, and those before it stay."""
+        """A partition becomes part of the transaction, and the earlier ones stay part of it."""
         require(s.is_ready() & s.is_mine() & (s.is_idle() | (s.phase == Phase.ONGOING)) & (s.stage == Stage.NOTHING))
         s.transit(
             Phase.ONGOING, s.id, s.epoch, s.last_epoch, s.next_id, s.timeout,
@@ -338,7 +334,7 @@ class Metadata(Protocol):
         )  # fmt: skip
 
     def prepare(s, phase, answers):
-        """Every end bumps the epoch; the next producer id is allocated if that was the last one."""
+        """Prepare an end, which bumps the epoch. The next producer id is allocated if that was the last epoch."""
         used_up = s.is_used_up(s.epoch)
         next_id = when(used_up, s.allocated + 1, 0)
         s.allocated = when(used_up, s.allocated + 1, s.allocated)
@@ -346,13 +342,13 @@ class Metadata(Protocol):
 
     @action(fair="weak")
     def end(s):
-        """EndTxn of the present pair: what is open ends, or nothing does, with an abort."""
+        """EndTxn with the present producer id and epoch ends the open transaction, or an empty one with an abort."""
         require(s.asks_to_end() & s.is_mine())
         require((s.phase == Phase.ONGOING) | (s.is_idle() & (s.request == Request.ABORT)))
         s.prepare(when(s.request == Request.COMMIT, Phase.PREPARE_COMMIT, Phase.PREPARE_ABORT), True)
 
     def is_ended_before(s):
-        """EndTxn names the epoch before the present one, and asks for what was done."""
+        """Return whether EndTxn names the previous epoch and asks for the outcome that its transaction had."""
         same = ((s.phase == Phase.COMPLETE_COMMIT) & (s.request == Request.COMMIT)) | (
             (s.phase == Phase.COMPLETE_ABORT) & (s.request == Request.ABORT)
         )
@@ -361,13 +357,13 @@ class Metadata(Protocol):
 
     @action(fair="weak")
     def end_again(s):
-        """An EndTxn that was answered gets the same answer."""
+        """A repeated EndTxn gets the same answer."""
         require(s.asks_to_end() & s.is_idle() & s.is_ended_before())
         s.reply(s.id, s.epoch)
 
     @action(fair="weak")
     def refuse_end(s):
-        """PRODUCER_FENCED, INVALID_PRODUCER_ID_MAPPING or INVALID_TXN_STATE."""
+        """EndTxn is answered PRODUCER_FENCED, INVALID_PRODUCER_ID_MAPPING or INVALID_TXN_STATE."""
         require(s.asks_to_end() & (s.is_idle() | (s.phase == Phase.ONGOING)))
         ends = s.is_mine() & ((s.phase == Phase.ONGOING) | (s.request == Request.ABORT))
         require(~ends & ~s.is_ended_before())
@@ -382,7 +378,7 @@ class Metadata(Protocol):
 
     @action(fair="weak")
     def complete(s):
-        """The markers are written; where the epochs are used up, the next producer id takes over."""
+        """The markers are written, and the next producer id takes over where the epochs are used up."""
         require(((s.phase == Phase.PREPARE_COMMIT) | (s.phase == Phase.PREPARE_ABORT)) & (s.stage == Stage.NOTHING))
         rotates = s.next_id != 0
         done = when(s.phase == Phase.PREPARE_COMMIT, Phase.COMPLETE_COMMIT, Phase.COMPLETE_ABORT)
@@ -391,8 +387,8 @@ class Metadata(Protocol):
 
     @fault(budget="fail_overs", danger=("coordinator-fail-over", "broker-restart"))
     def fail_over(s):
-        """Another coordinator reads the record; what was pending is lost, unless it is there.  One of a release before
-        a field came leaves that out (a tag that it does not know)."""
+        """Another coordinator reads the record, and what was pending is lost unless it is in the log. A coordinator of
+        a release before a field was added ignores that field (a tag that it does not know)."""
         s.phase = s.log_phase
         s.id = s.log_id
         s.epoch = s.log_epoch
@@ -406,7 +402,7 @@ class Metadata(Protocol):
 
     @danger("end-of-epochs")
     def another_id(s):
-        """The producer id has changed, or is about to."""
+        """The producer id has changed, or is about to change."""
         return s.allocated > 1
 
     @danger("several-partitions")

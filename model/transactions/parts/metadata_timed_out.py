@@ -1,8 +1,8 @@
-"""All that a coordinator knows of an id, where appends time out: then the log says more than memory does.
+"""In this model an append of the transaction log times out, and the log then has a record that memory does not.
 
-While replicas lag, a record gets into the log of the leader and is given up: memory keeps what it had, its sender is
-told COORDINATOR_NOT_AVAILABLE and asks again, and the record may be replicated after that.  The next transition starts
-from memory, and its record takes the place of the one in doubt.
+While replicas lag, a record is appended to the leader's log and given up. Memory stays as it was, the client gets
+COORDINATOR_NOT_AVAILABLE and asks again, and the record may be replicated after that. The next transition starts from
+memory, and its record supersedes the one in doubt.
 """
 
 from fencepost.model.language import Bool, Ghost, action, fault, open_hole, require
@@ -10,8 +10,8 @@ from fencepost.model.transactions.parts.metadata import Metadata, Stage
 
 
 class MetadataTimedOut(Metadata):
-    """Of the records in doubt only the last one is found: an earlier one differs from it where two requests came in
-    between, and the producer has one at a time."""
+    """In the `MetadataTimedOut` model only the last record in doubt is found. An earlier one differs from it only where
+    two requests arrived in between, and the producer has one request at a time."""
 
     outside = open_hole("a record in the log is replicated in the end; log-covered has a tail that may be lost",
                         "uncovered-log")  # fmt: skip
@@ -20,8 +20,8 @@ class MetadataTimedOut(Metadata):
 
     @fault(budget="failed_appends", danger="failed-append")
     def give_up(s):
-        """Its time is up before it is replicated (TransactionStateManager.appendTransactionToLog): what was pending is
-        no more, and no client is answered."""
+        """An append times out before its record is replicated (TransactionStateManager.appendTransactionToLog): its
+        transition is no longer pending, and the client gets no answer."""
         require((s.stage == Stage.WRITTEN) & ~s.completes())
         s.lose(s.answers)
         s.in_doubt = True
@@ -29,12 +29,12 @@ class MetadataTimedOut(Metadata):
 
     @action(fair="weak")
     def write(s):
-        """A record is made of the transition, and is in the log."""
+        """The record of the transition is written to the log and supersedes one in doubt."""
         Metadata.write(s)
         s.in_doubt = False
 
     @fault(budget="fail_overs", danger=("coordinator-fail-over", "broker-restart"))
     def fail_over(s):
-        """Another coordinator reads the record, in doubt or not."""
+        """Another coordinator reads the last record, even if that is in doubt."""
         Metadata.fail_over(s)
         s.in_doubt = False

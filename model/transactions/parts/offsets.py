@@ -1,11 +1,12 @@
-"""Offsets that are committed in transactions: a group's memory of one key, and its partition of the offsets topic.
+"""This model has offsets that are committed in transactions: a group's memory of one key, and its partition of the
+offsets topic.
 
-A commit counts at once, or once the marker of its transaction is there; until then it is pending.  What counts is the
-order of the commits in the log, not the order in which transactions end.  A coordinator that takes over reads the log
-again, of which compaction may have removed what a later record has replaced.
+A commit counts at once, or once the marker of its transaction arrives; until then it is pending. What counts is the
+order of the commits in the log, not the order in which transactions end. A coordinator that takes over reads the log
+again, from which compaction may have removed records that a later one has replaced.
 
-One key, since a marker decides all keys of a transaction alike.  Whether the member that commits still owns the
-partition is for the group's generation to say, and not of this model.
+One key is enough, since a marker decides all keys of a transaction alike. Whether the member that commits still owns
+the partition is checked by the group's generation, which is not in this model.
 """
 
 from fencepost.model.language import (
@@ -35,25 +36,25 @@ from fencepost.model.language import (
 
 
 class Producer(Sort, bound="producers"):
-    """A transactional producer, by its id."""
+    """A `Producer` is a transactional producer, identified by its producer id."""
 
 
 class Record(Sort, bound="records"):
-    """A record about the offset: a commit, or a tombstone."""
+    """A `Record` is a record about the offset: a commit, or a tombstone."""
 
 
 class Position(Nat, upto="log"):
-    """A place in the log, from 1."""
+    """A `Position` is a place in the log, from 1."""
 
 
 class Fate(Enumeration):
-    """Of a record, as the log says it.  What is outside of transactions is committed at once."""
+    """A `Fate` is the state of a record according to the log. A record outside of transactions is committed at once."""
 
     NONE, OPEN, COMMITTED, ABORTED = range(4)
 
 
 class TransactionalOffsets(Protocol):
-    """Commits, markers, fetches, expiry, compaction, and taking over."""
+    """The model has commits, markers, fetches, expiry, compaction, and fail-over of the coordinator."""
 
     outside = (
         *excused(
@@ -128,7 +129,7 @@ class TransactionalOffsets(Protocol):
     last_place: Ghost[Position]
     emptied: Ghost[Option[Record]]  # the last tombstone that was read
     emptied_place: Ghost[Position]
-    decided: Ghost[Map[Record, Position]]  # where its fate stands in the log
+    decided: Ghost[Map[Record, Position]]  # the place in the log where its fate was decided
     fetched: Ghost[Set[Record]]  # was the answer to a fetch
     fetched_early: Ghost[Bool]  # a fetch was answered while a transaction was still to decide
 
@@ -139,7 +140,7 @@ class TransactionalOffsets(Protocol):
 
     @danger("several-records")
     def replaced_in_its_transaction(s):
-        """A transaction that is open has committed the offset twice."""
+        """An open transaction has committed the offset twice."""
         return exists(
             Record, Record,
             lambda x, y: (x != y) & (s.by[x] == s.by[y]) & (s.fate[x] == Fate.OPEN) & (s.fate[y] == Fate.OPEN),
@@ -161,14 +162,14 @@ class TransactionalOffsets(Protocol):
     # What the coordinator makes of a record or marker, as it writes it or reads it
 
     def hold(s, r, p, stored):
-        """A commit in a transaction: pending, in the place of an earlier one of the same transaction."""
+        """Make a commit of a transaction pending, in place of an earlier one of the same transaction."""
         s.pending = each(
             lambda x: when(stored & s.pending[x] & (s.by[x] == p), x == r, s.pending[x] | (stored & (x == r)))
         )
         s.waiting[p] = s.waiting[p] | stored
 
     def read_commit(s, r, p):
-        """A commit marker: what is pending is in force now, unless a later record is."""
+        """Apply a commit marker: the pending offset is in force, unless that of a later record is."""
         comes = either("txn.21", s.since < s.place[r], in_order_of_completion=True)
         in_force = when(comes, r, s.in_force)
         s.in_force = in_force
@@ -177,7 +178,7 @@ class TransactionalOffsets(Protocol):
         s.waiting[p] = False
 
     def read_abort(s, r, p):
-        """An abort marker: what is pending is dropped."""
+        """Apply an abort marker, which drops the pending offset."""
         s.in_force = either("txn.21", s.in_force, aborted_all_the_same=r)
         s.since = either("txn.21", s.since, aborted_all_the_same=s.place[r])
         s.pending = each(lambda x: either("txn.21", s.pending[x] & (s.by[x] != p), kept_over_abort=s.pending[x]))
@@ -189,7 +190,7 @@ class TransactionalOffsets(Protocol):
         require(s.is_loaded() & ~s.is_written(r))
 
     def append(s, r, fate):
-        """A record at the end of the log."""
+        """Add a record at the end of the log."""
         s.last = when(fate == Fate.COMMITTED, r, s.last)
         s.last_place = when(fate == Fate.COMMITTED, s.end, s.last_place)
         s.place[r] = s.end
@@ -205,7 +206,7 @@ class TransactionalOffsets(Protocol):
 
     @action
     def commit_offset(s, r: Record):
-        """OffsetCommit, outside of transactions."""
+        """OffsetCommit outside of transactions takes effect at once."""
         s.may_append(r)
         s.in_force = r
         s.since = s.end
@@ -213,7 +214,7 @@ class TransactionalOffsets(Protocol):
 
     @action
     def commit_in_transaction(s, r: Record, p: Producer):
-        """TxnOffsetCommit: pending until the marker."""
+        """TxnOffsetCommit makes an offset pending until the marker arrives."""
         s.may_append(r)
         s.hold(r, p, True)
         s.in_force = either("txn.21", s.in_force, at_once=r)
@@ -225,7 +226,7 @@ class TransactionalOffsets(Protocol):
 
     @action(fair="weak")
     def commit(s, r: Record):
-        """The marker of a committed transaction comes, in which r was its last offset."""
+        """The marker of a committed transaction arrives, in which r was the last offset."""
         p = s.by[r]
         require(s.is_loaded() & s.open[p] & s.pending[r])
         later = s.last_place < s.place[r]
@@ -237,7 +238,7 @@ class TransactionalOffsets(Protocol):
 
     @action(fair="weak")
     def abort(s, r: Record):
-        """The marker of an aborted transaction comes, in which r was its last offset."""
+        """The marker of an aborted transaction arrives, in which r was the last offset."""
         p = s.by[r]
         require(s.is_loaded() & s.open[p] & s.pending[r])
         s.abort_marker[p, s.end] = True
@@ -252,7 +253,7 @@ class TransactionalOffsets(Protocol):
 
     @action
     def expire(s, r: Record):
-        """No offset was committed for a long time: a tombstone takes it away."""
+        """No offset was committed for a long time, and a tombstone removes it."""
         s.may_append(r)
         require(s.in_force != None)  # noqa: E711
         require(s.is_settled(), rule="txn.21")
@@ -265,7 +266,7 @@ class TransactionalOffsets(Protocol):
 
     @action
     def fetch(s):
-        """OffsetFetch that requires a stable offset: refused, to be repeated, while a commit is pending."""
+        """OffsetFetch requires a stable offset: while a commit is pending it is refused and has to be repeated."""
         require(s.is_loaded())
         require(s.is_settled(), rule="txn.21")
         s.fetched = each(lambda x: s.fetched[x] | (s.in_force == x))
@@ -275,7 +276,7 @@ class TransactionalOffsets(Protocol):
 
     @action(danger="cleaning")
     def remove_replaced(s, x: Record, y: Record):
-        """Compaction removes a record that a later one has replaced for good."""
+        """Compaction removes a record that a later committed one has replaced."""
         require(s.kept[x] & s.kept[y] & (s.place[x] < s.place[y]))
         require((s.fate[x] == Fate.COMMITTED) & (s.fate[y] == Fate.COMMITTED))
         s.kept[x] = False
@@ -299,7 +300,7 @@ class TransactionalOffsets(Protocol):
 
     @action(fair="weak")
     def read_plain(s, r: Record):
-        """It reads a commit outside of transactions or a tombstone, or what compaction has left of one."""
+        """The new coordinator reads a plain commit or a tombstone, or what compaction has left of it."""
         place, counts = s.cursor, s.kept[r]
         require(s.is_written(r) & ~s.transactional[r] & (s.place[r] == place))
         s.in_force = when(counts & ~s.empty[r], r, when(counts, None, s.in_force))
@@ -310,7 +311,7 @@ class TransactionalOffsets(Protocol):
 
     @action(fair="weak")
     def read_transactional(s, r: Record):
-        """It reads a commit in a transaction, or what compaction has left of one."""
+        """The new coordinator reads a commit of a transaction, or what compaction has left of it."""
         place = s.cursor
         require(s.is_written(r) & s.transactional[r] & (s.place[r] == place))
         s.hold(r, s.by[r], s.kept[r])
@@ -318,7 +319,7 @@ class TransactionalOffsets(Protocol):
 
     @action(fair="weak")
     def read_commit_marker(s, r: Record):
-        """It reads the marker of a committed transaction, of which r is pending."""
+        """The new coordinator reads the marker of a committed transaction, whose offset r is pending."""
         place, p = s.cursor, s.by[r]
         require((place < s.end) & s.pending[r] & s.commit_marker[p, place])
         s.read_commit(r, p)
@@ -326,7 +327,7 @@ class TransactionalOffsets(Protocol):
 
     @action(fair="weak")
     def read_abort_marker(s, r: Record):
-        """It reads the marker of an aborted transaction, of which r is pending."""
+        """The new coordinator reads the marker of an aborted transaction, whose offset r is pending."""
         place, p = s.cursor, s.by[r]
         require((place < s.end) & s.pending[r] & s.abort_marker[p, place])
         s.read_abort(r, p)
@@ -334,22 +335,23 @@ class TransactionalOffsets(Protocol):
 
     @action(fair="weak")
     def pass_marker(s, p: Producer):
-        """It reads the marker of a transaction of which compaction has left nothing."""
+        """The new coordinator reads the marker of a transaction of which compaction has left nothing."""
         place = s.cursor
         require((place < s.end) & (s.commit_marker[p, place] | s.abort_marker[p, place]) & ~s.waiting[p])
         s.cursor = place + 1
 
 
 class MarkerDropped(TransactionalOffsets):
-    """KAFKA-20734: the partition has no leader when a marker is due, and the marker counts as written.  What is pending
-    there stays so until the producer's next transaction comes to the partition, whose marker decides both."""
+    """In the `MarkerDropped` model the partition has no leader when a marker is due, and the marker counts as written
+    (KAFKA-20734). The pending offset stays pending until the producer's next transaction writes to the partition, and
+    that transaction's marker decides both."""
 
     abandoned: Set[Producer]  # no marker is under way for what is open of it
-    meant: Ghost[Map[Record, Fate]]  # what the transaction coordinator decided, and the marker did not come to say
+    meant: Ghost[Map[Record, Fate]]  # the decision whose marker did not arrive
 
     @fault(budget="absences", danger="partition-away")
     def drop_marker(s, p: Producer, commits: Bool):
-        """The transaction is over for its coordinator, and its owner told so."""
+        """The coordinator counts the marker as written, and the transaction as complete for its owner."""
         require(s.open[p] & ~s.abandoned[p])
         fate = when(commits, Fate.COMMITTED, Fate.ABORTED)
         s.meant = each(lambda x: when((s.fate[x] == Fate.OPEN) & (s.by[x] == p), fate, s.meant[x]))
@@ -357,24 +359,25 @@ class MarkerDropped(TransactionalOffsets):
 
     @action
     def begin_next(s, p: Producer):
-        """The producer's next transaction commits the offset of another key here."""
+        """The producer's next transaction commits the offset of another key in the partition."""
         require(s.is_loaded() & s.abandoned[p])
         s.abandoned[p] = False
 
     @action
     def commit_in_transaction(s, r: Record, p: Producer):
-        """TxnOffsetCommit: from now on a marker is due again for all that is open of the producer."""
+        """TxnOffsetCommit makes an offset pending, and from then on a marker is due again for everything of the
+        producer that is open."""
         TransactionalOffsets.commit_in_transaction(s, r, p)
         s.abandoned[p] = False
 
     @action(fair="weak")
     def commit(s, r: Record):
-        """A commit marker comes, and decides all that is open of the producer."""
+        """A commit marker arrives, and decides everything of the producer that is open."""
         require(~s.abandoned[s.by[r]])
         TransactionalOffsets.commit(s, r)
 
     @action(fair="weak")
     def abort(s, r: Record):
-        """An abort marker comes, and decides all that is open of the producer."""
+        """An abort marker arrives, and decides everything of the producer that is open."""
         require(~s.abandoned[s.by[r]])
         TransactionalOffsets.abort(s, r)

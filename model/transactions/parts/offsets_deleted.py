@@ -1,8 +1,8 @@
-"""Offsets that are deleted while a transaction has them pending: OffsetDelete, or the end of their group or topic.
+"""In this model offsets are deleted while a transaction has them pending, by OffsetDelete or with their group or topic.
 
-A tombstone takes away what is in force and what is pending, of every producer (OffsetMetadataManager.replay).  The
-marker that comes afterwards finds nothing: the transaction commits, and its offset does not count, since the tombstone
-stands after it in the log.  Expiry waits for what is pending; an administrator does not.
+A tombstone removes what is in force and what is pending, of every producer (OffsetMetadataManager.replay). The marker
+that arrives afterwards finds nothing: the transaction commits, and its offset does not count, since the tombstone
+stands after it in the log. Expiry waits for pending offsets, and an administrator does not.
 """
 
 from fencepost.model.language import Bool, action, each, either, exists, require, when
@@ -10,11 +10,11 @@ from fencepost.model.transactions.parts.offsets import Fate, Producer, Record, T
 
 
 class OffsetsDeleted(TransactionalOffsets):
-    """Tombstones at any time."""
+    """In the `OffsetsDeleted` model tombstones are written at any time."""
 
     @action
     def delete(s, r: Record):
-        """A tombstone, whatever is pending."""
+        """A tombstone is written, whatever is pending."""
         s.may_append(r)
         s.pending = each(lambda x: either("txn.21", False, left_pending=s.pending[x]))
         s.waiting = each(lambda p: either("txn.21", False, left_pending=s.waiting[p]))
@@ -27,7 +27,7 @@ class OffsetsDeleted(TransactionalOffsets):
 
     @action(fair="weak")
     def end_without(s, p: Producer, commits: Bool):
-        """The marker of a transaction comes of which nothing is pending any more."""
+        """The marker of a transaction arrives of which nothing is pending any more."""
         require(s.is_loaded() & s.open[p] & ~s.waiting[p])
         s.commit_marker[p, s.end] = commits
         s.abort_marker[p, s.end] = ~commits
@@ -35,7 +35,7 @@ class OffsetsDeleted(TransactionalOffsets):
 
     @action
     def fetch(s):
-        """It need not wait for a transaction whose offset stands before a tombstone: no marker brings that back."""
+        """OffsetFetch need not wait for an offset before a tombstone, since no marker restores it."""
         require(s.is_loaded())
         require(s.is_settled(), rule="txn.21")
         may_change = exists(Record, lambda x: (s.fate[x] == Fate.OPEN) & (s.last_place < s.place[x]))
@@ -44,7 +44,7 @@ class OffsetsDeleted(TransactionalOffsets):
 
     @action(fair="weak")
     def read_plain(s, r: Record):
-        """A tombstone takes away what is pending when it is read again, too."""
+        """A tombstone that a new coordinator reads removes the pending offsets, too."""
         empties = s.kept[r] & s.empty[r]
         pending = each(lambda x: s.pending[x] & ~empties)
         waiting = each(lambda p: s.waiting[p] & ~empties)

@@ -1,12 +1,13 @@
-"""Reading a partition that holds transactions: how far a reader may go, and what it leaves out.
+"""This model has readers of a partition that holds transactions: how far they may read, and which records they leave
+out.
 
-One partition, whose log ends in records that may yet be lost.  The last stable offset (LSO) is the first offset of
-the oldest transaction that is open, or whose marker is not replicated, and never more than the high watermark; it is
-no variable here, since it follows from those.  A reader fetches a piece below it, with the aborted transactions that
-reach into the piece, and leaves out by that list.
+There is one partition, whose log ends in records that may still be lost. The last stable offset (LSO) is the first
+offset of the oldest transaction that is open, or whose marker is not replicated, and never more than the high
+watermark. It is no variable of the model, since it follows from those. A reader fetches a piece below it, with the list
+of aborted transactions that reach into the piece, and leaves out their records.
 
-The coordinator is not part of this: a transaction whose marker was lost with a leader may be ended either way, so that
-nothing rests on its writing the same marker again.
+The coordinator is not in this model. A transaction whose marker was lost with a leader may be ended either way, so that
+no property relies on the same marker being written again.
 """
 
 from fencepost.model.language import (
@@ -36,31 +37,31 @@ from fencepost.model.transactions.parts.offsets import Producer
 
 
 class Txn(Sort, bound="transactions"):
-    """A transaction, as far as this partition is concerned."""
+    """A `Txn` is a transaction as far as this partition is concerned."""
 
 
 class Reader(Sort, bound="readers"):
-    """A consumer of the partition."""
+    """A `Reader` is a consumer of the partition."""
 
 
 class Offset(Nat, upto="log"):
-    """A place in the log, from 0; or the end of a range of them."""
+    """An `Offset` is a place in the log, from 0, or the end of a range of them."""
 
 
 class Kind(Enumeration):
-    """Of a record: outside of transactions, inside of one, or a marker."""
+    """A `Kind` is the kind of a record: outside of transactions, inside of one, or a marker."""
 
     NOTHING, PLAIN, DATA, COMMIT, ABORT = range(5)
 
 
 class Phase(Enumeration):
-    """Of a transaction, as the log says it."""
+    """A `Phase` is the state of a transaction according to the log."""
 
     NONE, OPEN, COMMITTED, ABORTED = range(4)
 
 
 class ReadCommitted(Protocol):
-    """Producers write, the coordinator ends their transactions, replication follows, and readers fetch and take."""
+    """Producers write, the coordinator ends their transactions, replication follows, and readers consume."""
 
     outside = (
         *open_hole("nothing is removed from the log; the variant cleaned has one that is cleaned", "cleaning"),
@@ -143,7 +144,7 @@ class ReadCommitted(Protocol):
 
     @action
     def write_plain(s, p: Producer):
-        """A record outside of transactions."""
+        """A producer writes a record outside of transactions."""
         end = s.end
         require(~s.has_open(p))
         s.append(Kind.PLAIN, p)
@@ -151,7 +152,7 @@ class ReadCommitted(Protocol):
 
     @action
     def begin(s, p: Producer, t: Txn):
-        """The first record of a transaction."""
+        """A producer writes the first record of a transaction."""
         end = s.end
         require((s.phase[t] == Phase.NONE) & ~s.has_open(p))
         s.append(Kind.DATA, p)
@@ -164,7 +165,7 @@ class ReadCommitted(Protocol):
 
     @action(danger="several-records")
     def add(s, t: Txn):
-        """One more record of an open transaction."""
+        """A producer writes one more record of an open transaction."""
         end = s.end
         require(s.is_open(t))
         s.append(Kind.DATA, s.owner[t])
@@ -173,7 +174,7 @@ class ReadCommitted(Protocol):
 
     @action(fair="weak")
     def commit(s, t: Txn):
-        """The coordinator's commit marker."""
+        """The coordinator's commit marker is appended."""
         end = s.end
         s.close(t, Kind.COMMIT)
         s.last[t] = end
@@ -181,7 +182,7 @@ class ReadCommitted(Protocol):
 
     @action(fair="weak")
     def abort(s, t: Txn):
-        """The coordinator's abort marker; the index of aborted transactions gets another entry."""
+        """The coordinator's abort marker is appended, and the index of aborted transactions gets another entry."""
         end = s.end
         others = exists(Txn, lambda u: (u != t) & s.is_open(u))
         s.close(t, Kind.ABORT)
@@ -198,7 +199,7 @@ class ReadCommitted(Protocol):
 
     @action
     def abort_nothing(s, p: Producer):
-        """An abort marker although the producer wrote nothing here: it belongs to no entry of the index."""
+        """An abort marker without an entry in the index is appended: the producer wrote nothing here."""
         end = s.end
         require(~s.has_open(p))
         s.append(Kind.ABORT, p)
@@ -206,17 +207,17 @@ class ReadCommitted(Protocol):
 
     @action(fair="weak")
     def replicate(s):
-        """The high watermark follows the log."""
+        """The high watermark advances towards the end of the log."""
         require(s.high < s.end)
         s.high = s.high + 1
 
     @fault(budget="fail_overs", danger=("unreplicated-tail", "truncation"))
     def fail_over(s):
-        """Another leader: what is not replicated is lost, and transactions that ended there are open again."""
+        """Another leader takes over: the unreplicated tail is lost, and transactions that ended there are open."""
         s.cut(s.high)
 
     def cut(s, at):
-        """The log ends here: of what is behind, nothing has been."""
+        """Truncate the log at an offset, as if nothing had been written from there on."""
         s.end = at
         s.kind = each(lambda o: when(o < at, s.kind[o], Kind.NOTHING))
         s.part = each(lambda t, o: s.part[t, o] & (o < at))
@@ -236,22 +237,22 @@ class ReadCommitted(Protocol):
         return s.is_open(t) | s.unreplicated(t)
 
     def within(s, n):
-        """Is this offset at most the last stable one?"""
+        """Return whether this offset is at most the last stable one."""
         return (n <= s.high) & forall(Txn, lambda t: implies(s.unstable(t), n <= s.first[t]))
 
     def within_open(s, n, most):
-        """The same with open transactions only."""
+        """Return whether this offset is at most the last stable one, where only open transactions count."""
         return (n <= most) & forall(Txn, lambda t: implies(s.is_open(t), n <= s.first[t]))
 
     @action
     def see_all(s, r: Reader):
-        """A reader that has not begun reads uncommitted."""
+        """A reader that has not begun chooses to read uncommitted."""
         require(s.upto[r] == 0)
         s.sees_all[r] = True
 
     @action(fair="weak")
     def fetch(s, r: Reader, n: Offset):
-        """The leader's answer: the log from the reader's position up to n, and what was aborted in it."""
+        """The leader returns the log from the reader's position up to n, and the transactions aborted in it."""
         require((s.position[r] == s.upto[r]) & (s.upto[r] < n) & (n <= s.end))
         stable = either(
             "txn.17", s.within(n), inclusive=s.within(n - 1), one_short=s.within(n + 1),
@@ -266,7 +267,7 @@ class ReadCommitted(Protocol):
         return s.kind[o]
 
     def reaches_into(s, t, start, end):
-        """Does this aborted transaction go into the list that comes with the records from start to end?"""
+        """Return whether this aborted transaction is listed with the records from start to end."""
         reaches = (start <= s.last[t]) & (s.first[t] < end)
         begins = (start <= s.first[t]) & (s.first[t] < end)
         ends = (start <= s.last[t]) & (s.last[t] < end)
@@ -274,7 +275,7 @@ class ReadCommitted(Protocol):
 
     @action(fair="weak")
     def take(s, r: Reader):
-        """The reader looks at its next record: returns it, or leaves it out; an abort marker ends an aborted range."""
+        """The reader examines its next record, and returns or skips it. An abort marker ends an aborted range."""
         o = s.position[r]
         require(o < s.upto[r])
         p, kind = s.writer[o], s.kind_in_piece(r, o)
@@ -296,24 +297,25 @@ class ReadCommitted(Protocol):
 
 
 class UncleanReading(ReadCommitted):
-    """A leader takes over that lacks what is below the high watermark (unclean.leader.election.enable)."""
+    """A replica that lacks records below the high watermark becomes leader (unclean.leader.election.enable)."""
 
     outside = excused(
         "a reader that was further than the new leader goes on from its end", "unreplicated-tail", "truncation"
     )
 
-    given: Ghost[Set[Reader, Txn]]  # a record of it, when it was committed
+    given: Ghost[Set[Reader, Txn]]  # the reader was given a record of the committed transaction
 
     @action(fair="weak")
     def take(s, r: Reader):
-        """The reader looks at its next record."""
+        """The reader examines its next record, and the model records which committed transactions it was given."""
         o, given = s.position[r], s.given
         ReadCommitted.take(s, r)
         s.given = each(lambda q, t: given[q, t] | ((q == r) & s.part[t, o] & (s.phase[t] == Phase.COMMITTED)))
 
     @fault(budget="fail_overs", danger=("unreplicated-tail", "truncation"))
     def fail_over_unclean(s, n: Offset):
-        """Its log ends anywhere, before a record or a marker; a reader that was further is told where (KIP-320)."""
+        """The new leader's log ends anywhere, before a record or a marker. A reader that was further learns where it
+        diverged (KIP-320)."""
         require(n < s.high)
         s.given = each(lambda r, t: s.given[r, t] & (s.first[t] < n))
         s.cut(n)

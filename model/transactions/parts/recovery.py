@@ -1,11 +1,12 @@
-"""The transaction log: what a coordinator remembers of its transactional ids, and what its successor finds.
+"""This model has the transaction log: what a coordinator remembers of its transactional ids, and what its successor
+finds.
 
-A transition is begun in memory as pending, its record is appended, and only then does it count.  An append may fail,
-or its outcome stay unknown: then the record may be in the log though memory never heard of it, until the next one
-replaces it or a successor reads it.  Pending transitions and queued markers are lost with the coordinator.
+A transition is begun in memory as pending, its record is appended, and only then does it count. An append may fail, or
+its outcome may stay unknown. Then the record may be in the log without the coordinator's knowledge, until the next one
+supersedes it or a successor reads it. Pending transitions and queued markers are lost with the coordinator.
 
 The log is replicated, so that its records are not lost, and compacted, so that only the last one of each id need be
-there.  What a pending transition has to wait for, and who may ask for one, is not of this model.
+there. The model leaves out for what a pending transition has to wait, and who may request one.
 """
 
 from fencepost.model.language import (
@@ -32,25 +33,25 @@ from fencepost.model.language import (
 
 
 class Id(Sort, bound="ids"):
-    """A transactional id."""
+    """An `Id` is a transactional id."""
 
 
 class Epoch(Nat, upto="epochs"):
-    """Producer epoch of an id."""
+    """An `Epoch` is a producer epoch of an id."""
 
 
 class Position(Nat, upto="log"):
-    """A place in the log."""
+    """A `Position` is a place in the log."""
 
 
 class Phase(Enumeration):
-    """Of a transaction; DEAD is a tombstone, after which an id is unknown."""
+    """A `Phase` is the state of a transaction; DEAD is a tombstone, after which an id is unknown."""
 
     UNKNOWN, EMPTY, ONGOING, PREPARE_COMMIT, PREPARE_ABORT, COMPLETE, DEAD = range(7)
 
 
 class TransactionLog(Protocol):
-    """Transitions in two steps, compaction, and taking over."""
+    """The `TransactionLog` model has transitions in two steps, compaction, and fail-over of the coordinator."""
 
     outside = (
         *open_hole(
@@ -105,7 +106,7 @@ class TransactionLog(Protocol):
     recorded: Ghost[Set[Id]]  # has a record
     doubtful: Ghost[Set[Id]]  # an append was given up whose record is in the log
     owed: Ghost[Set[Id]]  # partitions have an open transaction, and wait for its markers
-    was_commit: Ghost[Set[Id]]  # the present transaction: its owner or a partition was told that it is committed
+    was_commit: Ghost[Set[Id]]  # the owner or a partition learned that the present transaction is committed
     was_abort: Ghost[Set[Id]]
 
     @danger("several-ids")
@@ -133,25 +134,25 @@ class TransactionLog(Protocol):
 
     @action
     def initialise(s, t: Id):
-        """InitProducerId of an id that is new or idle."""
+        """InitProducerId arrives for an id that is new or idle."""
         require(s.is_free(t) & (s.is_idle(s.phase[t]) | (s.phase[t] == Phase.UNKNOWN)))
         s.start(t, Phase.EMPTY, when(s.phase[t] == Phase.UNKNOWN, 0, s.epoch[t] + 1))
 
     @action
     def begin(s, t: Id):
-        """The first partition is added."""
+        """The first partition of a transaction is added."""
         require(s.is_free(t) & s.is_idle(s.phase[t]))
         s.start(t, Phase.ONGOING, s.epoch[t])
 
     @action
     def commit(s, t: Id):
-        """EndTxn with commit."""
+        """EndTxn asks for a commit."""
         s.may_end(t)
         s.start(t, Phase.PREPARE_COMMIT, s.epoch[t])
 
     @action(fair="weak")
     def abort(s, t: Id):
-        """EndTxn with abort, or the transaction has timed out."""
+        """EndTxn asks for an abort, or the transaction has timed out."""
         s.may_end(t)
         s.start(t, Phase.PREPARE_ABORT, s.epoch[t])
 
@@ -161,21 +162,21 @@ class TransactionLog(Protocol):
 
     @action(fair="weak")
     def complete(s, t: Id):
-        """The markers are written."""
+        """The markers are written, and the coordinator begins to record the completion."""
         require(s.is_free(t) & s.is_prepared(s.phase[t]))
         require(~s.queued[t], rule="txn.10")
         s.start(t, Phase.COMPLETE, s.epoch[t])
 
     @action(danger="id-expiry")
     def expire(s, t: Id):
-        """The id was not used for a long time."""
+        """The id was not used for a long time, and the coordinator begins to write its tombstone."""
         require(s.is_free(t) & (s.phase[t] != Phase.UNKNOWN))
         require(s.is_idle(s.phase[t]), rule="txn.20")
         s.start(t, Phase.DEAD, s.epoch[t])
 
     @action(fair="weak")
     def append(s, t: Id):
-        """The record of a pending transition gets into the log."""
+        """The record of a pending transition is appended to the log."""
         end = s.end
         require((s.pending[t] != Phase.UNKNOWN) & ~s.appended[t])
         s.newest = each(lambda o: (o == end) | (s.newest[o] & (s.id[o] != t)))
@@ -218,14 +219,14 @@ class TransactionLog(Protocol):
 
     @fault(budget="failures", danger="failed-append")
     def give_up(s, t: Id):
-        """The append fails, or nothing is heard of it: the request is refused, and memory stays as it was."""
+        """The append fails, or its outcome stays unknown: the request is refused, and memory stays as it was."""
         require(s.pending[t] != Phase.UNKNOWN)
         s.doubtful[t] = s.doubtful[t] | s.appended[t]
         s.forget_pending(t)
 
     @action(fair="weak")
     def send_markers(s, t: Id):
-        """The partitions are told how the transaction ended."""
+        """The coordinator sends the markers to the partitions."""
         phase = s.phase[t]
         require(s.is_loaded() & s.queued[t] & s.is_prepared(phase))
         s.was_commit[t] = s.was_commit[t] | (phase == Phase.PREPARE_COMMIT)
@@ -244,8 +245,8 @@ class TransactionLog(Protocol):
 
     @action(danger="cleaning")
     def remove_tombstone(s, x: Position):
-        """Compaction removes a tombstone, since nothing older of the id is left, nor known to anybody who is reading:
-        tombstones stay for longer than that takes."""
+        """Compaction removes a tombstone, since no older record of the id is left, and no coordinator that is reading
+        the log knows one. The retention of tombstones is longer than reading takes."""
         require(s.kept[x] & (s.says[x] == Phase.DEAD))
         require(s.is_loaded(), rule="txn.19")
         require(forall(Position, lambda y: implies((y < x) & (s.id[y] == s.id[x]), ~s.kept[y])), rule="txn.19")
@@ -253,7 +254,7 @@ class TransactionLog(Protocol):
 
     @fault(budget="fail_overs", danger=("coordinator-fail-over", "broker-restart"))
     def fail_over(s):
-        """Another coordinator begins to read the log; what only memory held is gone."""
+        """Another coordinator begins to read the log, and what only memory held is lost."""
         s.cursor = 0
         s.phase = each(lambda t: Phase.UNKNOWN)
         s.epoch = each(lambda t: 0)
@@ -265,7 +266,7 @@ class TransactionLog(Protocol):
 
     @action(fair="weak")
     def read(s):
-        """It reads the next record, or what compaction has left of it: the last one of an id counts."""
+        """The new coordinator reads the next record, or what compaction left of it; the last record of an id counts."""
         place = s.cursor
         t, says, stored = s.id[place], s.says[place], s.kept[place]
         require(place < s.end)

@@ -1,11 +1,11 @@
-"""Idempotence: sequence numbers keep a batch that arrives twice from being written twice.
+"""This model has idempotence: with sequence numbers a partition avoids writing a batch twice that arrives twice.
 
-One producer and one partition.  A batch is known to the partition by epoch and number only.  What was sent stays in
-the network: it may arrive at any time, any number of times, or never, and so may the answer that it was written.  The
-producer takes answers in order, and has no more batches under way than the partition remembers.
+There is one producer and one partition. A batch is known to the partition by epoch and number only. What was sent stays
+in the network: it may arrive at any time, any number of times, or never, and so may the answer that it was written. The
+producer takes answers in order, and has no more batches in flight than the partition remembers.
 
-Markers are written before the producer goes on; that they may be late is not of this model (txn.16).  Nor does the
-partition forget anything but the oldest of what it remembers: `forgetting.py` has leaders that do.
+Markers are written before the producer continues, and this model leaves out that they may be late (txn.16). The
+partition forgets nothing but the oldest batches that it remembers; `forgetting.py` has leaders that forget more.
 """
 
 from fencepost.model.language import (
@@ -35,23 +35,23 @@ from fencepost.model.language import (
 
 
 class Send(Sort, bound="sends"):
-    """A batch as the application knows it: one logical send, however often it is sent."""
+    """A `Send` is a batch as the application knows it: one logical send, however often it is sent."""
 
 
 class Epoch(Nat, upto="epochs"):
-    """Producer epoch."""
+    """An `Epoch` is a producer epoch."""
 
 
 class Number(Nat, upto="numbers"):
-    """A sequence number, counted in batches."""
+    """A `Number` is a sequence number, counted in batches."""
 
 
 class Turn(Nat, upto="transactions"):
-    """Which transaction."""
+    """A `Turn` is the number of a transaction."""
 
 
 class Sequences(Protocol):
-    """The producer numbers what it sends; the partition takes the next number, and knows the last ones again."""
+    """The producer numbers what it sends, and the partition takes the next number and recognises the last ones."""
 
     outside = (
         *open_hole(
@@ -97,10 +97,10 @@ class Sequences(Protocol):
     sent: Set[Send, Epoch]
     number: Map[Send, Epoch, Number]
     answered: Set[Send, Epoch]  # the answer that it was written is on its way
-    told: Set[Send]  # the application was told so
+    told: Set[Send]  # the application learned that it was written
 
-    known: Epoch  # the partition: latest epoch
-    expected: Number  # the next number in it
+    known: Epoch  # the latest epoch that the partition knows
+    expected: Number  # the next number that the partition expects in that epoch
     written: Set[Send]  # what is in its log
 
     turn: Ghost[Turn]  # the transaction that the producer is in
@@ -110,7 +110,7 @@ class Sequences(Protocol):
 
     @danger("late-copy")
     def answered_and_still_arriving(s):
-        """A batch was answered, and copies of it may still come."""
+        """A batch was answered, and copies of it may still arrive."""
         return exists(Send, Epoch, lambda a, e: s.told[a] & s.can_arrive(a, e))
 
     @danger("loss")
@@ -194,8 +194,8 @@ class Sequences(Protocol):
 
     @action
     def raise_epoch(s):
-        """The producer gets a new epoch, of which this partition hears only by its batches: after InitProducerId, or
-        a transaction elsewhere."""
+        """The producer gets a new epoch, after InitProducerId or a transaction elsewhere. This partition learns of the
+        epoch only by the producer's batches."""
         turn = s.turn
         require(s.settled == s.next)
         s.number_from_0(s.epoch + 1)
@@ -209,8 +209,8 @@ class Sequences(Protocol):
 
     @action(dead="what is under way is remembered, or is not yet written and comes next")
     def number_anew(s, a: Send):
-        """The oldest batch under way is refused as out of order: without a transaction the producer raises its epoch
-        by itself, and sends all that is under way again under new numbers."""
+        """The oldest batch in flight is refused as out of order: without a transaction the producer raises its epoch by
+        itself, and sends all batches in flight again under new numbers."""
         require(s.is_oldest_and_refused(a))
         s.send_anew()
 
@@ -219,7 +219,7 @@ class Sequences(Protocol):
         return s.sent[a, s.epoch] & (n == s.settled) & (n < s.next) & s.is_refused(n)
 
     def is_refused(s, n):
-        """This number of the present epoch is out of order."""
+        """Return whether this number of the present epoch is out of order."""
         return (s.epoch == s.known) & ((s.expected < n) | ((n < s.expected) & ~s.is_remembered(n)))
 
     def send_anew(s):
@@ -237,7 +237,7 @@ class Sequences(Protocol):
 
 
 class SequencesV1(Sequences):
-    """Transactions that leave the epoch as it is: numbers go on, over commits and aborts alike."""
+    """Transactions leave the epoch unchanged, and numbers continue over commits and aborts alike."""
 
     @action
     def end(s):
@@ -248,12 +248,12 @@ class SequencesV1(Sequences):
 
 
 class SequencesV2(Sequences):
-    """Every end of a transaction raises the epoch."""
+    """In the `SequencesV2` model every end of a transaction raises the epoch."""
 
     @action
     def end(s):
-        """The producer ends a transaction, perhaps without waiting for answers to what it then aborts; the marker
-        tells the partition the new epoch."""
+        """The producer ends a transaction, perhaps without waiting for answers to what it then aborts. The partition
+        learns the new epoch from the marker."""
         epoch, turn = s.epoch, s.turn
         new = either("txn.9", epoch + 1, the_same=epoch)
         s.number_from_0(new)
@@ -264,20 +264,20 @@ class SequencesV2(Sequences):
 
 
 class RetainedOverAbort(Sequences):
-    """A producer that takes the numbers of aborted batches again, and a partition that still knows those batches
-    (Redpanda PR 5026)."""
+    """In the `RetainedOverAbort` model a producer uses the numbers of aborted batches again, and the partition still
+    knows those batches (Redpanda PR 5026)."""
 
     given_up: Set[Send]
 
     @action(fair="weak")
     def take_answer(s, a: Send):
-        """The producer learns that its oldest batch was written; of what it gave up it wants to know nothing."""
+        """The producer learns that its oldest batch was written, and ignores answers to batches that it gave up."""
         require(~s.given_up[a])
         Sequences.take_answer(s, a)
 
     @action
     def abort(s):
-        """The producer gives up what is under way, and goes on with the first number that was not answered."""
+        """The producer gives up the batches in flight, and continues with the first number that was not answered."""
         s.give_up()
 
     def give_up(s):
@@ -288,17 +288,17 @@ class RetainedOverAbort(Sequences):
 
 
 class ClearedByAbort(RetainedOverAbort):
-    """Its repair: an abort clears what the partition knows, and whatever comes next counts as next."""
+    """As a repair of `RetainedOverAbort` an abort clears what the partition knows, and any batch is next."""
 
     @action
     def abort(s):
-        """The same, and the partition forgets numbers that may be used again."""
+        """The producer gives up the batches in flight, and the partition forgets numbers that may be used again."""
         s.expected = s.settled
         s.give_up()
 
 
 class BeyondTheWindow(Sequences):
-    """A producer with more batches under way than the partition remembers."""
+    """In the `BeyondTheWindow` model a producer has more batches in flight than the partition remembers."""
 
     @axiom
     def remembers_what_is_under_way(s):
@@ -306,13 +306,12 @@ class BeyondTheWindow(Sequences):
 
     @action
     def number_anew(s, a: Send):
-        """The oldest batch under way is refused as out of order, though it was written: it is sent under a new
-        number."""
+        """The oldest batch in flight was written and is refused, and is sent under a new number."""
         Sequences.number_anew(s, a)
 
 
 class Wrapping(Sequences):
-    """Numbers that begin again after the last one, and a copy that is a whole round late."""
+    """In the `Wrapping` model numbers begin again after the last one, and a copy is late by a whole round."""
 
     round: Constant[Nat]  # how many numbers there are; shipped: 2^31
 
@@ -324,5 +323,5 @@ class Wrapping(Sequences):
         return s.is_the_same(n, when(e == s.known, s.expected, 0))
 
     def is_the_same(s, n, m):
-        """Are these one number, counted in this round or in the one before?"""
+        """Return whether these are one number, counted in this round or in the previous one."""
         return (n == m) | (n + s.round == m) | (m + s.round == n)
