@@ -60,7 +60,8 @@ class Promises(Properties):
 
     @promise(rule="txn.P3")
     def nothing_committed_unasked(s):
-        """A record is committed only if its owner asked for a commit: an aborted or open transaction is never visible."""
+        """A record is committed only if its owner asked for a commit: an aborted or open transaction is never
+        visible."""
         return s.each_record(
             lambda t, p, fate, late, sent: implies(fate == Fate.COMMITTED, s.choice[t] == Outcome.COMMIT)
         )
@@ -227,7 +228,8 @@ class Serving(Properties):
 
     @service(rule="txn.P11", ceasing=_CEASING)
     def appended_in_the_end(s, t: Txn, p: Partition):
-        """A record that is sent under the present epoch is appended in the end, unless its owner aborts or is fenced."""
+        """A record that is sent under the present epoch is appended in the end, unless its owner aborts or is
+        fenced."""
         return leads_to(
             s.sent[t, p] & (s.fate[t, p] == Fate.ABSENT) & (s.choice[t] != Outcome.ABORT) & (s.number[t] == s.epoch),
             (s.fate[t, p] != Fate.ABSENT) | (s.choice[t] == Outcome.ABORT) | s.is_fenced(t) | s.is_disturbed(t),
@@ -402,7 +404,8 @@ class Deciding(Common):
 
 
 class AskingLemmas(Common):
-    """These lemmas are about partition leaders that ask the coordinator before they take a transaction's first record."""
+    """These lemmas are about partition leaders that ask the coordinator before they take a transaction's first
+    record."""
 
     @lemma
     def asked_was_sent(s):
@@ -487,7 +490,8 @@ class V2Lemmas(DecidingAskingLemmas, of=V2Core):
 
     @lemma
     def follows_is_the_owners(s):
-        """The epoch in an answer to EndTxn was given to no other producer, and no answer offers it to another producer."""
+        """The epoch in an answer to EndTxn was given to no other producer, and no answer offers it to another
+        producer."""
         return forall(
             Txn, Client, lambda t, c: implies(s.success[t] & s.given[c, s.follows[t]], c == s.owner[t])
         ) & forall(

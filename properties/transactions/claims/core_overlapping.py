@@ -268,7 +268,8 @@ class AsFated(Properties):
         return (s.phase == Phase.PREPARED) & exists(Txn, lambda t: s.is_of(t, c) & (s.number[t] == s.ended))
 
     def awaits_marker(s, o):
-        """Decide whether the marker of the prepared transaction has not reached the partition, if it goes there at all."""
+        """Decide whether the marker of the prepared transaction has not reached the partition, if it goes
+        there at all."""
         return s.known[o] < s.marker_epoch
 
     def has_newest(s, c):
@@ -315,7 +316,8 @@ class OnV2(AsFated):
 
     @refinement(of=Fated, actions=STEPS)
     def does_as_fated(s, c: Client, o: Partition):
-        """A group has to know no more of a client's transactions than the view of the coordinator and of the partition."""
+        """A group has to know no more of a client's transactions than the view of the coordinator and of the
+        partition."""
         return s.view(c, o)
 
 
@@ -369,7 +371,8 @@ class FatedLateV1(OnV1, of=LateRecordCore):
 
     @refinement(of=Fated, actions=V1_STEPS)
     def does_as_fated(s, c: Client, o: Partition):
-        """A group has to know no more of a client's transactions than the view of the coordinator and of the partition."""
+        """A group has to know no more of a client's transactions than the view of the coordinator and of the
+        partition."""
         return s.view(c, o)
 
 
@@ -378,7 +381,8 @@ class FatedVerified(OnV1, of=VerifiedCore):
 
     @refinement(of=Fated, actions=V1_STEPS | {"ask": (), "verify": ()})
     def does_as_fated(s, c: Client, o: Partition):
-        """A group has to know no more of a client's transactions than the view of the coordinator and of the partition."""
+        """A group has to know no more of a client's transactions than the view of the coordinator and of the
+        partition."""
         return s.view(c, o)
 
 

@@ -36,7 +36,8 @@ class V1Lemmas(Common):
 
     @lemma
     def added_before_sent(s):
-        """Only a transaction that has begun adds partitions, and records are sent only to partitions that were added."""
+        """Only a transaction that has begun adds partitions, and records are sent only to partitions that were
+        added."""
         return forall(
             Txn, Partition, lambda t, p: implies(s.added[t, p], s.begun[t]) & implies(s.sent[t, p], s.added[t, p])
         )
@@ -87,7 +88,8 @@ class PromptLemmas(V1Lemmas, Deciding):
 
     @lemma
     def open_is_not_told(s):
-        """A producer whose transaction has open records does not know yet how it ended, or the transaction is prepared."""
+        """A producer whose transaction has open records does not know yet how it ended, or the transaction is
+        prepared."""
         return forall(
             Txn,
             Partition,
@@ -164,7 +166,8 @@ class PromptLemmas(V1Lemmas, Deciding):
 
     @lemma
     def ongoing_undecided(s):
-        """No producer waits for the answer about an earlier transaction while another one with the same epoch is open."""
+        """No producer waits for the answer about an earlier transaction while another one with the same epoch
+        is open."""
         return forall(
             Txn,
             lambda t: implies(
