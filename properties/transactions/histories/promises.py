@@ -1,9 +1,8 @@
-"""Properties of histories that say what clients rely on, at any time, in the end, and in driven runs.
+"""This module declares the properties of histories that clients rely on: at any time, in the end, and in driven runs.
 
-What transactions promise to clients, held against what clients did, were answered and read.
-
-Everything up to `lone_client_never_fenced` can be asked of a recording that reveals clients only, except where its
-`needs` say otherwise. Write cycles and skipped sends are no violations: Kafka does not isolate writers.
+They compare what transactions promise to clients with what clients did, were answered and read. All up to
+`lone_client_never_fenced` can be asked of a recording that has clients only, except where their `needs` state
+otherwise. Write cycles and skipped sends are no violations, because Kafka does not isolate writers.
 """
 
 from functools import partial
@@ -28,7 +27,7 @@ _GROUP = frozenset({Kind.record_sent, Kind.offset_fetched, Kind.end_told})
 _DECIDED = frozenset({Kind.record_sent, Kind.batch_appended, Kind.marker_appended})
 
 _FAMILY = by("record", "txn", "request", "producer_id", "txn_id")
-"""What holds the events of a transactional id together."""
+"""These columns connect the events of a transactional id."""
 _BY_FENCE = partial(Spread, links=_FAMILY, somewhere=fencing.fenced_somewhere)
 _LOG = Link(("partition", "producer_id"), blank=True, kinds=frozenset({Kind.batch_appended, Kind.marker_appended}))
 _CLOSED = partial(Spread, links=(_LOG, *by("record", "txn")))
@@ -37,7 +36,7 @@ _IN_ONE_PLACE = Spread(_READ | {Kind.record_acked, Kind.end_told, Kind.fetched},
 
 FINE, NAMED = IT.error == 0, (IT.error == 0) & (IT.producer_id >= 0)
 GIVEN = (Kind.init_taken, Kind.end_told, Kind.fence_told)
-"""By which an instance learns a pair that is its own from now on."""
+"""With these events an instance learns a pair that is its own from now on."""
 
 PLACED = (Kind.record_read, Kind.record_seen, Kind.record_acked)
 RECORD, TXN = ("record",), ("txn",)
@@ -237,14 +236,14 @@ PROMISES: tuple[HistoryProperty[TransactionView], ...] = (
 # run says more (`scenarios.progress`), which waits until faults have stopped.
 
 GIVEN_UP = 7
-"""REQUEST_TIMED_OUT: a client's own word for what it no longer waits for, whatever was wrong."""
+"""This is REQUEST_TIMED_OUT, with which a client reports that it no longer waits for an answer, whatever the reason."""
 IN_A_ROW = 3
-"""So many of its last transactions are looked at, if the config of the histories does not say another number under
+"""This many of a client's last transactions are examined, unless the config of the histories has another number under
 `failed_in_a_row`."""
 
 
 def clients_get_on(view: TransactionView) -> Rows:
-    """The failures of clients whose last transactions failed alike, since the first of which another has committed."""
+    """Judge the failures of clients whose last transactions failed alike while another client has committed."""
     count = int(view.config.get("failed_in_a_row", IN_A_ROW))
     client, error, txns = view.columns["client"], view.columns["error"], view.numbers_of("txn")
     place = view.columns["partition"]
@@ -272,7 +271,7 @@ def clients_get_on(view: TransactionView) -> Rows:
 
 
 def _others_commit(view: TransactionView, since: int) -> bool:
-    """Is another client of the history reported after this row that it has committed?"""
+    """Return whether another client of the history is informed after this row that it has committed."""
     rows = view.fine(Kind.end_told)
     rows = rows[np.searchsorted(rows, since) :]
     rows = rows[(view.place[rows] == view.place[since]) & (view.columns["outcome"][rows] == COMMIT)]
@@ -288,8 +287,11 @@ OVER = (Kind.client_stopped, Kind.client_failed)
 
 
 def calls_come_to_an_end(view: TransactionView) -> Rows:
-    """Return what clients asked of their coordinator last, and have no answer to at the end.  Nothing is owed to who is
-    over, nor to who may be fenced: another has asked for the transactional id since."""
+    """Judge what clients asked of their coordinator last, and have no answer to at the end.
+
+    A client that is over needs no answer, nor does one that may be fenced because another has asked for the
+    transactional id since.
+    """
     clients = view.numbers_of("client")
 
     def latest(*kinds: Kind) -> np.ndarray:
@@ -339,7 +341,7 @@ PROGRESS = (
 
 TIMED_OUT, NO_MAPPING, FENCED = 7, 49, (47, 90)
 LATER = (14, 15, 16, 51)
-"""Errors that only say: later."""
+"""These errors only mean that the client has to try again later."""
 
 CLIENT, OF_TXN, TXN_ID, OF_ID = ("client",), ("txn",), ("txn_id",), ("partition", "producer_id")
 SAME_PAIR_AS_BEFORE = "under the same pair as"
@@ -524,4 +526,4 @@ DRIVEN = (
         LOGGED_AFTER.missing & LOADED_AFTER.missing, saying("nothing happens any more"), needs_quiet_end=True,
     ),
 )  # fmt: skip
-"""Each as a property of histories is; none is asked of histories."""
+"""These properties of driven runs are declared in the form of properties of histories; none is asked of histories."""

@@ -1,8 +1,8 @@
-"""Properties of histories about mechanisms, violations seeded for them, and all properties together.
+"""This module declares properties of histories about mechanisms, violations that are seeded for them, and the list of
+all properties.
 
-How transactions keep their promises, held against the logs of partitions and what the coordinator logs and answers.
-
-Whatever needs no order across nodes can be asked of logs alone, as a cluster leaves them on disk.
+They compare how transactions fulfil their promises with the logs of partitions and with what the coordinator logs and
+answers. Properties that need no order across nodes can be asked of logs alone, as a cluster leaves them on disk.
 """
 
 from collections.abc import Mapping
@@ -445,7 +445,8 @@ RECORDINGS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "all": tuple(TRANSACTIONS.codes),
     }
 )
-"""Kinds of event by recording. Logs on disk have no order across nodes; an expired id is a tombstone in them."""
+"""`RECORDINGS` maps each sort of recording to its kinds of event. Logs on disk have no order across nodes; an expired
+id is a tombstone in them."""
 
 _LATE_END = (
     "aborts_unread", "commits_kept", "group_offsets_forward", "group_offsets_kept", "group_offsets_stable",
@@ -458,15 +459,15 @@ _LATE_RECORD = (
 BROKEN_BY_DESIGN: Mapping[str, frozenset[str]] = MappingProxyType(
     {"v1": frozenset((*_LATE_END, *_LATE_RECORD)), "v1-verified": frozenset(_LATE_END)}
 )
-"""What late copies break before KIP-890's second part, by mode: a late EndTxn decides the next transaction, and without
-verification a late record opens one that no client ends."""
+"""`BROKEN_BY_DESIGN` lists by mode what late copies break before KIP-890's second part: a late EndTxn decides the next
+transaction, and without verification a late record opens one that no client ends."""
 
 
 def figures(view: TransactionView) -> dict[str, int]:
     """Return what became of the transactions of one piece; the figures of several pieces add up.
 
-    transactions (begun), told_committed, told_aborted, records_sent (each once), records_acked (each once),
-    records_read (returns to read_committed readers), fences (bumps of an epoch that a client was informed of).
+    The figures are transactions (begun), told_committed, told_aborted, records_sent (each once), records_acked (each
+    once), records_read (returns to read_committed readers), fences (bumps of an epoch that a client was informed of).
     """
     return {
         "transactions": len(view.rows_of(Kind.txn_begun)),
@@ -480,8 +481,11 @@ def figures(view: TransactionView) -> dict[str, int]:
 
 
 def require_own_transactions(columns: Columns) -> None:
-    """HistoryError where a client goes on with a transaction that another one began, as a sink does that resumes it
-    from a checkpoint (KIP-939): who owns a pair that is handed over is not known, and no broker is at fault."""
+    """Raise HistoryError where a client goes on with a transaction that another one began.
+
+    A sink does that when it resumes a transaction from a checkpoint (KIP-939). The owner of a pair that is handed over
+    is not known, and no broker is at fault.
+    """
     view = EventView(columns, {})
     client, txns = columns["client"], view.numbers_of("txn")
     rows = view.rows_of(Kind.add_sent, Kind.record_sent, Kind.end_sent)
