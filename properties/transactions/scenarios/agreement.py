@@ -1,7 +1,7 @@
-"""Where driving transactions comes together: tours, model runs as calls, monitors, and the conformance specs.
+"""This module combines what drives transactions: tours, model runs as calls, monitors, and the conformance specs.
 
-Leading a cluster about: through everything once, to find out what it emits; and on from where it disagreed, to find
-out what comes of it.
+It leads a cluster through every kind of event once, to find out what it emits, and on from where it disagreed, to find
+the consequences.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,18 +23,18 @@ from fencepost.properties.transactions.translator.guessing import ALL, Owners
 from fencepost.properties.transactions.translator.wire import follow_remote
 
 SMALL: Mapping[str, Any] = dict(seed=0, clients=2, partitions=1, groups=1, max_epoch=32767)
-"""A cluster on which everything can be tried."""
+"""`SMALL` is a cluster on which every call can be tried."""
 
 DATA, OFFSETS = 0, 1  # its partitions
 
 
 def tour(variant: str) -> list[Call]:
-    """Calls that make every kind of event happen in an implementation that is right."""
+    """Return calls that make every kind of event happen in an implementation that is right."""
     init, begin, commit, abort = (Call(name, 0) for name in ("init", "begin", "commit", "abort"))
     rest = iter(range(10, 90, 2))
 
     def settled() -> Call:
-        """An open transaction times out meanwhile."""
+        """Return a call that settles the cluster, in which an open transaction times out."""
         return Call("settle", next(rest), DATA + 1, 1)
 
     reads = [Call("read", 0, DATA), Call("read", 1, DATA, False), Call("fetch_offset", 0, OFFSETS)]
@@ -71,7 +71,7 @@ def _marker(nth: int = 0, keep: bool = False) -> Call:
 
 
 def _record(partition: int) -> list[Call]:
-    """A record is written, and a copy of it comes."""
+    """Return calls that write a record and deliver a copy of it."""
     leader = f"partition-{partition}"
     reported = Call("deliver", message("check_answer", "coordinator", leader))
     return [
@@ -81,7 +81,7 @@ def _record(partition: int) -> list[Call]:
 
 
 def settle(run: Run) -> Iterator[None]:
-    """Leave it alone, and look; and have its clients go on."""
+    """Let the cluster settle and read from it; then have its clients go on."""
     run.call(Call.within(run.config, "settle", 200))
     yield
     for slot in slots_of(run.made):
@@ -106,7 +106,8 @@ AGAIN = frozenset({"answer_again", "end_again"})
 
 
 class _Turning:
-    """``owner``: of each transaction; ``sent``: to which partitions it has sent."""
+    """`_Turning` turns steps of the model into calls; ``owner`` maps each transaction to its client, ``sent`` to the
+    partitions that it has sent to."""
 
     def __init__(self, steps: Sequence[tuple[str, Mapping[str, Any]]]) -> None:
         self.steps = steps
@@ -117,7 +118,7 @@ class _Turning:
         self.late_marker = "mark_late" in names
 
     def calls(self, action: str, of: Mapping[str, Any]) -> Iterator[Call]:
-        """Those for one step.  Raises KeyError for a step that has none."""
+        """Yield the calls for one step. Raises KeyError for a step that has none."""
         match action:
             case "start":
                 yield Call("init", of["c"])
@@ -212,8 +213,7 @@ class _Turning:
 
 
 def turned(steps: Sequence[tuple[str, Mapping[str, Any]]]) -> tuple[dict[str, Any], list[Call], str]:
-    """The size of the cluster, the calls, and the first step for which there is none; empty if there is no such
-    step."""
+    """Return the size of the cluster, the calls, and the first step that has no calls (empty if each has some)."""
     turning, calls = _Turning(steps), list[Call]()
     for action, of in steps:
         try:
@@ -232,7 +232,7 @@ def turned(steps: Sequence[tuple[str, Mapping[str, Any]]]) -> tuple[dict[str, An
 
 
 def context(config: Mapping[str, Any], expecting: frozenset[str]) -> RunContext:
-    """Of a run with this configuration."""
+    """Return what a run with this configuration is watched with."""
     return ContextOfEach(config, expecting) if config.get("ids", 1) > 1 else TransactionsContext(config, expecting)
 
 
