@@ -1,7 +1,5 @@
-"""Variants of offsets in transactions, of reading, and of recovery from the log.
-
-Offsets in transactions in the catalogue, with what happens where they count too early, too late, or after all.
-"""
+"""This module has variants of offsets in transactions, of reading, and of recovery from the log, and what happens where
+offsets count too early, too late, or though aborted."""
 
 from collections.abc import Mapping
 
@@ -44,7 +42,7 @@ _DROPPED = ("as_the_coordinator_decided", "no_aborted_offset_fetched", "answered
 def _misread(
     name: str, properties: type[Properties], says: str, rule: str, bounds: Mapping[str, int], breaks: str, reading: str
 ) -> Variant:
-    """A known mistake, with what is proved where it is not made."""
+    """Return a known mistake as a variant, with the properties that are proved where the mistake is not made."""
     rest = all_but(properties, breaks, roles=("lemma",))
     return wrong(name, properties, says, rule, bounds, breaks, reading=reading, leaves_out=rest)
 
