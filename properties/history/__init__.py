@@ -36,11 +36,8 @@ _FILES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import what reads and writes files when it is first used.
-
-    A program that drives systems needs the vocabulary alone, and Arrow takes longer to import than a small system to be
-    judged.
-    """
+    """Import what reads and writes files when it is first used. A program that drives systems needs the vocabulary
+    alone, and Arrow takes longer to import than a small system to be judged."""
     for module, names in _FILES.items():
         if name in names:
             return getattr(import_module(f"{__name__}.{module}"), name)

@@ -35,10 +35,7 @@ class Violation:
 @dataclass(frozen=True)
 class Finding:
     """A `Finding` is a property's result on some histories: how many events it judged, how many of them violate it, and
-    the first.
-
-    `predicted` has further ones that the documents predict, by what excuses them; they are no violations.
-    """
+    the first. `predicted` has further ones that the documents predict, by what excuses them; they are no violations."""
 
     judged: int = 0
     violations: int = 0

@@ -31,11 +31,9 @@ def require_free(place: Location) -> None:
 
 @contextmanager
 def claimed(place: Location) -> Iterator[None]:
-    """Make the directory and claim it for this process alone.
-
-    If no manifest is written in the end, what was written is removed, and so is the directory, if it was made for this.
-    Raises `HistoryError` if histories are there, or another run is writing some.
-    """
+    """Make the directory and claim it for this process alone. If no manifest is written in the end, what was written is
+    removed, and so is the directory, if it was made for this. Raises `HistoryError` if histories are there, or another
+    run is writing some."""
     if place.uri in _ours:
         yield
         return

@@ -17,12 +17,9 @@ import msgspec
 
 
 class Cut(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A `Cut` is one log of which something is gone.
-
-    `kinds` are the events that it has. `column` and `values` identify it, as partition 3 or transactional ids 0 and 1;
-    there are no values if nothing of it is observed. `below` is the offset below which nothing is observed. `why` is
-    what happened to it, as a clause.
-    """
+    """A `Cut` is one log of which something is gone. `kinds` are the events that it has. `column` and `values` identify
+    it, as partition 3 or transactional ids 0 and 1; there are no values if nothing of it is observed. `below` is the
+    offset below which nothing is observed. `why` is what happened to it, as a clause."""
 
     kinds: tuple[str, ...]
     why: str

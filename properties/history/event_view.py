@@ -134,10 +134,7 @@ class EventView:
         self, kinds: tuple[IntEnum, ...], columns: tuple[str, ...], blank: bool
     ) -> tuple[np.ndarray, np.ndarray, int]:
         """Return the rows of these kinds, ascending; numbers for them, equal where history and columns are; and how
-        many at most.
-
-        Without `blank` only those rows to which all columns apply.
-        """
+        many at most. Without `blank` only those rows to which all columns apply."""
         if columns and not blank:
             rows, numbers = self.applying(columns, *kinds), self.numbers_of(*columns)
             return rows, numbers.of[rows], numbers.size

@@ -19,11 +19,8 @@ Values = tuple[np.ndarray, ...]
 
 def numbered(place: np.ndarray, *values: np.ndarray) -> tuple[np.ndarray, int]:
     """Return a number from 0 for each row, equal where place and values are equal and ordered like them; and how many
-    at most.
-
-    `place` is ascending: the rows of one history after those of the one before. There are at most a few times as many
-    numbers as rows, so that tables over them cost no more than the rows do.
-    """
+    at most. `place` is ascending: the rows of one history after those of the one before. There are at most a few times
+    as many numbers as rows, so that tables over them cost no more than the rows do."""
     if not len(place):
         return np.zeros(0, np.int64), 0
     limit = most_numbers(len(place))
@@ -126,9 +123,7 @@ class Numbers:
 
 def first_equal(place: np.ndarray, rows: np.ndarray, wanted: Values, among: np.ndarray, values: Values) -> np.ndarray:
     """Return, for each of `rows`, the first of `among` in the same history with values equal to those wanted; or NEVER.
-
-    `place` has the history of any row; `among` is ascending.
-    """
+    `place` has the history of any row; `among` is ascending."""
     both = np.concatenate([rows, among])
     order = np.argsort(place[both], kind="stable")
     stacked = [np.concatenate(pair)[order] for pair in zip(wanted, values, strict=True)]

@@ -106,10 +106,8 @@ class Location:
         return sorted(info.base_name for info in found if info.is_file)
 
     def refusal(self, name: str) -> str:
-        """Return why a file is not to be opened, though it may be there; empty if nothing is wrong with it.
-
-        It may be a pipe, at which the reader would wait, or a link that leads out of the directory.
-        """
+        """Return why a file is not to be opened, though it may be there; empty if nothing is wrong with it. It may be a
+        pipe, at which the reader would wait, or a link that leads out of the directory."""
         if not self.is_local:
             return ""
         folder = Path(self.path)

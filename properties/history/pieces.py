@@ -18,10 +18,8 @@ Rows = tuple[int, Sequence[Sequence[int]]]  # a history's number, and its rows: 
 
 
 def columns_of(vocabulary: Vocabulary, histories: Sequence[Rows]) -> dict[str, np.ndarray]:
-    """Return the columns of some histories from their rows.
-
-    Raises `HistoryError` if a row has another number of values, or a value does not fit its column's type.
-    """
+    """Return the columns of some histories from their rows. Raises `HistoryError` if a row has another number of
+    values, or a value does not fit its column's type."""
     names = vocabulary.schema.names[1:]
     for history, rows in histories:
         if any(map(len(names).__ne__, map(len, rows))):
@@ -95,10 +93,8 @@ def check_whole(columns: Columns, where: str) -> int:
 
 
 def check_goes_on(columns: Columns, before: Columns, where: str) -> None:
-    """Raise `HistoryError` unless these rows continue the last row `before` them, if there is one.
-
-    Every history goes from step 0, without a gap, in order; where the rows have the time, it does not run backwards.
-    """
+    """Raise `HistoryError` unless these rows continue the last row `before` them, if there is one. Every history goes
+    from step 0, without a gap, in order; where the rows have the time, it does not run backwards."""
     joined = {name: np.concatenate([before[name], columns[name]]) for name in before if name in columns}
     whole = {**columns, **joined}
     history, step = whole["history"], whole["step"]
@@ -154,11 +150,8 @@ def bits_for(count: int) -> int:
 
 def narrowed(arrays: Sequence[np.ndarray], bits: int) -> tuple[list[np.ndarray], int]:
     """Return the arrays on a common scale from 0 that preserves their order and equality, and the bits for their values
-    + 1.
-
-    They are shifted if that fits into `bits`, otherwise ranked among one another: n values then need at most
-    `bits_for(n + 1)` bits, even where `bits` is less.
-    """
+    + 1. They are shifted if that fits into `bits`, otherwise ranked among one another: n values then need at most
+    `bits_for(n + 1)` bits, even where `bits` is less."""
     filled = [array for array in arrays if len(array)]
     if not filled:
         return [array.astype(np.int64) for array in arrays], 1
@@ -180,11 +173,9 @@ def packed(high: np.ndarray, low: np.ndarray, low_bits: int) -> np.ndarray:
 
 
 def sorted_stably(key: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return (order, key[order]) for non-negative keys; equal keys stay in their order.
-
-    Keys of rows in order of history are nearly in order. The stable sort makes use of that, and of 16 bits: of 200,000
-    keys each took 16 and 4 ns (AMD EPYC 4th generation, NumPy 2.4), in the unstable sort, which uses neither, 42 ns.
-    """
+    """Return (order, key[order]) for non-negative keys; equal keys stay in their order. Keys of rows in order of
+    history are nearly in order. The stable sort makes use of that, and of 16 bits: of 200,000 keys each took 16 and 4
+    ns (AMD EPYC 4th generation, NumPy 2.4), in the unstable sort, which uses neither, 42 ns."""
     order = np.argsort(key.astype(np.uint16) if int(key.max(initial=0)) < 2**16 else key, kind="stable")
     return order, key[order]
 

@@ -88,10 +88,8 @@ class HistoryDirectory:
 
 
 def read_piece(piece: Piece, vocabulary: Vocabulary, columns: Sequence[str]) -> tuple[dict[str, np.ndarray], int]:
-    """Return the `columns` (and always `history` and `step`) of one piece, and how many histories it has.
-
-    Raises `HistoryError` if the piece cannot be read, or has a history that is not whole.
-    """
+    """Return the `columns` (and always `history` and `step`) of one piece, and how many histories it has. Raises
+    `HistoryError` if the piece cannot be read, or has a history that is not whole."""
     common = ("history", "step", "time_us") if piece.timed else ("history", "step")
     wanted = [name for name in vocabulary.schema.names if name in {*common, *columns}]
     with _opened(piece.directory, piece.file) as parquet:
@@ -128,10 +126,8 @@ def read_unit(
 
 
 def slices(piece: Piece, vocabulary: Vocabulary, columns: Sequence[str], rows: int) -> Iterator[dict[str, np.ndarray]]:
-    """Yield the columns of a piece, or of a part of a history that is cut, so many rows at a time.
-
-    Raises `HistoryError` where they do not continue the rows before.
-    """
+    """Yield the columns of a piece, or of a part of a history that is cut, so many rows at a time. Raises
+    `HistoryError` where they do not continue the rows before."""
     common = ("history", "step", "time_us") if piece.timed else ("history", "step")
     wanted = [name for name in vocabulary.schema.names if name in {*common, *columns}]
     before: dict[str, np.ndarray] = {}

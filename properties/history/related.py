@@ -380,11 +380,8 @@ def declared(
     implied: Mapping[IntEnum, frozenset[IntEnum]] = MappingProxyType({}), needs: frozenset[IntEnum] | None = None,
     **options: Any,
 ) -> HistoryProperty[Any]:  # fmt: skip
-    """Return a history property from its declaration.
-
-    `implied` has further kinds that must be recorded for a kind to have its meaning; `needs` the kinds that must be,
-    where they are not just those that it reads.
-    """
+    """Return a history property from its declaration. `implied` has further kinds that must be recorded for a kind to
+    have its meaning; `needs` the kinds that must be, where they are not just those that it reads."""
     place = explained.at if isinstance(explained, Event) else explained
     kernel = Declared(judged, bad, given, place)
     derived = kernel.kinds.union(*(implied.get(kind, frozenset()) for kind in kernel.kinds))

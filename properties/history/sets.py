@@ -23,11 +23,9 @@ DATASETS = "datasets"
 
 
 class HistorySet(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A `HistorySet` is the manifest of a set.
-
-    `protocol` is the one that was simulated, `datasets` are what each dataset must add up to, under the name of its
-    directory, which is that of its protocol. `faults` counts what was injected, by name, `histories` the runs.
-    """
+    """A `HistorySet` is the manifest of a set. `protocol` is the one that was simulated, `datasets` are what each
+    dataset must add up to, under the name of its directory, which is that of its protocol. `faults` counts what was
+    injected, by name, `histories` the runs."""
 
     protocol: str
     datasets: tuple[HistoryFile, ...]
@@ -51,10 +49,8 @@ class HistorySet(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @classmethod
     def read(cls, directory: Location) -> "HistorySet | None":
-        """Return the set in `directory`; None if it has none, but perhaps histories in one vocabulary.
-
-        Raises `HistoryError` if the set contradicts itself, or differs from its datasets.
-        """
+        """Return the set in `directory`; None if it has none, but perhaps histories in one vocabulary. Raises
+        `HistoryError` if the set contradicts itself, or differs from its datasets."""
         where = directory / MANIFEST
         if directory.refusal(MANIFEST):
             return None

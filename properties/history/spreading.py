@@ -21,10 +21,7 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class Link:
     """Events of one history that are equal in all of a `Link`'s columns stay together; with `blank` those to which they
-    do not apply, too.
-
-    `kinds` are the events that it connects; empty: all.
-    """
+    do not apply, too. `kinds` are the events that it connects; empty: all."""
 
     columns: tuple[str, ...]
     blank: bool = False

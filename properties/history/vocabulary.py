@@ -88,10 +88,8 @@ class EventKind(IntEnum):
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """A `Vocabulary` has the kinds and columns of one protocol's histories.
-
-    Every implementation can emit the kinds whose `observer` is in `public`; all kinds where none has an observer.
-    """
+    """A `Vocabulary` has the kinds and columns of one protocol's histories. Every implementation can emit the kinds
+    whose `observer` is in `public`; all kinds where none has an observer."""
 
     protocol: str
     kinds: type[EventKind]

@@ -125,11 +125,9 @@ class HistoryWriter:
             self._flush()
 
     def add_parts(self, columns: Columns, rows: int) -> None:
-        """Add one history after another, each in row groups of its own of at most so many rows.
-
-        The first may continue the history that was added last, and at the begin of a file one of another file. Raises
-        `HistoryError` if it does not continue with its next step.
-        """
+        """Add one history after another, each in row groups of its own of at most so many rows. The first may continue
+        the history that was added last, and at the begin of a file one of another file. Raises `HistoryError` if it
+        does not continue with its next step."""
         for begin, end in pairwise([*starts_of(columns["history"]).tolist(), len(columns["history"])]):
             history = int(columns["history"][begin])
             for at in range(begin, end, rows):

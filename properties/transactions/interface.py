@@ -76,21 +76,15 @@ class System(Protocol):
         """Lose one message."""
 
     def init(self, slot: Slot) -> bool:
-        """Call initTransactions().
-
-        This and the next four return False, and nothing happens, where the producer's state does not allow the call;
-        else requests leave, and answers arrive when they are delivered.
-        """
+        """Call initTransactions(). This and the next four return False, and nothing happens, where the producer's state
+        does not allow the call; else requests leave, and answers arrive when they are delivered."""
 
     def begin(self, slot: Slot) -> bool:
         """Call beginTransaction()."""
 
     def send(self, slot: Slot, partition: Partition, count: Annotated[int, OneOf(1, 1, 2, 3)] = 1) -> bool:
-        """Call send() for so many records, which leave as one batch.
-
-        On a group's offsets partition this is sendOffsetsToTransaction(), with as many offsets as the config key
-        ``keys`` demands.
-        """
+        """Call send() for so many records, which leave as one batch. On a group's offsets partition this is
+        sendOffsetsToTransaction(), with as many offsets as the config key ``keys`` demands."""
 
     def commit(self, slot: Slot) -> bool:
         """Call commitTransaction()."""
@@ -111,11 +105,9 @@ class System(Protocol):
         """Let another node take over the transaction log; with ``durable`` unfinished appends are in the log."""
 
     def change_leader(self, partition: Partition, restart: bool = False) -> None:
-        """Let another broker lead the partition: what was only in memory, as verifications are, is gone.
-
-        With ``restart`` the same broker leads again, and has read its snapshot: of each producer's batches it knows the
-        last one.
-        """
+        """Let another broker lead the partition: what was only in memory, as verifications are, is gone. With
+        ``restart`` the same broker leads again, and has read its snapshot: of each producer's batches it knows the last
+        one."""
 
     def leave(self, partition: Partition) -> None:
         """Take all replicas of the partition down, as the cluster's metadata reports; messages to it are lost."""
@@ -127,10 +119,7 @@ class System(Protocol):
         self, partition: Annotated[int, Index("partitions")], lost: Annotated[int, OneOf(1, 1, 2, 3)]
     ) -> None:
         """Let a replica that lacks the last ``lost`` batches and markers of a data partition lead it
-        (unclean.leader.election.enable).
-
-        It is called only where ``unclean_elections`` is on.
-        """
+        (unclean.leader.election.enable). It is called only where ``unclean_elections`` is on."""
 
     def advance(self, ms: Ms) -> None:
         """Let virtual milliseconds pass: requests time out and are sent again, transactions time out, ids expire."""
@@ -138,17 +127,13 @@ class System(Protocol):
     def read(
         self, reader: int, partition: Partition, committed: bool = True, offset: int = 0, most: int = 0
     ) -> Sequence[tuple[int, int]]:
-        """Return what this reader gets next, as (offset, record).
-
-        This is one fetch, to the end, or of ``most`` batches if that is not 0 (a marker is one). A reader is
-        read_committed or not, for ever; one that has read nothing of the partition begins at ``offset``.
-        """
+        """Return what this reader gets next, as (offset, record). This is one fetch, to the end, or of ``most`` batches
+        if that is not 0 (a marker is one). A reader is read_committed or not, for ever; one that has read nothing of
+        the partition begins at ``offset``."""
 
     def fetch_offset(self, reader: int, partition: Offsets, key: Key = 0) -> tuple[int, int]:
         """Send an OffsetFetch that requires stable offsets; return (error, record of the committed offset, or -1).
-
-        ``key`` names the partition of the group's input.
-        """
+        ``key`` names the partition of the group's input."""
 
     def drain_events(self) -> Sequence[Event]:
         """Return the events since the last call, in order."""
@@ -227,10 +212,8 @@ class Settled(NamedTuple):
 
 
 class Probed(NamedTuple):
-    """A `Probed` is what became of new producers, one for each transactional id (id n in slot n).
-
-    ``ready`` is whether all were initialised; ``unread`` has the partitions on which a record that one of them
-    committed could not be read.
+    """A `Probed` is what became of new producers, one for each transactional id (id n in slot n). ``ready`` is whether
+    all were initialised; ``unread`` has the partitions on which a record that one of them committed could not be read.
     """
 
     ready: bool
@@ -280,10 +263,8 @@ def _probe(system: System, slot: int, partitions: int, groups: int, keys: int) -
 
 
 def expire(system: System, held: Annotated[int, Between(0, 1)] = 0) -> int:
-    """Let time pass until transactional ids are forgotten, and return how much (ms).
-
-    It stops early when more messages are under way than the ``held`` ones.
-    """
+    """Let time pass until transactional ids are forgotten, and return how much (ms). It stops early when more messages
+    are under way than the ``held`` ones."""
     for hours in range(EXPIRY_HOURS):
         if len(system.messages()) > held:
             return hours * HOUR_MS
@@ -303,10 +284,8 @@ def forget(system: System) -> int:
 
 def in_pieces(system: System, reader: int, partition: int, most: int, offset: int = 0) -> tuple[tuple[int, int], ...]:
     """Return what a read_committed reader gets of a data partition with ``most`` batches a fetch, from an offset on.
-
     ``reader`` and the next number must be new: the next one reads everything at once, to find how far there are records
-    to read.
-    """
+    to read."""
     from_there: dict[str, Any] = {"offset": offset} if offset else {}
     whole = list(system.read(reader + 1, partition, **from_there))
     found: list[tuple[int, int]] = []
@@ -373,11 +352,9 @@ CHURN_RETRY_MS, TRIES = 100, 50
 
 
 class Newcomers(NamedTuple):
-    """A `Newcomers` is what became of new producers.
-
-    ``pairs`` has (producer id, epoch) of those that were given one, in order; ``events`` everything that was observed
-    meanwhile, in order; ``waited_ms`` is the virtual time that passed.
-    """
+    """A `Newcomers` is what became of new producers. ``pairs`` has (producer id, epoch) of those that were given one,
+    in order; ``events`` everything that was observed meanwhile, in order; ``waited_ms`` is the virtual time that
+    passed."""
 
     pairs: tuple[tuple[int, int], ...]
     events: tuple[Any, ...]
@@ -441,12 +418,9 @@ BOUND_MS = sum(PAUSES)
 
 
 class Progressed(NamedTuple):
-    """A `Progressed` is what became of a producer that was driven on.
-
-    ``ended`` is how many of the `WANTED` transactions ended as wanted; ``tried`` how many were begun; ``waits`` the
-    call that did not end within `BOUND_MS`, or was not possible (empty where there is none); ``waited_ms`` the virtual
-    time that passed.
-    """
+    """A `Progressed` is what became of a producer that was driven on. ``ended`` is how many of the `WANTED`
+    transactions ended as wanted; ``tried`` how many were begun; ``waits`` the call that did not end within `BOUND_MS`,
+    or was not possible (empty where there is none); ``waited_ms`` the virtual time that passed."""
 
     ended: int
     tried: int

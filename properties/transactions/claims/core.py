@@ -35,11 +35,8 @@ class Promises(Properties):
     """These properties are the promises about the transactions of one transactional id."""
 
     def each_record(s, says):
-        """Require ``says`` of the record of every transaction in every partition.
-
-        ``says`` gets a transaction, a partition, the fate of the record there, whether it was accepted late, and
-        whether it was sent.
-        """
+        """Require ``says`` of the record of every transaction in every partition. ``says`` gets a transaction, a
+        partition, the fate of the record there, whether it was accepted late, and whether it was sent."""
         return forall(Txn, Partition, lambda t, p: says(t, p, s.fate[t, p], s.late[t, p], s.sent[t, p]))
 
     @promise(rule="txn.P1")

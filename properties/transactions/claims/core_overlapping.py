@@ -274,10 +274,7 @@ class AsFated(Properties):
 
     def has_newest(s, c):
         """Decide whether the client has the newest epoch, is being sent it in an answer to EndTxn, or would get it by
-        asking again.
-
-        The answer is yes also for an id that is not known yet, because no producer has fenced another.
-        """
+        asking again. The answer is yes also for an id that is not known yet, because no producer has fenced another."""
         on_its_way = exists(Txn, lambda t: s.success[t] & (s.owner[t] == c) & (s.follows[t] == s.epoch))
         if_it_asks = exists(
             Txn,

@@ -34,9 +34,7 @@ class FullPromises(Promises):
     @promise(rule="txn.P8")
     def alone_never_fenced(s):
         """A producer that is alone, and ends its transactions in time, is never fenced for repeating its own requests.
-
-        The property fails: see `alone_and_known_never_fenced`.
-        """
+        The property fails: see `alone_and_known_never_fenced`."""
         return forall(Client, lambda c: implies(s.dead[c], s.crowded))
 
     @promise(rule="txn.P8")

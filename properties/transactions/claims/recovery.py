@@ -36,11 +36,8 @@ class TransactionLogProperties(Properties, of=TransactionLog):
     @promise(rule="txn.P9")
     def memory_is_what_the_log_says(s):
         """A coordinator that has read the log, or what compaction left of it, knows each id by its last record, and no
-        other ids.
-
-        That is what its predecessor knew, except for transitions that were pending there, or were given up with an open
-        outcome.
-        """
+        other ids. That is what its predecessor knew, except for transitions that were pending there, or were given up
+        with an open outcome."""
         return forall(
             Id, Position,
             lambda t, o: implies(
@@ -235,10 +232,8 @@ class MetadataInTheLog(Properties, of=Metadata):
     @promise(rule="txn.P9")
     def all_of_it_is_in_the_log(s):
         """Phase, producer id and epoch, the epoch before, the ids before and after, partitions and time-out are at any
-        moment what a coordinator that takes over would read from the log.
-
-        While a record is written and not durable yet, that coordinator would read the metadata after the transition.
-        """
+        moment what a coordinator that takes over would read from the log. While a record is written and not durable
+        yet, that coordinator would read the metadata after the transition."""
         return s.is_in_the_log()
 
     def is_in_the_log(s):
@@ -300,11 +295,9 @@ class MetadataPromises(MetadataInTheLog, of=Metadata):
 
     @promise(rule="txn.P8")
     def retries_are_answered(s):
-        """A producer that is alone and in time is never refused for repeating its own request.
-
-        The property fails at the end of a producer id's epochs, even where all metadata is in the log (see
-        `retries_are_answered_before_the_end`).
-        """
+        """A producer that is alone and in time is never refused for repeating its own request. The property fails at
+        the end of a producer id's epochs, even where all metadata is in the log (see
+        `retries_are_answered_before_the_end`)."""
         return implies(s.refused, s.too_slow)
 
     @promise(rule="txn.P8")
@@ -340,10 +333,7 @@ class MetadataInDoubt(MetadataInTheLog, of=MetadataTimedOut):
     @promise(rule="txn.P9")
     def all_that_is_certain_is_in_the_log(s):
         """Unless the last append timed out, the metadata in memory is what a coordinator that takes over would read
-        from the log.
-
-        After a time-out such a coordinator may know of one transition more than memory does.
-        """
+        from the log. After a time-out such a coordinator may know of one transition more than memory does."""
         return implies(~s.in_doubt, s.is_in_the_log())
 
     @witness(of="all_that_is_certain_is_in_the_log")

@@ -284,11 +284,9 @@ def not_asked(s, e):
 
 
 def by_init(action, starts, comes_late=not_asked):
-    """Return the steps of an InitProducerId that arrives, or of another copy of it.
-
-    It begins ``ask_for_epoch``, or ``fence_first`` where a transaction is open. ``comes_late`` decides when it may be a
-    copy whose answer no client takes.
-    """
+    """Return the steps of an InitProducerId that arrives, or of another copy of it. It begins ``ask_for_epoch``, or
+    ``fence_first`` where a transaction is open. ``comes_late`` decides when it may be a copy whose answer no client
+    takes."""
     return (
         Do("lose_answer", CLIENT, when=lambda s, e: (
             starts(s, e) & s.asking[e.client] & (s.answered[e.client] != 0) & ~e.late & ~s.stray[e.client])),
@@ -464,11 +462,9 @@ def _held(variant, o):
 
 
 def _further(is_taken):
-    """Return the observation of one more record of a transaction that is over in the partition.
-
-    The model has another record in its place there and nothing changes; only the condition that lets the record in is
-    compared with the model.
-    """
+    """Return the observation of one more record of a transaction that is over in the partition. The model has another
+    record in its place there and nothing changes; only the condition that lets the record in is compared with the
+    model."""
     return Observation(
         "further_record",
         before=lambda s, e: (

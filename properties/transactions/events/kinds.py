@@ -302,10 +302,8 @@ def foreign(s, number):
 
 def needs_id(s):
     """Decide whether the next step needs a producer id, of which the coordinator's broker may have none at hand
-    (KIP-730).
-
-    That is so if the transactional id is not known, or the epochs of its producer id are used up, perhaps by a fence.
-    """
+    (KIP-730). That is so if the transactional id is not known, or the epochs of its producer id are used up, perhaps by
+    a fence."""
     fenced_first = (s.phase == Phase.ONGOING) & (s.live() + 1 >= s.base + s.last)
     return (s.epoch == 0) | s.unknown | (s.live() >= s.base + s.last) | fenced_first
 
@@ -358,10 +356,8 @@ def add_code(s, e):
 
 
 def verify_code(s, e):
-    """Decide whether the error code fits a leader's question in v1-verified.
-
-    The coordinator does not look at pending transitions there; a fence is in memory before it is pending.
-    """
+    """Decide whether the error code fits a leader's question in v1-verified. The coordinator does not look at pending
+    transitions there; a fence is in memory before it is pending."""
     right = (e.number == s.live()) & (s.pending != Pending.FENCE) & ~s.unknown
     return (
         (_pair_known(e) | (e.error == ABORTABLE))
@@ -394,11 +390,9 @@ def end_code_v1(s, e):
 
 
 def end_code_v1_over_the_wire(s, e):
-    """Decide whether the error code fits an EndTxn below version 5 as Kafka answers it.
-
-    Kafka checks id and epoch before the transition that is being completed, so that a fenced producer learns of its
-    fence while the markers are due, and another outcome than the prepared one is refused (48).
-    """
+    """Decide whether the error code fits an EndTxn below version 5 as Kafka answers it. Kafka checks id and epoch
+    before the transition that is being completed, so that a fenced producer learns of its fence while the markers are
+    due, and another outcome than the prepared one is refused (48)."""
     mine = s.number[e.txn] == s.live()
     ended = (s.phase == Phase.IDLE) | (s.phase == Phase.PREPARED)
     return (
@@ -462,10 +456,7 @@ def _asked_code(s, e):
 
 def _by_the_group(e):
     """Decide whether a group's coordinator refused an offset commit because the sender is not its present member
-    (KIP-447).
-
-    The model has no group; nothing is written, as after any other refusal.
-    """
+    (KIP-447). The model has no group; nothing is written, as after any other refusal."""
     member = (e.error == UNKNOWN_MEMBER) | (e.error == FENCED_INSTANCE) | (e.error == STALE_MEMBER)
     return member | (e.error == ILLEGAL_GENERATION) | (e.error == REBALANCE) | (e.error == NO_GROUP)
 

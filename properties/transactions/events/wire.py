@@ -160,10 +160,8 @@ def _refused_v1(s, e):
 
 def _refused_asking(s, e):
     """Decide whether a producer's record may be refused where the leader asks the coordinator first and only then looks
-    at the sequence number.
-
-    ``CONCURRENT`` stands for every code with which a coordinator makes the leader's producer wait.
-    """
+    at the sequence number. ``CONCURRENT`` stands for every code with which a coordinator makes the leader's producer
+    wait."""
     gap_or_later = (e.error == kinds.OUT_OF_ORDER) | (e.error == kinds.CONCURRENT)
     reported = (e.error == kinds.INVALID_MAPPING) | (e.error == kinds.ABORTABLE) | (e.error == kinds.INVALID_STATE)
     old = _is_behind(s, e) | (~joins(s, e.partition, e.number) & (e.number != s.live()))

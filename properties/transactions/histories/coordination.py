@@ -23,10 +23,8 @@ PREDECESSORS_V2 = PREDECESSORS | {State.PrepareAbort: _IDLE | {State.Ongoing}}  
 
 
 def states_follow_on(view: TransactionView) -> Rows:
-    """Compare each record of the transaction log with the one before; after an expiry only Empty may come.
-
-    The first record of an id is not judged, since a log that was compacted starts anywhere.
-    """
+    """Compare each record of the transaction log with the one before; after an expiry only Empty may come. The first
+    record of an id is not judged, since a log that was compacted starts anywhere."""
     rows = view.rows_of(Kind.txn_logged, Kind.id_expired)
     groups = Groups(rows, numbered(view.place[rows], view.at("txn_id", rows))[0])
     state, forgotten = view.at("state", groups.rows), len(State)
@@ -164,11 +162,8 @@ FENCED_ERRORS = (47, 90)  # INVALID_PRODUCER_EPOCH, PRODUCER_FENCED
 
 def fence_before(view: TransactionView, writes: np.ndarray, at: np.ndarray) -> np.ndarray:
     """Return, for rows with a pair and a transactional id, the fence reported before row `at` that fences the pair, or
-    NEVER.
-
-    Such a fence has a greater epoch of the same producer id. It may also have another producer id, since an id with no
-    epochs left is replaced, if it was asked for after the row's producer id was first reported.
-    """
+    NEVER. Such a fence has a greater epoch of the same producer id. It may also have another producer id, since an id
+    with no epochs left is replaced, if it was asked for after the row's producer id was first reported."""
     epoch = view.columns["epoch"]
     higher = _greatest_before(view.fences_of_id, epoch, view.numbers_of("producer_id").of[writes], at)
     behind = taken(epoch, higher, NONE) > epoch[writes]
@@ -210,10 +205,7 @@ def _sent_behind(view: TransactionView) -> np.ndarray:
 
 def _where_fenced(view: TransactionView, rows: np.ndarray) -> np.ndarray:
     """Return which of these rows are in a history with a fenced pair that sent something; in the others no row is
-    judged.
-
-    For a piece of a history the config names those histories.
-    """
+    judged. For a piece of a history the config names those histories."""
     key = fenced_somewhere.__name__
     if key in view.config:
         found: np.ndarray = np.isin(view.columns["history"][rows], view.config[key])

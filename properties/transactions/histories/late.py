@@ -143,11 +143,8 @@ UNCLEAN = frozenset({"txn.P2", "txn.P3", "txn.P4", "txn.P5", "txn.P6", "txn.P9",
 """These rules are broken by design by an unclean election, which loses acknowledged records and markers (txn.26)."""
 STAYS = frozenset({"txn.P1", "txn.P7", "txn.P8"})
 """These rules are still judged after an unclean election: fences, which owner has which epoch, and that a lone client
-is not fenced.
-
-In v1, where no leader asks, a lost marker lets the fenced producer write again, and txn.P1 is excused there. Mechanisms
-are no longer judged, since offsets of a log are used twice, nor is txn.P11.
-"""
+is not fenced. In v1, where no leader asks, a lost marker lets the fenced producer write again, and txn.P1 is excused
+there. Mechanisms are no longer judged, since offsets of a log are used twice, nor is txn.P11."""
 
 ON_THE_WAY = frozenset({
     "txn.3", "txn.5", "txn.7", "txn.8", "txn.10", "txn.13", "txn.14", "txn.15", "txn.16", "txn.17", "txn.21",
@@ -193,12 +190,9 @@ class Transaction:
 
 
 class Late:
-    """`Late` predicts what late copies in one run may break.
-
-    ``partitions`` is the number of data partitions; behind them are those of groups' offsets, whose records have no
-    sequence numbers, so that with verification too a late one is taken where the next transaction is open. ``alone`` is
-    whether no other transactional id sends markers.
-    """
+    """`Late` predicts what late copies in one run may break. ``partitions`` is the number of data partitions; behind
+    them are those of groups' offsets, whose records have no sequence numbers, so that with verification too a late one
+    is taken where the next transaction is open. ``alone`` is whether no other transactional id sends markers."""
 
     def __init__(self, mode: str, partitions: int, alone: bool) -> None:
         self.mode, self.partitions, self.alone = mode, partitions, alone
@@ -245,11 +239,9 @@ class Late:
             self.note(call, excuse, [("partition", partition)])
 
     def add(self, call: int, transaction: Transaction, every: Iterable[Transaction]) -> None:
-        """Note a late copy that adds a partition; ``every`` has the transactions in the order in which they began.
-
-        What a late copy opens counts as the last transaction that has begun with the pair (and opens nothing if that is
-        open), or as the next one, which may begin before the log has it.
-        """
+        """Note a late copy that adds a partition; ``every`` has the transactions in the order in which they began. What
+        a late copy opens counts as the last transaction that has begun with the pair (and opens nothing if that is
+        open), or as the next one, which may begin before the log has it."""
         if transaction.over:
             last = [each for each in every if each.pair == transaction.pair][-1]
             those = [transaction.number] if last.added and not last.over else [transaction.number, last.number]
@@ -272,10 +264,8 @@ class Late:
 
     def marker(self, call: int, partition: int, since: Iterable[Transaction], term: int) -> None:
         """Note a late marker; ``since`` has the transactions that have begun since it was sent, ``term`` the epoch of
-        its coordinator.
-
-        A partition that has a marker of a later coordinator refuses it (ProducerAppendInfo.checkCoordinatorEpoch).
-        """
+        its coordinator. A partition that has a marker of a later coordinator refuses it
+        (ProducerAppendInfo.checkCoordinatorEpoch)."""
         if self.alone and term < self.marked.get(partition, 0):
             return
         self.marked[partition] = term

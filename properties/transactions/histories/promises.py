@@ -287,11 +287,8 @@ OVER = (Kind.client_stopped, Kind.client_failed)
 
 
 def calls_come_to_an_end(view: TransactionView) -> Rows:
-    """Judge what clients asked of their coordinator last, and have no answer to at the end.
-
-    A client that is over needs no answer, nor does one that may be fenced because another has asked for the
-    transactional id since.
-    """
+    """Judge what clients asked of their coordinator last, and have no answer to at the end. A client that is over needs
+    no answer, nor does one that may be fenced because another has asked for the transactional id since."""
     clients = view.numbers_of("client")
 
     def latest(*kinds: Kind) -> np.ndarray:

@@ -464,11 +464,9 @@ transaction, and without verification a late record opens one that no client end
 
 
 def figures(view: TransactionView) -> dict[str, int]:
-    """Return what became of the transactions of one piece; the figures of several pieces add up.
-
-    The figures are transactions (begun), told_committed, told_aborted, records_sent (each once), records_acked (each
-    once), records_read (returns to read_committed readers), fences (bumps of an epoch that a client was informed of).
-    """
+    """Return what became of the transactions of one piece; the figures of several pieces add up. The figures are
+    transactions (begun), told_committed, told_aborted, records_sent (each once), records_acked (each once),
+    records_read (returns to read_committed readers), fences (bumps of an epoch that a client was informed of)."""
     return {
         "transactions": len(view.rows_of(Kind.txn_begun)),
         "told_committed": int((view.commit_reported != NEVER).sum()),
@@ -481,11 +479,9 @@ def figures(view: TransactionView) -> dict[str, int]:
 
 
 def require_own_transactions(columns: Columns) -> None:
-    """Raise HistoryError where a client goes on with a transaction that another one began.
-
-    A sink does that when it resumes a transaction from a checkpoint (KIP-939). The owner of a pair that is handed over
-    is not known, and no broker is at fault.
-    """
+    """Raise HistoryError where a client goes on with a transaction that another one began. A sink does that when it
+    resumes a transaction from a checkpoint (KIP-939). The owner of a pair that is handed over is not known, and no
+    broker is at fault."""
     view = EventView(columns, {})
     client, txns = columns["client"], view.numbers_of("txn")
     rows = view.rows_of(Kind.add_sent, Kind.record_sent, Kind.end_sent)

@@ -35,11 +35,9 @@ class Fences:
 
 
 class TransactionView(EventView):
-    """A `TransactionView` has lazily computed parts of one piece.
-
-    `columns` are sorted by (history, step) and have whole histories. `config` is that of the manifest: mode (default
-    v2), release (of Kafka; default 4.0), max_epoch, quiet_end, cuts.
-    """
+    """A `TransactionView` has lazily computed parts of one piece. `columns` are sorted by (history, step) and have
+    whole histories. `config` is that of the manifest: mode (default v2), release (of Kafka; default 4.0), max_epoch,
+    quiet_end, cuts."""
 
     def __init__(self, columns: Columns, config: Mapping[str, Any]) -> None:
         super().__init__(columns, config)
@@ -256,10 +254,7 @@ def stable_below_open(view: TransactionView) -> Rows:
 
 def none_hanging(view: TransactionView) -> Rows:
     """Judge the last row of each producer id on a partition: if a batch is open, its coordinator must be about to close
-    it.
-
-    Where the transaction log is cut, only producer ids in the observed part are judged.
-    """
+    it. Where the transaction log is cut, only producer ids in the observed part are judged."""
     log = view.log
     last = np.append(~log.same[1:], True)[: len(log.rows)]
     judged = log.rows[last]
@@ -334,11 +329,9 @@ PAIRS = 4_000_000  # of a fetch and a record that it covers, looked at together
 
 @dataclass(frozen=True)
 class Covered:
-    """`Covered` relates acknowledged records to the fetches that cover their offsets.
-
-    In `order` of partition and offset, those from `low` up to `high` are covered by a fetch. `fetch` and `ack` are the
-    pairs whose record the reader is not given: a row, and a place among the records.
-    """
+    """`Covered` relates acknowledged records to the fetches that cover their offsets. In `order` of partition and
+    offset, those from `low` up to `high` are covered by a fetch. `fetch` and `ack` are the pairs whose record the
+    reader is not given: a row, and a place among the records."""
 
     order: np.ndarray
     low: np.ndarray
@@ -379,10 +372,8 @@ class Covered:
 
 def _left_out(view: TransactionView, committed: bool) -> Rows:
     """Compare each acknowledged record with each fetch that covers its offset, and return those that the reader is not
-    given.
-
-    The records are those of the transactions reported committed, or of those of which some reader was given a record.
-    """
+    given. The records are those of the transactions reported committed, or of those of which some reader was given a
+    record."""
     key = "covered by fetches"
     if key not in view.related:
         acks, reads, txns = _acks(view), view.rows_of(Kind.record_read), view.numbers_of("txn")

@@ -43,11 +43,8 @@ class Driven(Several, steps=CALLS):
     def use_up_the_epochs(
         self, slot: Slot, partition: Partition, commit: bool, disturbed: Annotated[int, Between(0, 3)], time_out: bool
     ) -> None:
-        """A producer uses up the epochs of its producer id.
-
-        In the transaction numbered ``disturbed`` the time is up before its owner ends it, which tries all the same; or
-        else the coordinator moves while it ends.
-        """
+        """A producer uses up the epochs of its producer id. In the transaction numbered ``disturbed`` the time is up
+        before its owner ends it, which tries all the same; or else the coordinator moves while it ends."""
         for number in range(4 if self.run.config["max_epoch"] < BURST else 1):
             slot, _ = self.with_record(slot, partition)
             if number == disturbed and time_out:
@@ -66,11 +63,9 @@ class Driven(Several, steps=CALLS):
     def fail_over_while_ending(
         self, slot: Slot, partition: Partition, commit: bool, moment: Annotated[int, Between(0, 4)], durable: bool
     ) -> None:
-        """The coordinator moves while a transaction ends.
-
-        ``moment`` selects when: EndTxn has arrived, its record is durable, a marker is written, all markers are; or its
-        record is durable, and the newest markers arrive before the older ones.
-        """
+        """The coordinator moves while a transaction ends. ``moment`` selects when: EndTxn has arrived, its record is
+        durable, a marker is written, all markers are; or its record is durable, and the newest markers arrive before
+        the older ones."""
         slot, at = self.with_record(slot, partition)
         self.write(slot, self.partition(at + 1))
         self.end(slot, commit)
@@ -130,10 +125,8 @@ SHORT = 8  # so few epochs can be used up
 
 
 class Fenced(Driven, steps={}):
-    """This machine drives a cluster whose producers are fenced in every way.
-
-    ``settled`` counts how often the cluster was left alone; ``moved`` how often its coordinator has moved, for which
-    the model has room `MOST_FAIL_OVERS` times.
+    """This machine drives a cluster whose producers are fenced in every way. ``settled`` counts how often the cluster
+    was left alone; ``moved`` how often its coordinator has moved, for which the model has room `MOST_FAIL_OVERS` times.
     """
 
     settled = moved = 0
@@ -146,11 +139,8 @@ class Fenced(Driven, steps={}):
         return super().make(call)
 
     def fence_by(self, by: str, new: int) -> None:
-        """Fence the present producer by an admin, another producer, time, or expiry of its id.
-
-        Expiry is not used in v1, where a partition that has forgotten a producer accepts what it has sent before its
-        fence.
-        """
+        """Fence the present producer by an admin, another producer, time, or expiry of its id. Expiry is not used in
+        v1, where a partition that has forgotten a producer accepts what it has sent before its fence."""
         if by == "expiry" and self.run.config["mode"] == "v1":
             by = "time"
         if by == "expiry":
@@ -253,10 +243,8 @@ class Fenced(Driven, steps={}):
         then: Then = "",
     ) -> None:  # fmt: skip
         """An owner that is out of time or fenced, and does not know of it, goes on in another partition, perhaps while
-        a ``rival`` has a transaction on the one where it was.
-
-        With ``there`` it goes on where it was, perhaps with another leader, or after a restart.
-        """
+        a ``rival`` has a transaction on the one where it was. With ``there`` it goes on where it was, perhaps with
+        another leader, or after a restart."""
         old, at = self.with_record(slot, partition)
         elsewhere, new = at if there else self.partition(at + 1), self.rival(old)
         self.fence_by(by, new)
@@ -339,10 +327,8 @@ class Fenced(Driven, steps={}):
         restarted: bool, answer: Annotated[bool, OneOf(False, False, True)],
     ) -> None:  # fmt: skip
         """A coordinator's marker arrives after the next coordinator has sent its own; only the coordinator epochs
-        distinguish the two where the producer epoch is the same.
-
-        With ``answer``, the answer to a marker of the transaction before arrives in place of one.
-        """
+        distinguish the two where the producer epoch is the same. With ``answer``, the answer to a marker of the
+        transaction before arrives in place of one."""
         if answer:
             self.markers_cross(slot, partition, "marker_answer", False, commits, 3)
         else:
@@ -380,11 +366,9 @@ class Fenced(Driven, steps={}):
         self, slot: Slot, partition: Partition, again: Annotated[int, Between(0, 2)],
         kind: Annotated[str, OneOf("check_answer", "check_answer", "produce")], commit: bool,
     ) -> None:  # fmt: skip
-        """A record, or the coordinator's answer to its leader, is under way when its transaction is aborted.
-
-        ``again`` selects whether the next transaction is verified when the answer arrives. The record arrives before
-        its producer, which has no answer for it, has the next epoch.
-        """
+        """A record, or the coordinator's answer to its leader, is under way when its transaction is aborted. ``again``
+        selects whether the next transaction is verified when the answer arrives. The record arrives before its
+        producer, which has no answer for it, has the next epoch."""
         slot, at = self.opened(slot), self.partition(partition)
         self.call("send", slot, at)
         self.deliver_all(without=(kind,))

@@ -89,10 +89,8 @@ KNOWN_BUGS = KnownBugs(Script.on, **Script.SMALL, mode="v2", groups=1, ids=1, ke
 @KNOWN_BUGS.bug("KAFKA-17754-verified", {"mode": "v1-verified"}, {"mode": "v2"})
 def late_end_decides_the_next_transaction(script: Script) -> None:
     """KAFKA-17754: before KIP-890 part 2 nothing in a request distinguishes the transactions of one producer.
-
     EndTxn(commit) of the first is repeated after a time-out; its first copy commits the second one's record. The second
-    transaction is then aborted, but its record stays visible.
-    """
+    transaction is then aborted, but its record stays visible."""
     script.opened()
     script.system.commit(0)
     late = script.hold_next("end")
@@ -106,10 +104,8 @@ def late_end_decides_the_next_transaction(script: Script) -> None:
 
 @KNOWN_BUGS.bug("KAFKA-14402", {"mode": "v1"}, {"mode": "v1-verified"})
 def late_batch_hangs(script: Script) -> None:
-    """KAFKA-14402: a batch that arrives after its transaction's abort opens one that no client will ever end.
-
-    v1 writes it, so that the last stable offset stops. v1-verified asks the coordinator, and refuses it.
-    """
+    """KAFKA-14402: a batch that arrives after its transaction's abort opens one that no client will ever end. v1 writes
+    it, so that the last stable offset stops. v1-verified asks the coordinator, and refuses it."""
     script.opened(1)
     script.system.send(0, 0)
     late = script.hold_next("produce")
@@ -122,10 +118,8 @@ def late_batch_hangs(script: Script) -> None:
 @KNOWN_BUGS.bug("KAFKA-14402-second", {"mode": "v1"}, {"mode": "v1-verified"})
 def second_record_hangs(script: Script) -> None:
     """KAFKA-14402 with a second record of a transaction: it arrives after the abort, and opens a transaction again.
-
     While its transaction was open the coordinator would not have been asked about it; now v1-verified asks, and refuses
-    it.
-    """
+    it."""
     script.opened()
     script.system.send(0, 0)
     late = script.hold_next("produce")
@@ -138,11 +132,8 @@ def second_record_hangs(script: Script) -> None:
 @KNOWN_BUGS.bug("KAFKA-14884", defect="not_rechecked", mode="v1-verified")
 def verified_before_the_abort(script: Script) -> None:
     """KAFKA-14884: the abort's marker arrives between the coordinator's yes and the append, and the append must check
-    again.
-
-    The yes from before the marker arrives late: if the batch is written because of it, the batch hangs as in
-    KAFKA-14402.
-    """
+    again. The yes from before the marker arrives late: if the batch is written because of it, the batch hangs as in
+    KAFKA-14402."""
     yes = verified_but_held_up(script)
     script.abort(0)
     script.release(yes)
@@ -152,10 +143,8 @@ def verified_before_the_abort(script: Script) -> None:
 
 @KNOWN_BUGS.bug("KAFKA-6119", defect="time_out_keeps_epoch", mode="v1")
 def time_out_without_a_fence(script: Script) -> None:
-    """KAFKA-6119: a transaction that took too long was aborted, but its producer could still write.
-
-    Records that it writes afterwards belong to no transaction, until the next instance's commit makes them visible.
-    """
+    """KAFKA-6119: a transaction that took too long was aborted, but its producer could still write. Records that it
+    writes afterwards belong to no transaction, until the next instance's commit makes them visible."""
     script.opened()
     script.settle(TXN_TIMEOUT_MS)
     script.send(0, 0)
@@ -166,11 +155,8 @@ def time_out_without_a_fence(script: Script) -> None:
 
 @KNOWN_BUGS.bug("KAFKA-5231", defect="fence_markers_keep_epoch", mode="v1")
 def markers_without_the_fence(script: Script) -> None:
-    """KAFKA-5231: InitProducerId aborts the open transaction with markers of the old epoch.
-
-    So the partition does not know of the fence: the fenced producer writes, and the next commit makes its record
-    visible.
-    """
+    """KAFKA-5231: InitProducerId aborts the open transaction with markers of the old epoch. So the partition does not
+    know of the fence: the fenced producer writes, and the next commit makes its record visible."""
     script.opened()
     script.start(1)
     script.send(0, 0)
@@ -180,11 +166,8 @@ def markers_without_the_fence(script: Script) -> None:
 
 @KNOWN_BUGS.bug("KAFKA-18575", defect="open_in_any_epoch")
 def first_write_meets_the_old_marker(script: Script) -> None:
-    """KAFKA-18575: the leader takes the old transaction, which has not ended there yet, for the new one.
-
-    The record is written without the coordinator knowing, and neither transaction ever ends. The correct answer is 51,
-    ask again.
-    """
+    """KAFKA-18575: the leader takes the old transaction, which has not ended there yet, for the new one. The record is
+    written without the coordinator knowing, and neither transaction ever ends. The correct answer is 51, ask again."""
     script.opened()
     script.system.commit(0)
     marker = script.hold_next("marker")
@@ -197,11 +180,9 @@ def first_write_meets_the_old_marker(script: Script) -> None:
 
 @KNOWN_BUGS.bug("KAFKA-18464", defect="epoch_before_pending")
 def empty_abort_right_after_a_commit(script: Script) -> None:
-    """KAFKA-18464: the coordinator checked the epoch before it checked whether a transition was pending.
-
-    The completion of the first transaction is pending, so the pair just handed out looks like a wrong one: a producer
-    that did nothing wrong is fenced. The correct answer is CONCURRENT_TRANSACTIONS, ask again.
-    """
+    """KAFKA-18464: the coordinator checked the epoch before it checked whether a transition was pending. The completion
+    of the first transaction is pending, so the pair just handed out looks like a wrong one: a producer that did nothing
+    wrong is fenced. The correct answer is CONCURRENT_TRANSACTIONS, ask again."""
     script.opened()
     script.system.commit(0)
     marker = script.hold_next("marker")
@@ -216,10 +197,8 @@ def empty_abort_right_after_a_commit(script: Script) -> None:
 
 @KNOWN_BUGS.bug("KAFKA-19367", defect="double_bump", max_epoch=3)
 def fence_and_abort_bump_twice(script: Script) -> None:
-    """KAFKA-19367: the fence takes the reserved last epoch, and the abort bumps once more: int16 overflows.
-
-    No partition takes a marker of a negative epoch, so the transaction never ends.
-    """
+    """KAFKA-19367: the fence takes the reserved last epoch, and the abort bumps once more: int16 overflows. No
+    partition takes a marker of a negative epoch, so the transaction never ends."""
     script.at_the_last_epoch()
     script.settle(TXN_TIMEOUT_MS)
     script.settle(CLIENT_TIMEOUT_MS)
@@ -228,10 +207,8 @@ def fence_and_abort_bump_twice(script: Script) -> None:
 
 @KNOWN_BUGS.bug("KAFKA-20090", defect="no_rotation_after_time_out", max_epoch=3)
 def time_out_at_the_last_epoch(script: Script) -> None:
-    """KAFKA-20090: a time-out at the last epoch brought no new producer id.
-
-    The producer's own abort comes late, passes for a retry, and is answered with the reserved epoch.
-    """
+    """KAFKA-20090: a time-out at the last epoch brought no new producer id. The producer's own abort comes late, passes
+    for a retry, and is answered with the reserved epoch."""
     script.at_the_last_epoch()
     script.settle(TXN_TIMEOUT_MS)
     script.abort(0)
@@ -241,10 +218,8 @@ def time_out_at_the_last_epoch(script: Script) -> None:
 
 @KNOWN_BUGS.bug("KAFKA-19999", defect="marker_retry_refused")
 def marker_is_sent_again(script: Script) -> None:
-    """KAFKA-19999: the answer to a v2 marker is lost; sent again, the marker does not raise the epoch any more.
-
-    The partition refuses it for that, so that the transaction stays in PrepareCommit for ever.
-    """
+    """KAFKA-19999: the answer to a v2 marker is lost; sent again, the marker does not raise the epoch any more. The
+    partition refuses it for that, so that the transaction stays in PrepareCommit for ever."""
     script.opened()
     script.system.commit(0)
     script.hold_next("marker_answer")
@@ -257,10 +232,8 @@ def marker_is_sent_again(script: Script) -> None:
 @KNOWN_BUGS.bug("KAFKA-18019", defect="invalid_mapping_recoverable")
 def back_after_expiry(script: Script) -> None:
     """KAFKA-18019: when the transactional id has expired, the coordinator no longer remembers that the first producer
-    was fenced.
-
-    That producer gets INVALID_PRODUCER_ID_MAPPING, initialises again with its old pair, and writes once more.
-    """
+    was fenced. That producer gets INVALID_PRODUCER_ID_MAPPING, initialises again with its old pair, and writes once
+    more."""
     script.opened()
     script.commit(0)
     script.start(1)
@@ -275,10 +248,8 @@ def back_after_expiry(script: Script) -> None:
 
 @KNOWN_BUGS.bug("Redpanda-5026", defect="window_outlives_epoch")
 def duplicate_of_an_aborted_batch(script: Script) -> None:
-    """Redpanda 5026: batches of an aborted transaction were still used to answer duplicates.
-
-    The next transaction's batch has the same sequence number: it is acknowledged and committed, and is in no log.
-    """
+    """Redpanda 5026: batches of an aborted transaction were still used to answer duplicates. The next transaction's
+    batch has the same sequence number: it is acknowledged and committed, and is in no log."""
     script.start(0)
     script.system.begin(0)
     script.system.send(0, 0)
@@ -290,11 +261,9 @@ def duplicate_of_an_aborted_batch(script: Script) -> None:
 
 @KNOWN_BUGS.bug("KAFKA-20310", defect="reload_forgets_rotation", max_epoch=3)
 def fail_over_while_the_id_changes(script: Script) -> None:
-    """KAFKA-20310: the next producer id was not in the transaction log.
-
-    The epochs are used up, and a coordinator takes over between Prepare and Complete: it goes on in the epoch that is
-    reserved, and does not know the producer, which was given the next id.
-    """
+    """KAFKA-20310: the next producer id was not in the transaction log. The epochs are used up, and a coordinator takes
+    over between Prepare and Complete: it goes on in the epoch that is reserved, and does not know the producer, which
+    was given the next id."""
     script.at_the_last_epoch()
     script.system.commit(0)
     script.hold_next("marker")
@@ -338,10 +307,8 @@ def bound_that_is_included(script: Script) -> None:
 
 @KNOWN_BUGS.bug("AutoMQ-754", defect="aborted_list_cut_short")
 def list_that_is_cut_short(script: Script) -> None:
-    """AutoMQ 754: the list of aborted transactions in a fetch answer ends too early.
-
-    Of two aborted transactions the reader gets only the first, and so returns the record of the second.
-    """
+    """AutoMQ 754: the list of aborted transactions in a fetch answer ends too early. Of two aborted transactions the
+    reader gets only the first, and so returns the record of the second."""
     script.start(0)
     for _ in range(2):
         script.begin(0, 0)
@@ -352,9 +319,7 @@ def list_that_is_cut_short(script: Script) -> None:
 @KNOWN_BUGS.bug("KAFKA-9346", defect="pending_offsets_visible")
 def offset_before_it_is_decided(script: Script) -> None:
     """KAFKA-9346: the next owner of a partition asks for the group's offset while a commit of another member is
-    pending.
-
-    It gets the offset before, which the pending commit is about to change, and reads again what was processed.
+    pending. It gets the offset before, which the pending commit is about to change, and reads again what was processed.
     """
     offsets = script.config["partitions"]  # the group's partition is the one behind the data
     script.start(0)

@@ -35,12 +35,9 @@ OF_A_MODE = {
     "v1-verified": (("verification_overtaken",),),
     "v2": (("answers_lost",), ("marker_of_the_same_epoch", "completion_not_recorded", "offset_changes_hands")),
 }
-"""One scenario of each group is in every example.
-
-The groups are about: coordinators distinguished by their epochs alone, fences of partitions that know nothing, and
-producers that ask for their next epochs; modes where leaders only ask; and modes where a producer sends again what it
-may, and a marker has the epoch of the next transaction.
-"""
+"""One scenario of each group is in every example. The groups are about: coordinators distinguished by their epochs
+alone, fences of partitions that know nothing, and producers that ask for their next epochs; modes where leaders only
+ask; and modes where a producer sends again what it may, and a marker has the epoch of the next transaction."""
 AT_THE_PARTITION = frozenset({"produce", "produce_answer", "check", "check_answer", "marker", "marker_answer"})
 """At the moments of these messages the partition's leader may change."""
 UNTIL = Annotated[str, OneOf("next is open", "next is open", "next has ended", "long after")]
@@ -49,11 +46,8 @@ ENDING = Annotated[str, OneOf("commit", "commit", "abort", "left")]
 
 
 class Lives(Fenced, steps={}):
-    """This machine plays lives of transactions.
-
-    ``to_fail`` is how many of the next appends fail; ``next_is`` what becomes of the next message; ``delayed`` has what
-    is held up until later.
-    """
+    """This machine plays lives of transactions. ``to_fail`` is how many of the next appends fail; ``next_is`` what
+    becomes of the next message; ``delayed`` has what is held up until later."""
 
     apart = True
     to_fail = 0
@@ -202,10 +196,8 @@ class Lives(Fenced, steps={}):
             self.next_is = what
 
     def _arrives_not(self, message: Message) -> None:
-        """Lose the next message, or leave a copy of it or all of it under way.
-
-        In half of the examples of v1 it is always lost, because late copies break properties of v1 by design.
-        """
+        """Lose the next message, or leave a copy of it or all of it under way. In half of the examples of v1 it is
+        always lost, because late copies break properties of v1 by design."""
         what, self.next_is = self.next_is if self.late else "loss", ""
         if what == "loss":
             self.send(message, "drop")
@@ -379,10 +371,8 @@ EPOCHS = (32767, 32767, 3, 5)
 
 
 def sizes(mode: str, epochs: tuple[int, ...]) -> st.SearchStrategy[tuple[dict[str, Any], bool, bool]]:
-    """Return a strategy for small clusters, with whether one client is alone and whether copies may arrive late.
-
-    Late copies break v1 by design and hide other faults there, so half of its examples have none.
-    """
+    """Return a strategy for small clusters, with whether one client is alone and whether copies may arrive late. Late
+    copies break v1 by design and hide other faults there, so half of its examples have none."""
 
     def config(
         lone: bool, late: bool, clients: int, count: int, groups: int, last: int
@@ -399,10 +389,8 @@ def sizes(mode: str, epochs: tuple[int, ...]) -> st.SearchStrategy[tuple[dict[st
 
 def several(mode: str) -> st.SearchStrategy[Sized]:
     """Return a strategy for clusters in which the driver decides everything: in addition they may have several
-    transactional ids (with at least one producer each), groups with several inputs, and batches of several records.
-
-    A random number decides, because Hypothesis draws much the same for one example as for the one before.
-    """
+    transactional ids (with at least one producer each), groups with several inputs, and batches of several records. A
+    random number decides, because Hypothesis draws much the same for one example as for the one before."""
 
     def more(drawn: tuple[dict[str, Any], bool, bool], chance: int) -> Sized:
         config, lone, late = drawn
@@ -439,10 +427,8 @@ class WithChurn(Verbs, steps={}):
 
 
 def with_churn(agreeing: Agreeing, count: int) -> Agreeing:
-    """Return the same agreement with machines that start ``count`` new producers in addition to all else.
-
-    The model has no room for so many, so that from there on only promises are checked.
-    """
+    """Return the same agreement with machines that start ``count`` new producers in addition to all else. The model has
+    no room for so many, so that from there on only promises are checked."""
     machines = {
         variant: type(f"{machine.__name__}WithChurn", (WithChurn, machine), {"count": count})
         for variant, machine in agreeing.machines.items()

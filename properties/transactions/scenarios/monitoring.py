@@ -105,11 +105,9 @@ class TransactionsContext(RunContext):
     # -- what `RunContext` is asked
 
     def events(self, made: Made) -> Sequence[Event]:
-        """Return the events of a call; `newcomers` drains them itself and returns them in its result.
-
-        Which two new producers share a pair may be chance, and a program that names these would not fail again, so that
-        then the result as a whole is judged.
-        """
+        """Return the events of a call; `newcomers` drains them itself and returns them in its result. Which two new
+        producers share a pair may be chance, and a program that names these would not fail again, so that then the
+        result as a whole is judged."""
         if made.call.name == "newcomers" and not made.result.repeats:
             return (*made.result.events, *made.events)
         if made.call.name == "fail_over" and not made.call.get("durable"):  # what was being appended is not in the log
@@ -144,19 +142,14 @@ class TransactionsContext(RunContext):
         return made.call.name == "settle" and made.result.quiet and self.is_decidable()
 
     def is_decidable(self) -> bool:
-        """Return whether everything is decided when a cluster has settled.
-
-        A transaction that no client ends has timed out; but its marker cannot be written in a partition that is away.
-        """
+        """Return whether everything is decided when a cluster has settled. A transaction that no client ends has timed
+        out; but its marker cannot be written in a partition that is away."""
         return not self.away
 
     def concerned(self, name: str, events: Sequence[Event]) -> Concerned:
         """Return, for a marker, the transactions that it wrongly decided; for other events, the records and
-        transactions that they name.
-
-        No late copy causes a fenced producer to be informed that it has committed, and the outcome of a transaction is
-        no excuse for a record that was written when its owner was fenced.
-        """
+        transactions that they name. No late copy causes a fenced producer to be informed that it has committed, and the
+        outcome of a transaction is no excuse for a record that was written when its owner was fenced."""
         if name in NO_COPY_DOES:
             return frozenset()
         if read(events[0], "kind") == "marker_appended":
@@ -289,11 +282,8 @@ class TransactionsContext(RunContext):
 
     def _comes_again(self, client: int, request: int) -> bool:
         """Return whether this InitProducerId names no pair, and arrives while its client has an answer on its way
-        already.
-
-        Then it bumps the epoch once more, and the client goes on with the one before (`come_late` of the model). Where
-        an answer was lost, the client waits for the answer to this copy.
-        """
+        already. Then it bumps the epoch once more, and the client goes on with the one before (`come_late` of the
+        model). Where an answer was lost, the client waits for the answer to this copy."""
         if request in self._named or self._granted.get(request) is False:
             return False
         return any(m[1] == "init_answer" and self.asker.get(m[4], (-1, None))[0] == client for m in self._flying)
@@ -445,11 +435,8 @@ class TransactionsContext(RunContext):
             yield _verdict("txn.13", words, event, self.sent_as[record][0])
 
     def _follows_on(self, record: int, before: int) -> bool:
-        """Return whether a record, sent once, follows another by its sequence number.
-
-        The answer is no where a copy of any may be with the leader: one that arrives late may have the next batch
-        refused (KAFKA-19690).
-        """
+        """Return whether a record, sent once, follows another by its sequence number. The answer is no where a copy of
+        any may be with the leader: one that arrives late may have the next batch refused (KAFKA-19690)."""
         if record not in self.sent_as or before not in self.sent_as:
             return False
         (pair, sequence), (pair_before, sequence_before) = self.sent_as[record], self.sent_as[before]
@@ -510,11 +497,8 @@ class TransactionsContext(RunContext):
 
     def _offset_fetched(self, event: Event) -> Iterator[Verdict]:
         """Judge a fetched offset: none is stable while another is pending in a transaction of a client that is alone
-        and in time.
-
-        Of several offsets of one transaction the last counts, unless a copy of an earlier one arrives late, because
-        they have no sequence numbers.
-        """
+        and in time. Of several offsets of one transaction the last counts, unless a copy of an earlier one arrives
+        late, because they have no sequence numbers."""
         record = read(event, "record", -1)
         transaction, later = self.of_record.get(record), self.later.get(record, -1)
         is_over = transaction is not None and later in transaction.acked and transaction.reported == COMMIT

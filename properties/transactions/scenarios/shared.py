@@ -74,10 +74,8 @@ class Shared(Answers, steps=CALLS):
     @scenario(when=lambda self: not self.lone)
     def zombie(self, slot: Slot, partition: Partition, ask: Annotated[int, Between(0, 3)], commit: bool) -> None:
         """The next producer takes over while a transaction is open; the old one goes on as if nothing had happened.
-
         ``ask`` selects whether an admin fences, or a producer asks for the id and then has a transaction on the same
-        partition or on the next.
-        """
+        partition or on the next."""
         old, at = self.with_record(slot, partition)
         new = self.rival(old)
         if ask == 0:
@@ -212,10 +210,8 @@ class Shared(Answers, steps=CALLS):
         self, slot: Slot, partition: Partition, sent: Annotated[int, Between(1, 7)], written: bool, lose_init: bool
     ) -> None:
         """Records may have been written, but their answers are lost, or the records arrive late, when the next
-        transaction has begun.
-
-        With ``lose_init`` the answer to the request for another epoch, if there is one, is lost as well.
-        """
+        transaction has begun. With ``lose_init`` the answer to the request for another epoch, if there is one, is lost
+        as well."""
         slot, at = self.opened(slot), self.partition(partition)
         for _ in range(sent):
             self.call("send", slot, at)
@@ -325,11 +321,8 @@ class Several(Shared, steps={}):
         lost: bool = False,
     ) -> None:
         """Transactions of two transactional ids are open in one partition at once, and end one after the other; one
-        reader follows, others read in pieces afterwards.
-
-        The bits of ``turns`` select whose further records are next. With ``lost`` the first marker does not arrive, and
-        the next one does before it is sent again.
-        """
+        reader follows, others read in pieces afterwards. The bits of ``turns`` select whose further records are next.
+        With ``lost`` the first marker does not arrive, and the next one does before it is sent again."""
         one = self.opened(slot)
         other = self.opened(self.stranger(one))
         at = self.partition(partition)
@@ -353,10 +346,8 @@ class Several(Shared, steps={}):
         self, slot: Slot, partition: Partition, commits: tuple[bool, bool], moment: Annotated[int, Between(0, 3)],
         durable: bool,
     ) -> None:  # fmt: skip
-        """Another node takes over while transactions of two transactional ids are under way.
-
-        ``moment`` selects when: both are open; the end of one is under way to the log, or is there; or both are over.
-        """
+        """Another node takes over while transactions of two transactional ids are under way. ``moment`` selects when:
+        both are open; the end of one is under way to the log, or is there; or both are over."""
         one, at = self.with_record(slot, partition)
         other, _ = self.with_record(self.stranger(one), at)
         if moment > 0:

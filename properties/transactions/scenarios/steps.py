@@ -123,11 +123,9 @@ FIRST_READER_IN_PIECES = 300
 
 
 class Sized(NamedTuple):
-    """A `Sized` is what is drawn for an example.
-
-    ``lone`` is whether each id has one producer only; ``late`` whether copies may arrive late; ``records`` is how many
-    are in each batch that scenarios send; ``chance`` selects what is played first (0: nothing), and at the end.
-    """
+    """A `Sized` is what is drawn for an example. ``lone`` is whether each id has one producer only; ``late`` whether
+    copies may arrive late; ``records`` is how many are in each batch that scenarios send; ``chance`` selects what is
+    played first (0: nothing), and at the end."""
 
     config: dict[str, Any]
     lone: bool
@@ -154,10 +152,8 @@ class Verbs(Machine, steps={}):
         return ability not in self.session.lacks
 
     def make(self, call: Any) -> Made | None:
-        """Make a call, with as many records in a batch as the example demands where the call does not.
-
-        What the implementation lacks is left out of a call, or the call is not made.
-        """
+        """Make a call, with as many records in a batch as the example demands where the call does not. What the
+        implementation lacks is left out of a call, or the call is not made."""
         if call.name == "send" and self.records > 1 and call.get("count") == 1:
             call = call.but(count=self.records)
         for ability, (method, parameter) in ABILITIES.items():
@@ -171,11 +167,8 @@ class Verbs(Machine, steps={}):
 
     def teardown(self) -> None:
         """Let the cluster settle, read everything, let the present clients go on, and let a new producer try whether
-        all is well.
-
-        In half of the examples they go on before it settles as well: later an open transaction has timed out, which is
-        the end of its client; and some of them would have repaired what hangs then.
-        """
+        all is well. In half of the examples they go on before it settles as well: later an open transaction has timed
+        out, which is the end of its client; and some of them would have repaired what hangs then."""
         if hasattr(self, "run"):
             for partition in sorted(self.away):
                 self.call("come_back", partition)
@@ -274,10 +267,8 @@ class Verbs(Machine, steps={}):
         return slot
 
     def waits(self, slot: int) -> bool:
-        """Wait for a producer that cannot begin, in some examples; return whether it was waited for.
-
-        Otherwise a new one may take its place, which would hide that the producer never can begin.
-        """
+        """Wait for a producer that cannot begin, in some examples; return whether it was waited for. Otherwise a new
+        one may take its place, which would hide that the producer never can begin."""
         waited = len(self.run.made) % 2 == 1 and slot in slots_of(self.run.made)
         if waited:
             self.call("progress", slot)
@@ -354,11 +345,9 @@ class Answers(Verbs, steps={}):
         self, slot: Slot, partition: Partition, ask: Annotated[int, Between(SEND, ABORT)], open_before: bool,
         open_after: bool, elsewhere: bool,
     ) -> None:  # fmt: skip
-        """An instance that was fenced sends one request, and then the new owner commits.
-
-        With ``open_before`` the old one had written a record; with ``open_after`` the new one has when the request is
-        sent; with ``elsewhere`` that is in another partition.
-        """
+        """An instance that was fenced sends one request, and then the new owner commits. With ``open_before`` the old
+        one had written a record; with ``open_after`` the new one has when the request is sent; with ``elsewhere`` that
+        is in another partition."""
         old, at = self.with_record(slot, partition) if open_before else (self.opened(slot), self.partition(partition))
         new = self.slot(old + 1)
         if new == old:
@@ -398,11 +387,8 @@ class Answers(Verbs, steps={}):
 
     @scenario
     def ends_nothing(self, slot: Slot, partition: Partition, lost: bool, twice: bool) -> None:
-        """A transaction is aborted of which no record has arrived.
-
-        With ``lost`` the answer is lost, so that the end is asked for again; with ``twice`` the same happens to the
-        next one.
-        """
+        """A transaction is aborted of which no record has arrived. With ``lost`` the answer is lost, so that the end is
+        asked for again; with ``twice`` the same happens to the next one."""
         for _ in range(1 + twice):
             slot, at = self.opened(slot), self.partition(partition)
             self.call("send", slot, at)

@@ -87,11 +87,8 @@ def followable(manifest: Manifest) -> str:
 
 
 def recorded(columns: Mapping[str, np.ndarray], variant: str, config: Mapping[str, Any]) -> Iterator[Sources]:
-    """Return the rows of one history for each transactional id in it.
-
-    The whole history decides which id an event belongs to: an event that names nothing known belongs to the only id, or
-    to none.
-    """
+    """Return the rows of one history for each transactional id in it. The whole history decides which id an event
+    belongs to: an event that names nothing known belongs to the only id, or to none."""
     names = {int(kind): kind.name for kind in Kind}
     lists = {name: column.tolist() for name, column in columns.items()}
     lists |= {"kind": [names.get(kind, "") for kind in lists["kind"]], "row": list(range(len(lists["kind"])))}
@@ -324,10 +321,7 @@ class Violations:
 
     def excuse(self, name: str, at: int, other: int) -> Excuse | None:
         """Return the step that excuses the violation of this property in this row, which the other row explains (-1:
-        none).
-
-        A property for which there is no method below is never excused.
-        """
+        none). A property for which there is no method below is never excused."""
         expected: Callable[[int, int], Excuse | None] | None = getattr(self, f"_{name}", None)
         return expected(at, other) if expected is not None else None
 

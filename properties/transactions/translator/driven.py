@@ -130,11 +130,9 @@ NOT_THERE: Mapping[str, Any] = dict.fromkeys(COLUMNS, False) | {
 
 
 class TransactionsInterpreter(Choosing):
-    """A `TransactionsInterpreter` reads one cluster.
-
-    ``bounds`` is how much of everything the reading of the model has room for. ``taken`` maps the kind of event with
-    which an answer is taken to the kind of request; ``answered_rightly`` is the rule that this is about.
-    """
+    """A `TransactionsInterpreter` reads one cluster. ``bounds`` is how much of everything the reading of the model has
+    room for. ``taken`` maps the kind of event with which an answer is taken to the kind of request;
+    ``answered_rightly`` is the rule that this is about."""
 
     taken, answered_rightly = ANSWERED, "txn.P5"
 
@@ -195,11 +193,9 @@ class TransactionsInterpreter(Choosing):
             self.leaders[made.call.get("partition")] += 1
 
     def allows(self, made: Made, allowed: Allowed) -> Allowed:
-        """Return the steps that a call allows.
-
-        There are none where a call is about another transactional id, or a message goes to a partition that is away.
-        With several ids only an event reveals whose append ends, or whose marker it is.
-        """
+        """Return the steps that a call allows. There are none where a call is about another transactional id, or a
+        message goes to a partition that is away. With several ids only an event reveals whose append ends, or whose
+        marker it is."""
         if self.is_foreign or self._is_lost(made):
             return Allowed()
         shared = self.ids > 1 and (made.call.name == "log_append" or made.call.kind == "marker")
@@ -291,10 +287,8 @@ class TransactionsInterpreter(Choosing):
         return {"number": number, "next_base": self.numbering.next_base(pair[0]), "to": to}
 
     def _require_room(self, event: Event, row: Row, states: Sequence[State]) -> None:
-        """Raise `Beyond` where the model cannot represent a late record.
-
-        The model has one record for a transaction's in a partition, and one memory for all producer ids there.
-        """
+        """Raise `Beyond` where the model cannot represent a late record. The model has one record for a transaction's
+        in a partition, and one memory for all producer ids there."""
         record, key = read(event, "record"), (row["txn"], row["partition"])
         again = record in self.appended and row["partition"] < self.data
         self.appended.add(record)

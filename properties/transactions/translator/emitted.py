@@ -221,11 +221,8 @@ ONLY = {
 
 
 def _emitting(mode, rows, only=ONLY, config=_config, **more):
-    """Return the emitted events of a mode.
-
-    A producer does not send again what it has sent, and a late copy of its first request takes no request's place.
-    Histories have no event for a fence that is under way.
-    """
+    """Return the emitted events of a mode. A producer does not send again what it has sent, and a late copy of its
+    first request takes no request's place. Histories have no event for a fence that is under way."""
     return EmittedEvents(
         mode, rows, never=("come_late", "append_fails"), only=only, config=config, narrower=(LateEnds, Prompt), **more
     )  # fmt: skip

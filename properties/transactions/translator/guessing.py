@@ -116,11 +116,8 @@ class Request(NamedTuple):
 
 
 class Requests:
-    """`Requests` maps numbers of requests to their content.
-
-    ``current`` has the InitProducerId to which a client still takes the answer; ``records`` the (transaction,
-    partition) of each record.
-    """
+    """`Requests` maps numbers of requests to their content. ``current`` has the InitProducerId to which a client still
+    takes the answer; ``records`` the (transaction, partition) of each record."""
 
     def __init__(self, numbering: Numbering) -> None:
         self.numbering = numbering

@@ -183,12 +183,9 @@ class OneId:
     # Whose request is behind a record of the transaction log
 
     def _look_ahead(self) -> None:
-        """Find the answers that belong to records of the transaction log.
-
-        A coordinator has one transition of an id under way at a time, and answers the request for it when the record is
-        durable, or could not be written. One that resigns answers none: then the request is sought among those that
-        were sent.
-        """
+        """Find the answers that belong to records of the transaction log. A coordinator has one transition of an id
+        under way at a time, and answers the request for it when the record is durable, or could not be written. One
+        that resigns answers none: then the request is sought among those that were sent."""
         self.ends: list[int] = []
         self.answers: dict[int, Event] = {}  # by the place of a record, the answer from which its request is known
         self.given: dict[int, Event] = {}  # by request, the answer to an InitProducerId that its client took

@@ -80,12 +80,9 @@ class Lane(NamedTuple):
 
 
 class Memory(NamedTuple):
-    """A `Memory` is stored with one state.
-
-    ``asked`` has partitions whose leader has asked the coordinator in vain, and the lowest sequence number for which it
-    did: until a record is written there, no higher one is. ``open_ms`` is since when a transaction is open, where that
-    may time out; else -1.
-    """
+    """A `Memory` is stored with one state. ``asked`` has partitions whose leader has asked the coordinator in vain, and
+    the lowest sequence number for which it did: until a record is written there, no higher one is. ``open_ms`` is since
+    when a transaction is open, where that may time out; else -1."""
 
     answers: tuple[Answer, ...] = ()
     lanes: tuple[Lane, ...] = ()

@@ -71,10 +71,7 @@ VERIFIED_PROGRESS = (
     *PROGRESS[:2], dict(FULL, clients=1, transactions=1, epochs=6, fail_overs=1, losses=1), PROGRESS[3],
 )  # fmt: skip
 """Progress is about the time after the last fault, so these bounds have one fault of each kind that leaves something to
-wait for.
-
-The epochs suffice for all that happens, or else the end of the bounds would look like an end of the run.
-"""
+wait for. The epochs suffice for all that happens, or else the end of the bounds would look like an end of the run."""
 
 
 REASONS = {

@@ -152,7 +152,7 @@ TRANSACTION_PARTITIONS = ProtocolEntry(
         _several(
             "log-covered", CoveredLemmas,
             "v2 where the log's tail may be lost, and markers of a Prepare wait until it is replicated",
-            _TAIL, *_PROGRESS, *_OF_TWO, "both_ends", "epochs_go_up",  # an epoch that no producer was given is taken back
+            _TAIL, *_PROGRESS, *_OF_TWO, "both_ends", "epochs_go_up",  # an epoch that was given to none is taken back
             "taken_for_who_missed_an_answer", "third_epoch",
             features={"two owners": dict(clients=2, transactions=2, partitions=1, tails=0, fail_overs=0, epochs=3)},
             of=ABSTRACTION,
