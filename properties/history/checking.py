@@ -95,7 +95,6 @@ class HistoryProperty(Generic[View]):
     left: Left | None = None
 
     def on(self, view: View, columns: Mapping[str, np.ndarray]) -> Finding:
-        """Return the finding on one piece; `columns` are those the view was made of."""
         return self.finding(self.kernel(view), view, columns)
 
     def finding(self, rows: Rows, view: View, columns: Mapping[str, np.ndarray]) -> Finding:
@@ -113,7 +112,6 @@ class HistoryProperty(Generic[View]):
         return f"mode {mode} does not promise it" if self.modes and mode not in self.modes else None
 
     def needed(self, mode: str) -> frozenset[IntEnum]:
-        """Return the kinds of event of which all must be recorded, in this mode."""
         return self.needs | self.needs_in.get(mode, frozenset().union(*self.needs_in.values()))
 
     def gone(self, manifest: Manifest, mode: str) -> str:
@@ -167,7 +165,6 @@ def not_promised(properties: Iterable[HistoryProperty[View]], manifest: Manifest
 
 
 def mode_of(manifest: Manifest, default_mode: str) -> str:
-    """Return the mode that the config of the manifest names, or the default."""
     return str(manifest.config.get("mode", default_mode))
 
 

@@ -63,11 +63,10 @@ class EventView:
 
     @cached_property
     def kinds(self) -> np.ndarray:
-        """Return the kind of each row; 0 for one that is as if absent."""
+        """Return the kind of each row; 0 for a row that counts as absent."""
         return self.columns["kind"]
 
     def at(self, column: str, rows: np.ndarray) -> np.ndarray:
-        """Return the values of a column at `rows`, as int64."""
         values: np.ndarray = self.columns[column][rows].astype(np.int64, copy=False)
         return values
 

@@ -153,7 +153,6 @@ class Groups:
 
     @cached_property
     def start(self) -> np.ndarray:
-        """Return the place at which the group of each row starts."""
         start: np.ndarray = np.maximum.accumulate(np.where(self.same, 0, np.arange(len(self.rows))))
         return start
 

@@ -62,7 +62,6 @@ class Location:
         return _KEYS.sub("", path)
 
     def __truediv__(self, name: str) -> str:
-        """Return the name for reports of a file in the directory."""
         return f"{self}/{name}"
 
     def within(self, name: str) -> "Location":
@@ -74,7 +73,6 @@ class Location:
 
     @property
     def finished(self) -> bool:
-        """Return whether the directory has a manifest."""
         filesystem, path = self._opened
         return bool(filesystem.get_file_info(f"{path}/manifest.json").is_file)
 
@@ -135,7 +133,6 @@ class Location:
         return filesystem.open_input_file(f"{path}/{name}")
 
     def open_output(self, name: str) -> Any:
-        """Return an Arrow output stream that creates or truncates the file."""
         filesystem, path = self._opened
         return filesystem.open_output_stream(f"{path}/{name}")
 

@@ -56,7 +56,6 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def totals(self) -> HistoryFile:
-        """Return the sums over all files, under the name `totals`."""
         return total("totals", self.files)
 
     def write(self, directory: Location) -> None:
@@ -109,7 +108,6 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             raise HistoryError(f"a run is followed from its beginning on, but {'; '.join(gone)}")
 
     def _contradictions(self) -> Iterator[str]:
-        """Yield each contradiction between entries of the manifest."""
         names = [file.name for file in self.files]
         for file in self.files:
             if file.name in ("", ".", "..") or "/" in file.name or "\0" in file.name:
@@ -147,7 +145,6 @@ def decoded(text: str) -> dict[str, Any]:
 
 
 def _name(dataset: Any) -> str:
-    """Return the name of a dataset in a set's manifest."""
     return str(dataset.get("name", "?")) if isinstance(dataset, dict) else "?"
 
 

@@ -58,7 +58,6 @@ class Naming:
         return TRANSACTIONAL_ID if meaning.startswith(TRANSACTIONAL_ID) else TERMS.get(name, name.replace("_", " "))
 
     def _known(self, name: str) -> list[str]:
-        """Return the names of a column's values from 0 on, as far as the config has them."""
         named = self.config.get("names")
         if isinstance(named, dict) and name in named:
             return _list(named[name])
@@ -73,7 +72,6 @@ def _offsets_of(group: str) -> str:
 
 
 def _list(names: Any) -> list[str]:
-    """Return the names in a list; a simulation has the number of partitions where a recording has their names."""
     return [str(name) for name in names] if isinstance(names, list) else []
 
 

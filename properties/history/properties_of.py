@@ -27,7 +27,6 @@ NO_CONFIG: Mapping[str, Any] = MappingProxyType({})
 
 
 def in_a_table(*properties: HistoryProperty[Any]) -> Mapping[str, HistoryProperty[Any]]:
-    """Return the properties by name, in their order."""
     return MappingProxyType({one.name: one for one in properties})
 
 
@@ -80,7 +79,6 @@ class HistoryProperties:
         return {name: item.rule for name, item in self.properties.items()}
 
     def view_of(self, columns: Columns, config: Mapping[str, Any]) -> Any:
-        """Return the view that the kernels read."""
         if self.view is not None:
             return self.view(columns, config)
         return EventView(columns, config)

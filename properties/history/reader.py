@@ -197,7 +197,6 @@ def _pieces_of(directory: Location, file: HistoryFile, vocabulary: Vocabulary, m
 
 
 def _range(group: Any, column: int, where: str, number: int) -> tuple[int, int]:
-    """Return the least and the greatest value of a column in a row group, according to the footer."""
     statistics = group.column(column).statistics
     if statistics is None or not statistics.has_min_max:
         name = group.column(column).path_in_schema

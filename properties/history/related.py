@@ -142,13 +142,11 @@ class Each:
     where: Expression | None
 
     def rows(self, view: EventView) -> np.ndarray:
-        """Return the rows of the events, ascending."""
         rows = view.applying(self.by, *self.kinds) if self.by else view.rows_of(*self.kinds)
         return rows if self.where is None else rows[evaluated(self.where, view, {IT: rows})]
 
 
 def each(*kinds: IntEnum, by: tuple[str, ...] = (), where: Expression | None = None) -> Each:
-    """Return an `Each` of these kinds."""
     return Each(kinds, by, where)
 
 
@@ -177,7 +175,6 @@ class Related(Event):
 
     @property
     def missing_at(self) -> int:
-        """Return the place of an event that is missing."""
         return NONE if self.how in ("last", "greatest") else NEVER
 
     def rows(self, view: EventView, kinds: Kinds, asking: np.ndarray) -> np.ndarray:
@@ -193,7 +190,6 @@ class Related(Event):
         return rows
 
     def _by_number(self, view: EventView, asking: np.ndarray) -> np.ndarray:
-        """Return the related rows from what is known of all values of the columns, once for the piece."""
         numbers = view.numbers_of(*self.by)
         number = numbers.of[asking] if self.asking is IT else taken(numbers.of, asking, numbers.size)
         if self not in view.related:
@@ -216,7 +212,6 @@ class Related(Event):
         return view.numbers_of(*self.by).first(among) if self.how == "first" else view.timeline_of(self.by, among)
 
     def _by_row(self, view: EventView, kinds: Kinds, asking: np.ndarray) -> np.ndarray:
-        """Return the related rows from what is known of all rows of these kinds, once for the piece."""
         if (self, kinds) not in view.related:
             view.related[self, kinds] = self._of_rows(view, kinds)
         among: np.ndarray
@@ -305,7 +300,6 @@ def evaluated(expression: Any, view: EventView, rows: Mapping[Event, np.ndarray]
 
 
 def parts_of(expression: Any) -> Iterator[Any]:
-    """Yield the expression and all its parts."""
     yield expression
     if isinstance(expression, Operation):
         for arg in expression.args:

@@ -39,7 +39,6 @@ class HistorySet(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def rows(self) -> int:
-        """Return the number of events of all datasets."""
         return sum(dataset.rows for dataset in self.datasets)
 
     def write(self, directory: Location) -> None:
@@ -69,7 +68,6 @@ class HistorySet(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return found
 
     def _contradictions(self, directory: Location) -> Iterator[str]:
-        """Yield each contradiction between entries of the manifest."""
         if self.schema_version != SCHEMA_VERSION:
             yield f"schema version {self.schema_version} is unknown; this fencepost reads version {SCHEMA_VERSION}"
         names = [dataset.name for dataset in self.datasets]

@@ -23,7 +23,6 @@ class Events:
         return self.columns[name]
 
     def of(self, *kinds: IntEnum) -> np.ndarray:
-        """Return the rows of these kinds, in order."""
         return np.isin(self["kind"], [int(kind) for kind in kinds]).nonzero()[0]
 
     def groups(self, rows: np.ndarray, *names: str) -> np.ndarray:
@@ -71,7 +70,6 @@ class Sign:
 
 
 def events(danger: str, says: str, *kinds: IntEnum) -> Sign:
-    """Return a sign that counts each event of these kinds."""
     return Sign(danger, says, lambda e: len(e.of(*kinds)))
 
 

@@ -61,12 +61,10 @@ BY_ITSELF, IN_ONE_PLACE = Spread(), Spread(whole=True)
 
 
 def by(*names: str, blank: bool = False) -> tuple[Link, ...]:
-    """Return a link of one column for each name."""
     return tuple(Link((name,), blank) for name in names)
 
 
 def spread_of(item: "HistoryProperty[Any]") -> Spread:
-    """Return how a property is distributed."""
     from fencepost.properties.history.related import Declared
 
     if item.spread is not None:

@@ -104,12 +104,10 @@ class Vocabulary:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """Return the protocol's own columns by name, in their order."""
         return tuple(column.name for column in self.columns)
 
     @cached_property
     def used_by(self) -> Mapping[str, tuple[str, ...]]:
-        """Return the columns that each kind fills."""
         return MappingProxyType({kind.name: kind.columns for kind in self.kinds})
 
     def observed_by(self, *who: str) -> tuple[str, ...]:

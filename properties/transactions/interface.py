@@ -162,7 +162,6 @@ def missing(system: Any, variant: str) -> list[str]:
 
 
 def lacking(system: Any) -> frozenset[str]:
-    """Return which of the `ABILITIES` an implementation lacks."""
     return frozenset(name for name, where in ABILITIES.items() if not calls.accepts(system, *where))
 
 
@@ -263,8 +262,8 @@ def _probe(system: System, slot: int, partitions: int, groups: int, keys: int) -
 
 
 def expire(system: System, held: Annotated[int, Between(0, 1)] = 0) -> int:
-    """Let time pass until transactional ids are forgotten, and return how much (ms). It stops early when more messages
-    are under way than the ``held`` ones."""
+    """Let time pass until transactional ids are forgotten, and return how much (ms). It stops early when more than
+    ``held`` messages are under way."""
     for hours in range(EXPIRY_HOURS):
         if len(system.messages()) > held:
             return hours * HOUR_MS
@@ -297,7 +296,6 @@ def in_pieces(system: System, reader: int, partition: int, most: int, offset: in
 
 
 def _offset_of(system: System, reader: int, partition: int, keys: int) -> tuple[int, int]:
-    """Return the offset in a group's commits that is not known, or else the first one."""
     found = [
         system.fetch_offset(reader, partition),
         *(system.fetch_offset(reader, partition, k) for k in range(1, keys)),
@@ -306,8 +304,6 @@ def _offset_of(system: System, reader: int, partition: int, keys: int) -> tuple[
 
 
 def _new_to_read(system: System, partitions: int, groups: int, keys: int) -> list[Sequence[Any]]:
-    """Return what one reader has not read yet of each data partition, and the committed offset in each of the
-    others."""
     offsets = range(partitions, partitions + groups)
     return [
         *(system.read(PROBE_READER, p) for p in range(partitions)),
@@ -429,7 +425,6 @@ class Progressed(NamedTuple):
 
     @property
     def through(self) -> bool:
-        """Return whether all of the wanted transactions ended as wanted."""
         return self.ended == len(WANTED)
 
 

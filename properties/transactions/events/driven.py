@@ -53,7 +53,6 @@ def joins(s, partition, number):
 
 
 def _is_current(s, e):
-    """Decide whether the coordinator waits for this marker."""
     return s.is_current(e.partition, e.number, e.commit) & (e.term == s.term)
 
 
@@ -279,7 +278,6 @@ def _new_epoch(s, e):
 
 
 def not_asked(s, e):
-    """Decide whether the client does not wait for its first InitProducerId."""
     return ~s.is_sent(e.client)
 
 
@@ -331,7 +329,6 @@ def _in_log(s, e):
 
 
 def _answers_again(s, e):
-    """Decide whether a retry gets the answer that the first request got."""
     return e.counts & s.asking[e.client] & (s.answered[e.client] == 0) & (e.named != 0)
 
 

@@ -204,7 +204,6 @@ def _overtaken(e: Events) -> int:
 
 
 def _repeated(e: Events, within: tuple[str, ...], name: str) -> int:
-    """Count groups of sent records that have more than one value of ``name``."""
     sent = e.of(Kind.record_sent)
     if not len(sent):
         return 0

@@ -176,7 +176,6 @@ def _refused_asking(s, e):
 
 
 def _is_part(s, e):
-    """Decide whether the coordinator answers yes and the partition is part of the transaction already."""
     return (e.number == s.live()) & (s.phase == Phase.ONGOING) & s.parts[e.partition]
 
 
@@ -315,7 +314,6 @@ ANSWERED = {
 
 
 def _asks(s, e):
-    """Decide whether the leader does not know yet that this record may be written."""
     knows = s.cleared[e.txn, e.partition] & s.asked[e.txn, e.partition]
     return (s.fate[e.txn, e.partition] == Fate.ABSENT) & ~joins(s, e.partition, s.number[e.txn]) & ~knows
 

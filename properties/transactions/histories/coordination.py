@@ -58,7 +58,6 @@ def _prepared(view: TransactionView, rows: np.ndarray, bump: int = 0) -> np.ndar
 
 
 def _markers(view: TransactionView) -> np.ndarray:
-    """Return the markers whose Prepare records are observed."""
     markers = view.rows_of(Kind.marker_appended)
     observed: np.ndarray = markers[view.has_prepares(markers)]
     return observed
@@ -345,7 +344,6 @@ def fenced_never_acknowledged(view: TransactionView) -> Rows:
 
 
 def _asked(view: TransactionView, rows: np.ndarray, kind: Kind) -> np.ndarray:
-    """Return, for answers, the row at which their request left."""
     requests = view.numbers_of("request")
     asked: np.ndarray = requests.first(view.rows_of(kind))[requests.of[rows]]
     return asked

@@ -44,7 +44,7 @@ class Owners:
     def watch(
         self, made: Made, events: Sequence[Event], messages: Sequence[Message]
     ) -> Iterator[tuple[str, Event, tuple[int, int]]]:
-        """Take note of a call, and return each violation against an owner: what happened, by which event, and under
+        """Take note of a call, and yield each violation against an owner: what happened, by which event, and under
         which pair."""
         if made.call.name in ENDING or (made.call.name == "log_append" and made.call.get("ok") is False):
             self._owner.clear()
@@ -83,8 +83,10 @@ class Owners:
         self._flying = flying
 
     def _asked(self, event: Event, client: int) -> None:
-        """Note a request for the id, which counts unless it names a pair older than the owner's, whose transaction is
-        not open."""
+        """Note a request for the id, after which the id has no known owner.
+
+        The request has no effect if it names an older pair than the owner's while the owner has no transaction open.
+        """
         txn_id = self._id[client] = read(event, "txn_id", -1)
         owned = self._owner.get(txn_id)
         named = read(event, "producer_id", -1), read(event, "epoch", -1)
@@ -99,7 +101,6 @@ class Owners:
             self._owner.clear()
 
     def _taken(self, event: Event, client: int, messages: Sequence[Message]) -> None:
-        """Note the new owner, unless another request for the id, copies included, is still under way."""
         request = read(event, "request", -1)
         is_overtaken = request in self._overtaken
         self._arrived.discard(request)

@@ -271,7 +271,6 @@ def clients_get_on(view: TransactionView) -> Rows:
 
 
 def _others_commit(view: TransactionView, since: int) -> bool:
-    """Return whether another client of the history is informed after this row that it has committed."""
     rows = view.fine(Kind.end_told)
     rows = rows[np.searchsorted(rows, since) :]
     rows = rows[(view.place[rows] == view.place[since]) & (view.columns["outcome"][rows] == COMMIT)]

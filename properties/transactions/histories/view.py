@@ -110,12 +110,10 @@ class TransactionView(EventView):
         return taken(txns.of, self.sent, txns.size)
 
     def sent_at(self, rows: np.ndarray) -> np.ndarray:
-        """Return for rows with a record the row at which it was first sent."""
         sent: np.ndarray = self.sent[self.numbers_of("record").of[rows]]
         return sent
 
     def owner(self, rows: np.ndarray) -> np.ndarray:
-        """Return for rows with a record the number of the transaction as part of which it was first sent."""
         owner: np.ndarray = self.owners[self.numbers_of("record").of[rows]]
         return owner
 
@@ -219,7 +217,6 @@ class TransactionView(EventView):
         return prepares
 
     def outcome_of(self, prepares: np.ndarray) -> np.ndarray:
-        """Return the outcomes of Prepare records given by row."""
         outcome: np.ndarray = (self.columns["state"][prepares] == State.PrepareCommit).astype(np.int64)
         return outcome
 
@@ -274,7 +271,6 @@ def none_hanging(view: TransactionView) -> Rows:
 
 
 def _offsets(view: TransactionView) -> np.ndarray:
-    """Return the rows at which OffsetFetch returned an offset, or that there is none."""
     return view.fine(Kind.offset_fetched)
 
 

@@ -34,7 +34,6 @@ def tour(variant: str) -> list[Call]:
     rest = iter(range(10, 90, 2))
 
     def settled() -> Call:
-        """Return a call that settles the cluster, in which an open transaction times out."""
         return Call("settle", next(rest), DATA + 1, 1)
 
     reads = [Call("read", 0, DATA), Call("read", 1, DATA, False), Call("fetch_offset", 0, OFFSETS)]
@@ -71,7 +70,6 @@ def _marker(nth: int = 0, keep: bool = False) -> Call:
 
 
 def _record(partition: int) -> list[Call]:
-    """Return calls that write a record and deliver a copy of it."""
     leader = f"partition-{partition}"
     reported = Call("deliver", message("check_answer", "coordinator", leader))
     return [

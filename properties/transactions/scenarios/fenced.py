@@ -165,7 +165,6 @@ class Fenced(Driven, steps={}):
         return held
 
     def looked_at(self, partition: int) -> None:
-        """Let a read_committed and a read_uncommitted reader read on."""
         self.read(partition)
         self.read(partition, committed=False)
 

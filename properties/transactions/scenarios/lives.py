@@ -127,7 +127,6 @@ class Lives(Fenced, steps={}):
         self.looked_at(elsewhere)
 
     def _after(self, one: int, at: int, until: str, anew: bool) -> None:
-        """Let lost requests be sent again; then carry out the next transaction."""
         self.go_on()
         self.time_passes()
         self.to_fail, self.next_is = 0, ""
@@ -171,7 +170,6 @@ class Lives(Fenced, steps={}):
         return left
 
     def _goes_wrong(self, fault: int, message: Message | None, slot: int, at: int) -> None:
-        """Let one of the faults happen that are possible at this moment."""
         if message is None:
             choices = APPEND
         else:

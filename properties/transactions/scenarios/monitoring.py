@@ -176,8 +176,7 @@ class TransactionsContext(RunContext):
         return self.closed.get((read(event, "partition"), read(event, "offset", -1)), [])
 
     def _decided(self, events: Sequence[Event]) -> Concerned:
-        """Return each transaction that the marker, the first event, wrongly decides, by another event where there is
-        one."""
+        """Return each transaction that the marker, the first event, wrongly decides."""
         closed = self._closed_by(events[0])
         txns = {self.of_record[one].number for one in closed if one in self.of_record}
         if len(events) > 1 and read(events[1], "kind") == "marker_appended":
@@ -191,12 +190,13 @@ class TransactionsContext(RunContext):
         return frozenset(frozenset([("txn", txn), *records]) for txn, records in of.items())
 
     def _all_late(self, transaction: Transaction) -> set[Hashable]:
-        """Return the records of the transaction that were read, each of which must be excused."""
+        """Return the records of the transaction that were read, if all of them are excused, else none."""
         read_ones = set[Hashable](("record", one) for one in transaction.records if one in self.read_ones)
         return read_ones if all(self.late.why(self.calls, [one]) for one in read_ones) else set()
 
     def lacking(self, made: Made, event: Event, other: Event | None) -> str:
-        """Return whether a fetch is wrong by the record that it leaves out, as far as the reader's call reveals."""
+        """Return an expression that is true if the reader did get the record which the fetch leaves out; empty if its
+        call does not reveal that."""
         record = -1 if other is None else read(other, "record", -1)
         if made.call.name != "read" or read(event, "kind") != "fetched" or record < 0:
             return ""
@@ -214,7 +214,6 @@ class TransactionsContext(RunContext):
     # -- how late copies come
 
     def _note_call(self, made: Made) -> None:
-        """Note what the driver knows, before the events of a call are examined."""
         name = made.call.name
         self.at_rest &= name in LOOKING
         self.waited_ms = made.result.waited_ms if name == "settle" else 0
@@ -347,7 +346,7 @@ class TransactionsContext(RunContext):
             self.fences.append(_pair(event))
 
     def _handed(self, event: Event, client: int) -> Iterator[Verdict]:
-        """Judge a pair that was handed out: another producer id is no fence, because the one before must have been used
+        """Judge a pair that was handed out: another producer id is right only if the epochs of the one before are used
         up."""
         pair, newest = _pair(event), next(reversed(self.producer_ids), _pair(event)[0])
         self.producer_ids.setdefault(pair[0], len(self.producer_ids))
@@ -373,7 +372,6 @@ class TransactionsContext(RunContext):
         return [("client", client), *([] if transaction is None else [("txn", transaction.number)])]
 
     def _is_late(self, client: int) -> bool:
-        """Return whether the time of the client's transaction may be up."""
         transaction = self.current.get(client)
         return transaction is not None and self.now_ms - transaction.began_ms >= self.timeout_ms
 
@@ -473,7 +471,8 @@ class TransactionsContext(RunContext):
             self.window.pop(_of_id(event), None)
 
     def _leader_changed(self, event: Event) -> None:
-        """Reduce what is remembered of the latest batches, of which a new leader knows at least one."""
+        """Drop the latest batches known in a partition whose leader changes, since the new leader need not know all of
+        them."""
         for partition, producer_id in list(self.window):
             if partition == read(event, "partition"):
                 del self.window[partition, producer_id]
@@ -578,7 +577,6 @@ class TransactionsContext(RunContext):
 
 
 def _partition(leader: str) -> int:
-    """Return the partition that this leader leads."""
     return int(leader.rpartition("-")[2])
 
 

@@ -28,7 +28,6 @@ class Shared(Answers, steps=CALLS):
 
     @property
     def times_out(self) -> bool:
-        """Return whether a transaction can time out."""
         return True
 
     def time_passes(self) -> None:
@@ -281,8 +280,8 @@ class Several(Shared, steps={}):
         self.play_one(chance, "ids_cross", "ids_cross", "coordinator_has_several", "only_one_is_fenced")
 
     def at_the_end(self) -> None:
-        """Play one scenario with two transactional ids in every example that has them, and in every other one a
-        scenario with a partition in trouble."""
+        """Play one scenario with two transactional ids in an example that has several, and one with a partition in
+        trouble in any other example."""
         self.let_go()
         self.go_on()
         if self.ids == 1:

@@ -148,7 +148,6 @@ class Verbs(Machine, steps={}):
         self.start({key: value for key, value in config.items() if self.can(ABILITY_OF_KEY.get(key, ""))})
 
     def can(self, ability: str) -> bool:
-        """Return whether the implementation has this one of the `ABILITIES`."""
         return ability not in self.session.lacks
 
     def make(self, call: Any) -> Made | None:
@@ -181,7 +180,6 @@ class Verbs(Machine, steps={}):
             self.call("probe")
 
     def those_there_go_on(self) -> None:
-        """Let every client go on that must be able to."""
         for slot in slots_of(self.run.made):
             self.call("progress", slot)
 
@@ -210,7 +208,7 @@ class Verbs(Machine, steps={}):
         return int(self.run.config.get("ids", 1))
 
     def rival(self, slot: int) -> int:
-        """Return the next slot with the same transactional id; the same slot where there is no other."""
+        """Return the next slot with the same transactional id; the same slot where there is none."""
         clients = int(self.run.config["clients"])
         own = [number for number in range(clients) if (number - slot) % self.ids == 0]
         return own[(own.index(slot) + 1) % len(own)]
@@ -306,8 +304,8 @@ class Verbs(Machine, steps={}):
             self.renew(slot)
 
     def stored_copy(self, kind: str, commit: bool, slot: int) -> Message | None:
-        """Go on until the end of a transaction; return what is left of one message of this kind, of which a copy was
-        stored and is held up from now on."""
+        """Go on until the end of a transaction; return the copy of one message of this kind that is still in flight,
+        held up from now on."""
         ended = False
         for _ in range(BURST):
             if self.send_first(kind, keep=True):

@@ -190,7 +190,6 @@ class _Dealt:
         return found | {"commit": e["outcome"] == COMMIT, "logged": e["state"], "term": term}
 
     def _names(self, e: Event) -> dict[str, int]:
-        """Return the client, transaction and partition that an event names."""
         known = (("client", self.clients), ("txn", self.txns))
         found = {name: numbers[e[name]] for name, numbers in known if e[name] in numbers}
         return found | ({"partition": e["partition"]} if e["partition"] >= 0 else {})
@@ -216,7 +215,6 @@ class _Dealt:
 
 
 def _dense(values: Iterable[int]) -> dict[int, int]:
-    """Number the values from 0, in order of appearance."""
     return {value: number for number, value in enumerate(dict.fromkeys(values))}
 
 
@@ -286,7 +284,6 @@ class Steps:
 
 
 def _steps(one: OneId, verifies: bool) -> Steps:
-    """Return the excusing steps of one transactional id, as far as it can be followed."""
     steps, records = Steps(verifies=verifies), one.history.records
     for at, e in enumerate(one.events):
         if e.kind == Kind.batch_appended:
@@ -337,7 +334,6 @@ class Violations:
         return self._of_record(row, before) or self._step("txn", self._txn(row), before)
 
     def _txn(self, row: int) -> int:
-        """Return the transaction of the record in this row."""
         sent = int(self.view.sent_at(np.array([row]))[0])
         return -1 if sent == NEVER else int(self.c["txn"][sent])
 
@@ -357,7 +353,8 @@ class Violations:
         return self._of_fate(other, at)
 
     def _transactions_whole(self, at: int, other: int) -> Excuse | None:
-        """Return what excuses each read of a record of the transaction, or that this record is missing."""
+        """Return an excuse if, for each read of a record of the transaction, that read or the missing record is
+        excused."""
         reads, txn = self.view.rows_of(Kind.record_read), self.view.owner(np.array([other]))
         rows = reads[self.view.owner(reads) == txn].tolist()
         found = [self._of_record(row, row) or self._of_fate(other, row) for row in rows]
@@ -382,8 +379,8 @@ class Violations:
     # What markers decide: each transaction of which that is wrong
 
     def _decided(self, at: int, is_wrong: Callable[[int], bool]) -> Excuse | None:
-        """Return the excuse of a marker that closes a batch of a transaction for which ``is_wrong`` holds of its
-        number."""
+        """Return an excuse if each batch is excused that the marker closes in a transaction for which ``is_wrong``
+        holds."""
         batches, markers, owners = self.view.decisions
         here = [(batch, owner) for batch, owner in zip(batches[markers == at].tolist(), owners[markers == at].tolist(),
                                                        strict=True) if is_wrong(owner)]  # fmt: skip

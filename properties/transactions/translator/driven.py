@@ -71,7 +71,6 @@ class Memory(NamedTuple):
         return self._replace(awaited=tuple(p for p in self.awaited if p != partition))
 
     def without(self, flying: Collection[tuple[str, int]]) -> "Memory":
-        """Return the memory without the answers that are no longer in flight."""
         return self._replace(answers=tuple(a for a in self.answers if a[:2] in flying))
 
     def round_of(self, call: int) -> Round | None:
@@ -102,7 +101,6 @@ def after_step(memory: Memory, before: State, state: State, call: int, time_ms: 
 
 
 def numbers(row: Row) -> tuple[int, int]:
-    """Return the error and the pair in an answer."""
     return row["error"], 0 if row["error"] else row["number"]
 
 
@@ -208,7 +206,7 @@ class TransactionsInterpreter(Choosing):
         return target.startswith("partition-") and int(target.rpartition("-")[2]) in self.away
 
     def reported(self, made: Made, observed: frozenset[str]) -> Iterator[tuple[Event, Event]]:
-        """Yield what was observed. Raises `Beyond`."""
+        """Yield the events of this transactional id. Raises `Beyond`."""
         self.observed = observed
         if self.is_composite() and not observed >= FOLLOWED_BLINDLY:
             raise Beyond(f"{made.call.name} does much that is not shown")
@@ -303,8 +301,8 @@ class TransactionsInterpreter(Choosing):
             raise Beyond("a record of an old producer id comes late")
 
     def _require_own(self, row: Row, states: Sequence[State]) -> None:
-        """Raise `Beyond` where a marker ends less than the model's: it ends what its own producer id has open, and in
-        the model all that is open."""
+        """Raise `Beyond` where a record of an older producer id is open in the partition: a marker ends what its own
+        producer id has open, but in the model everything that is open."""
         rank = self.numbering.rank(row["number"])
         for s in states:
             there = (key[0] for key, fate in s["fate"].items() if key[1] == row["partition"] and fate == OPEN)
@@ -348,11 +346,9 @@ class TransactionsInterpreter(Choosing):
         return (FalseConjunct(kind, self.answered_rightly, words),)
 
     def is_same(self, kind: str, reported: int, answered: int) -> bool:
-        """Return whether the reported code is the one that was answered."""
         return reported == answered
 
     def _fits(self, memory: Memory, kind: str, row: Row) -> bool:
-        """Return whether a guess agrees with the messages that are in flight."""
         answered, number = self.requests.answered, row["request"]
         if kind in ASKED:
             return (kind in HANDLED.values()) == ((ASKED[kind], number) in answered)
@@ -382,7 +378,7 @@ class TransactionsInterpreter(Choosing):
     # When a call returns
 
     def overdue(self, made: Made, memory: Memory) -> tuple[FalseConjunct, ...]:
-        """Yield a transaction that should have been aborted by now."""
+        """Return a false condition if a transaction should have been aborted by now."""
         memory = memory or NOTHING_REMEMBERED
         began = max(memory.open_ms, memory.free_ms)
         if made.call.name not in ("advance", "expire", "forget") or min(memory.open_ms, memory.free_ms) < 0:
@@ -429,7 +425,6 @@ def _waited_ms(made: Made) -> int:
 
 
 def _expected(kind: str, row: Row, state: State) -> int:
-    """Return the number that the model has for the answer that a client gets."""
     if kind == "end_told":
         return int(state["follows"].get((row["txn"],), 0))
     return int(state["answered"].get((row["client"],), 0))

@@ -58,14 +58,12 @@ class Numbering:
         return self.base(self.ranks.setdefault(producer_id, len(self.ranks))) + epoch
 
     def next_base(self, producer_id: int) -> int:
-        """Return the first number of the producer id after this one."""
         return self.base(self.ranks.get(producer_id, len(self.ranks)) + 1)
 
     def base(self, rank: int) -> int:
         return 1 + rank * (self.last + 2)
 
     def rank(self, number: int) -> int:
-        """Return the rank of the producer id that a number belongs to."""
         return (number - 1) // (self.last + 2)
 
     def meet(self, producer_id: int, number: int) -> None:
@@ -225,7 +223,6 @@ class Owners:
         return ALL if message[1].startswith("marker") else self._known["request"].get(message[4], ALL)
 
     def among(self, messages: Sequence[Message], txn_id: int) -> list[Message]:
-        """Return the messages that may belong to one transactional id."""
         known = self._known["request"]
         return [m for m in messages if known.get(m[4], ALL) in (ALL, txn_id) or m[1].startswith("marker")]
 
@@ -315,7 +312,6 @@ CODES = {
 
 
 def whose(state: State) -> dict[str, Any]:
-    """Return client, transaction and partition of the pending transition."""
     names = (("client", "of_client"), ("txn", "of_txn"), ("partition", "of_partition"))
     return {column: -1 if state[name] is None else state[name] for column, name in names}
 
@@ -414,7 +410,6 @@ class Choosing(PlainInterpreter):
         return {**found, "counts": counts, "fresh": fresh, "late": False, "request": number}
 
     def _require_epochs(self, state: State) -> None:
-        """Raise `Beyond` where the model has fewer epochs for a producer id than the implementation."""
         if self.cut and state["epoch"] + 2 >= state["base"] + self.numbering.last:
             raise Beyond("there is no room for so many epochs")
 

@@ -134,7 +134,6 @@ class History:
             ids[0] = shared
 
     def _owner(self, event: Event, kind: int) -> int:
-        """Return the owner of an event that does not name its transactional id."""
         for column in _NAMED.get(kind, ()):
             if (owner := self._known[column].get(event[column])) is not None:
                 return owner

@@ -254,11 +254,9 @@ class OneId:
         return left
 
     def _completed(self, at: int) -> int:
-        """Return the place of the last record before that completes a transaction, or the first place."""
         return next((place for place in range(at - 1, -1, -1) if _is_logged(self.events[place], COMPLETE)), 0)
 
     def _added(self, since: int, until: int) -> set[int]:
-        """Return the partitions that were added to the transaction by then."""
         ongoing = (at for at in range(since, until) if _is_logged(self.events[at], (_ONGOING,)))
         return {self.behind.get(at, self.events[at]).partition for at in ongoing}
 
@@ -295,7 +293,6 @@ class OneId:
                 values.pop(len(rows) // WIDTH, None)
 
     def _place(self, record: int) -> tuple[int, int] | None:
-        """Return transaction and partition of a record, if the transaction is known by then."""
         sent = self.history.records.get(record)
         if sent is None or sent.txn not in self.txns:
             return None
@@ -485,7 +482,6 @@ def _is_logged(event: Event, states: Iterable[int]) -> bool:
 
 
 def _fits(record: Event, answer: Event) -> bool:
-    """Return whether this is the answer that leaves when that record is durable, or failed."""
     kind, error, state = answer.kind, answer.error, record.state
     if record.kind == _FAILED:
         if state in (_EMPTY, _ONGOING):
@@ -525,7 +521,6 @@ def followed_ids(columns: Mapping[str, np.ndarray], variant: str, settings: Sett
 
 
 def _lasts(real: int, tops: np.ndarray) -> np.ndarray:
-    """Return the model's last epochs for histories with epochs up to these."""
     fitting = np.searchsorted(np.array(LASTS) - SPARE, tops)
     lasts = np.append(LASTS, LASTS[-1])[fitting]
     found: np.ndarray = np.minimum(real, np.maximum(lasts, lasts[lasts <= TOGETHER].max(initial=0)))

@@ -71,11 +71,10 @@ class Lane(NamedTuple):
     window: tuple[int, ...]
 
     def takes(self, number: int, sequence: int) -> bool:
-        """Return whether a record follows on."""
         return sequence == (self.window[-1] + 1 if number == self.number else 0)
 
     def has(self, number: int, sequence: int) -> bool:
-        """Return whether it is one of the last five."""
+        """Return whether the record is one of the last five."""
         return number == self.number and sequence in self.window
 
 
@@ -90,7 +89,6 @@ class Memory(NamedTuple):
     open_ms: int = -1
 
     def lane(self, partition: int) -> Lane | None:
-        """Return the lane of a partition, None where nothing was written yet."""
         return next((lane for lane in self.lanes if lane.partition == partition), None)
 
     def with_answer(self, answer: Answer) -> "Memory":
@@ -231,7 +229,6 @@ class RemoteInterpreter(TransactionsInterpreter):
             yield from self._served(state, seen.kind, row)
 
     def _asked(self) -> str:
-        """Return the kind of request that this call delivers."""
         assert self.made is not None
         return self.made.call.kind if self.made.call.name == "deliver" else ""
 
@@ -401,8 +398,8 @@ class RemoteInterpreter(TransactionsInterpreter):
         return reported == answered or (reported in FENCING and answered in FENCING)
 
     def _in_sequence(self, memory: Memory, kind: str, row: Row) -> tuple[FalseConjunct, ...]:
-        """Return whether sequence numbers allow this: a record that follows on is written, and so is, once, one of the
-        last five; any other is not."""
+        """Return the condition on sequence numbers that is false, if one is: a record that follows on is written, and
+        so is, once, one of the last five; any other is not."""
         lane, sequence, number = memory.lane(row["partition"]), self.sequences.get(row["request"], -1), row["number"]
         if sequence < 0 or (lane is None and sequence > 0 and not self.bumps):
             fits, gap = True, sequence >= 0  # an offset, or a producer that the partition does not know
@@ -445,7 +442,6 @@ class RemoteInterpreter(TransactionsInterpreter):
         return bool(self.asks and (newer if self.bumps else row["error"] != kinds.OUT_OF_ORDER))
 
     def _on_their_way(self) -> set[tuple[str, int]]:
-        """Return the answers that a client may still take, those that this call delivers included."""
         assert self.made is not None
         flying = {(kind.removesuffix("_answer"), n) for kind, n in self.requests.flying if kind.endswith("_answer")}
         if self.made.message is not None and self._asked().endswith("_answer"):
@@ -535,7 +531,6 @@ class Unseen(PlainInterpreter):
 
     @staticmethod
     def _inits(state: State, row: Row) -> Iterator[Row]:
-        """Yield an InitProducerId that is under way, or a copy of one that was answered."""
         asking = [client for (client,), asks in state["asking"].items() if asks]
         for client in asking:
             named = state["holds"].get((client,), 0) if state["again"].get((client,)) else 0
@@ -561,7 +556,6 @@ class Unseen(PlainInterpreter):
                            "unlikely": True}  # fmt: skip
 
     def _ends(self, state: State, row: Row) -> Iterator[Row]:
-        """Yield an EndTxn, the InitProducerId of another producer, or the time that is up."""
         for (txn,), choice in state["choice"].items():
             if choice != NO_OUTCOME and state["number"].get((txn,), 0) == state["epoch"]:
                 yield {**row, "txn": txn, "by_owner": True}
