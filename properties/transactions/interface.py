@@ -165,12 +165,12 @@ def lacking(system: Any) -> frozenset[str]:
     return frozenset(name for name, where in ABILITIES.items() if not calls.accepts(system, *where))
 
 
-# Settling: a cluster is left alone until nothing is under way any more, and then everything is read, by readers that
-# have read nothing yet.
+# Settling: the driver leaves a cluster alone until nothing is under way any more, and then reads everything with
+# readers that have read nothing yet.
 #
-# Used by the machines at the end of every example, and by the programs that they write, which is why these functions
-# need nothing but the plug.  `probe` then tries whether a new producer can still commit something that is read, on
-# every partition: if not, something hangs.
+# The machines use this at the end of every example, and so do the programs that they write, which is why these
+# functions need nothing but the interface. `probe` then tries whether a new producer can still commit a record that is
+# read, on every partition: if not, something hangs.
 
 Partitions = Annotated[int, FromConfig("partitions")]
 Groups = Annotated[int, FromConfig("groups")]
@@ -337,11 +337,12 @@ def deliver_all(system: System) -> int:
     return DELIVERIES + 1
 
 
-# Newcomers: many new producers, one after another, each given the transactional id and gone before the next one comes.
+# Newcomers are many new producers, one after another, each given the transactional id and gone before the next one
+# starts.
 #
-# A broker that draws producer ids by lot repeats one only now and then (txn.P7): among 900,000 ids in half of all runs
-# of 1,100 newcomers, and in all but one in a million of 5,000.  And 32,767 newcomers lead past the last epoch of a
-# producer id (txn.4).  `newcomers` needs nothing but the interface, so that a pasted program can call it.
+# A broker that draws producer ids at random repeats one only now and then (txn.P7): among 900,000 ids in half of all
+# runs of 1,100 newcomers, and in all but one in a million of 5,000. And 32,767 newcomers lead past the last epoch of a
+# producer id (txn.4). `newcomers` needs nothing but the interface, so that a pasted program can call it.
 
 CHURN_RETRY_MS, TRIES = 100, 50
 """A producer whose request is to be tried again waits so long, and tries so often."""
@@ -387,12 +388,12 @@ def newcomers(system: System, count: int) -> Newcomers:
     return Newcomers(tuple(pairs), tuple(events), waited_ms)
 
 
-# Progress: from now on nothing is lost or late; does one producer get on?
+# Progress: from now on nothing is lost or late, and one producer must be able to commit.
 #
-# It is driven by nothing but its own calls: what it has open is aborted, and then come a commit, an abort and another
-# commit, each of a transaction with something for every partition.  An abort comes between the two because it is after
-# one that a client must number its batches anew, or ask for its next epoch (txn.13, KIP-360).  Used by the machines,
-# and by the programs that they write, which is why `progress` needs nothing but the plug.
+# Only its own calls drive it: its open transaction is aborted, and then follow a commit, an abort and another commit,
+# each of a transaction with a record for every partition. An abort is between the two commits because after one a
+# client must number its batches anew, or ask for its next epoch (txn.13, KIP-360). The machines use this, and the
+# programs that they write, which is why `progress` needs nothing but the interface.
 
 AllPartitions = Annotated[int, FromConfig(lambda config: config["partitions"] + config.get("groups", 0))]
 
@@ -465,8 +466,8 @@ def _begun(system: System, slot: int) -> tuple[bool, bool, int]:
     return aborted, False, waited_ms
 
 
-# Programs on transactions: the calls of the plug and of its helpers, what makes a program simpler, and which dangers
-# calls are.
+# Programs on transactions: the calls of the interface and of its helpers, what makes a program simpler, and which calls
+# are dangers.
 #
 # A message is named by kind, source, target, and position among those (oldest first).
 

@@ -212,7 +212,7 @@ class Promises(Properties):
         return exists(Txn, Partition, lambda t, p: s.fate[t, p] == Fate.OPEN)
 
 
-# That transactions get their work done: what keeps a rule that stops all work from counting as redundant.
+# Transactions must make progress: without these services a rule that stops all work would count as redundant.
 
 _CEASING = ("take_over", "mark_late")
 """These actions, time-outs and late copies of markers, must cease for a service property to hold: in a model in which
@@ -267,10 +267,10 @@ class Serving(Properties):
         )  # fmt: skip
 
 
-# Why the cores keep the promises: the lemmas, with any number of clients, transactions, partitions and epochs.
+# These lemmas are why the cores satisfy the promises, with any number of clients, transactions, partitions and epochs.
 #
 # The idea: a record that is open belongs to the transaction that the coordinator has open or prepared, in a partition
-# that it will send a marker to; so one Prepare decides all of it.
+# that it will send a marker to; so one Prepare decides every record of the transaction.
 
 
 class Common(Promises, Serving):

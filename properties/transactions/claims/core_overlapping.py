@@ -129,10 +129,10 @@ class OverlappingV2Lemmas(V2Lemmas, of=OverlappingV2):
         )  # fmt: skip
 
 
-# What is left of the promises where appends to the transaction log time out: all of them.
+# Every promise holds where appends to the transaction log time out.
 #
-# The idea: a record in doubt says what the coordinator might do next anyway, and nothing is said of it before another
-# coordinator finds it.
+# The idea of the proof: a record in doubt is a step that the coordinator might take next anyway, and it has no effect
+# before another coordinator finds it.
 
 
 class TimedOutV2Lemmas(V2Lemmas, of=TimedOutV2):
@@ -177,9 +177,9 @@ class TimedOutV2Lemmas(V2Lemmas, of=TimedOutV2):
         )
 
 
-# What the tail of the transaction log leaves of the promises: all, if markers wait until it is replicated.
+# Every promise but one holds where the tail of the transaction log may be lost, if markers wait until it is replicated.
 #
-# But for one: the epoch of the id goes down when a record is lost.  The epoch that is lost was given to no producer.
+# The exception: the epoch of the id goes down when a record is lost. The epoch that is lost was given to no producer.
 
 
 class CoveredPromises(Promises, of=Covered):
@@ -231,7 +231,7 @@ class CoveredLemmas(V2Lemmas, CoveredPromises, of=Covered):
         ) & (s.ended_before <= s.ended)
 
 
-# What a group that commits offsets in transactions may rely on: each client of a core, with respect to each partition,
+# A group that commits offsets in transactions may rely on this: each client of a core, with respect to each partition,
 # does what `Fated` does, and nothing else.
 
 STEPS: dict[str, tuple[str, ...]] = {

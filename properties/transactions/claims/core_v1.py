@@ -239,9 +239,9 @@ class VerifiedLemmas(V1Lemmas, AskingLemmas, of=VerifiedCore):
         return exists(Txn, lambda u: (u != t) & s.begun[u] & (s.number[u] == s.number[t]))
 
 
-# What transactions promise of a second record in a partition, and why it is so.
+# These claims are about a second record of a transaction in a partition.
 #
-# The idea of the proof is that of the cores, for second records as for first ones: whatever is open belongs to the
+# The idea of the proof is that of the cores, for second records as for first ones: every open record belongs to the
 # transaction that the coordinator has open or prepared, in a partition that it will send a marker to.
 
 
@@ -343,7 +343,7 @@ class SeveralV2Lemmas(V2Lemmas, SeveralLemmas, of=SeveralV2):
         )  # fmt: skip
 
 
-# What partitions that go away, start again, lose a tail and forget leave of the promises of transactions.
+# These claims are about partitions that go away, restart, lose a tail and forget.
 #
 # The idea of the proof: an open record is acknowledged and every replica knows its epoch, or it may as well not have
 # arrived; and a leader that forgets its questions asks again.

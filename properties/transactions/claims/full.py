@@ -177,7 +177,7 @@ class PromptVerifiedPromises(FullPromises, of=combined(Verified, PromptVerifiedC
     does_as_the_core = _of_core(PromptVerifiedCore, V1_STEPS)
 
 
-# What transactions keep while transaction.version is changed.
+# These promises hold while transaction.version is changed.
 
 
 class VersionsPromises(Promises, of=TwoVersions):

@@ -313,7 +313,7 @@ class OffsetsDeletedProperties(TransactionalOffsetsProperties, of=OffsetsDeleted
         )  # fmt: skip
 
 
-# What the coordinator of groups answers from is what its log says, and its open batch (txn.P9).
+# The coordinator of groups answers from what is in its log and in its open batch (txn.P9).
 
 
 class GroupMemoryProperties(Properties, of=GroupMemory):

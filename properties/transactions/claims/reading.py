@@ -254,10 +254,10 @@ class UncleanReadingPromises(ReadCommittedProperties, of=UncleanReading):
         return exists(Reader, Txn, lambda r, t: s.given[r, t] & ~s.sees_all[r] & s.is_open(t))
 
 
-# What cleaning leaves of the promises to readers, and why it is so.
+# These are the promises to readers that hold where the log is cleaned, and why.
 #
-# The idea of the proof: while a record of a transaction is left, its marker is, and its entry in the index; and what is
-# in a piece was left when the list that came with it was made.
+# The idea of the proof: while a record of a transaction is left, its marker is left too, and its entry in the index;
+# and a record in a piece was left when the list that came with the piece was made.
 
 
 class CleanedPromises(ReadCommittedProperties, of=Cleaned):

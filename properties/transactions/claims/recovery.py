@@ -222,8 +222,8 @@ class TransactionLogProperties(Properties, of=TransactionLog):
         return forall(Position, lambda o: implies(s.newest[o], s.fits(s.says[o], s.id[o])))
 
 
-# What a coordinator's successor must find in the log (txn.P9), and what a producer that is alone notices where it does
-# not (txn.P8).
+# A coordinator's successor must find this in the log (txn.P9), and a producer that is alone notices where it does not
+# (txn.P8).
 
 
 class MetadataInTheLog(Properties, of=Metadata):

@@ -142,10 +142,10 @@ class SequencesProperties(Promises, of=Sequences):
         )  # fmt: skip
 
 
-# What sequence numbers promise where leaders forget: under which conditions a batch is still written once.
+# These claims are about leaders that forget: under which conditions a batch is still written once.
 #
-# The idea of the proof: what a leader forgets is never its last batch, so that an only batch under way is known again
-# or comes next; and a producer that gives up sends nothing under two numbers, so that nothing has to be known again.
+# The idea of the proof: a leader never forgets the last batch, so that the only batch under way is recognised or is the
+# next one; and a producer that gives up sends nothing under two numbers, so that nothing has to be recognised.
 
 
 class ForgetfulLemmas(Promises, of=Forgetful):
@@ -284,11 +284,10 @@ class InOrder(ForgetfulLemmas, of=Forgetful):
         )  # fmt: skip
 
 
-# Whether a partition refuses a producer that is alone and sends again what it was not told of (txn.P8).
+# A partition must not refuse a producer that is alone and sends again what it has no answer for (txn.P8).
 #
-# It does not, as long as it forgets nothing of the producer.  A leader that has forgotten a batch takes its copy for
-# one that is out of order: the producer then fails what it has under way, or aborts, though all it did was to wait for
-# an answer.
+# It does not, as long as it forgets nothing of the producer. A leader that has forgotten a batch takes its copy for one
+# that is out of order: the producer then fails what it has under way, or aborts, though it only waited for an answer.
 
 
 class Refusals(Promises):

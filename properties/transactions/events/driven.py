@@ -421,10 +421,10 @@ def _by_variant(comes_late):
 BY_VARIANT: Mapping[str, tuple[Observation, ...]] = _by_variant(not_asked)
 
 
-# What the events of histories say about the model, where that differs from what they say to who drives a cluster.
+# These observations of histories differ from those of driven runs.
 #
-# Everything is seen in a history but when a record sets out for the transaction log.  So ``busy`` and ``away`` are what
-# the events explain: a record that is logged later was asked for before, or a coordinator goes away.
+# A history has every event except for the moment when a record is sent to the transaction log. So ``busy`` and ``away``
+# follow from the events: a record that is logged later was asked for before, or a coordinator goes away.
 
 HISTORY_COLUMNS: Mapping[str, Any] = COLUMNS
 """`HISTORY_COLUMNS` adds the columns of simulated histories; ``others`` is set where producers of another transactional

@@ -123,7 +123,7 @@ COLUMNS = (
 TRANSACTIONS = Vocabulary("transactions", Kind, COLUMNS, public=(CLIENTS,))
 
 
-# Which events of transactions detect a danger; see `fencepost.properties.history.signs`.
+# These events of transactions are evidence of a danger; see `fencepost.properties.history.signs`.
 
 WRITTEN = (Kind.batch_appended, Kind.batch_duplicate, Kind.batch_refused)
 
@@ -238,13 +238,14 @@ SIGNS = (
 )  # fmt: skip
 
 
-# What the model of transactions cannot follow in a history, though it may be right: why, and how it is noticed.
+# The model of transactions cannot follow these things in a history, though they may be right: why, and how each is
+# detected.
 #
 # The model has one record for all of a transaction's in a partition, one memory for all producer ids there, and no
-# question of a leader that outlives a marker.  Of these only the last can come about in v2.  Of a further record that
-# comes after the end of its transaction a history reveals enough all the same (`BESIDE`).  And it remembers two things
-# that Kafka's coordinator does not: the pair that InitProducerId named where the id had been forgotten, and how the
-# last transaction ended once a retry of InitProducerId was written to the log (as Empty).
+# question of a leader that outlives a marker. Only the last of these can happen in v2. A history reveals enough of a
+# further record that arrives after the end of its transaction (`BESIDE`). And the model remembers two things that
+# Kafka's coordinator does not: the pair that InitProducerId named where the id had been forgotten, and how the last
+# transaction ended once a retry of InitProducerId was written to the log (as Empty).
 
 LATE_RECORD = "v1: a record joins what a late one has opened, of whose transaction another record was there in time"
 OLD_ID = "v1: a record of an earlier producer id comes late"
@@ -266,9 +267,9 @@ TAKEN = (Kind.init_taken, Kind.fence_told)
 
 # Error codes: in which states of the model each code that an implementation answers with is right.
 #
-# A code that may be tried again is right where a pending transition or a fault explains it: 51 while something is on
-# its way to the log or a transaction is being completed; 14, 15 and 16 (column ``away``) after a failed append or a
-# fail-over, 14 also where a producer id is needed. Whoever answers with a code that is in none of these lists is
+# A code that may be tried again is right where a pending transition or a fault explains it: 51 while a record is on its
+# way to the log or a transaction is being completed; 14, 15 and 16 (column ``away``) after a failed append or a
+# fail-over, 14 also where a producer id is needed. An implementation that answers with a code in none of these lists is
 # wrong.
 
 NONE, FAILED = 0, -1

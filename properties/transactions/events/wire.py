@@ -216,7 +216,7 @@ def _record(steps, refused, may_write):
     )
 
 
-# What nothing calls for
+# Steps without a request.
 
 UNCALLED = (
     Observation("marked", (Do("mark", MARKER),), rule="txn.12"),
@@ -243,7 +243,7 @@ BY_VARIANT = {
     ),
     "v2": (
         *EVERYBODY, *_end(kinds.end_code_v2), *_record(ADDED, _refused_v2, lambda s, e: True),
-        # The coordinator makes it part of the transaction, whatever the partition says afterwards.
+        # The coordinator makes the partition part of the transaction, whatever the partition answers afterwards.
         Observation("record_added", ADDED, rule="txn.15", before=lambda s, e: (
             _first(s, e) & _is_new_part(s, e) & (e.number == s.live()) & (s.phase != Phase.PREPARED))),
     ),
@@ -251,15 +251,15 @@ BY_VARIANT = {
 """`BY_VARIANT` maps each variant to its observed and unobserved kinds."""
 
 
-# What the rows of a recording of real brokers say about the model of one transactional id.
+# These observations map the rows of a recording of real brokers to the model of one transactional id.
 #
-# A recording has what clients saw and what lies in the logs.  The rest is hidden: that a request arrived and was
+# A recording has what clients observed and what lies in the logs. The rest is hidden: that a request arrived and was
 # judged, that a leader asked the coordinator and was answered, that another coordinator took over, that a producer's
 # time was up. Such a step is taken together with the row that reveals its effect, or, where a client was given an
 # error, as a row of its own between the request and the answer.
 #
-# Columns that events of histories have mean what they mean there (`events.py`).  ``further`` is a second partition that
-# the same record of the transaction log adds, where there is one (``more``).
+# Columns that events of histories have mean the same here (`driven.py`). ``further`` is a second partition that the
+# same record of the transaction log adds, where there is one (``more``).
 
 COLUMNS: Mapping[str, Any] = {**SHARED, "further": Partition, "more": Bool}
 
@@ -280,7 +280,7 @@ LOADED = Do("fail_over", {}, when=lambda s, e: s.term < e.term)
 """This step is the fail-over to another coordinator before the observed one, which then wrote the record or sent the
 marker."""
 
-# Answers, and what the coordinator did for one without an error where no record of its log says so
+# Answers without an error, and what the coordinator did for one where no record of its log reveals it.
 
 
 def _holds(s, e):

@@ -316,11 +316,12 @@ def _repeated_inits(view: TransactionView) -> np.ndarray:
     return repeated
 
 
-# What an instance that was fenced is answered, whatever it asks for: nothing that it could go on with (txn.P1).
+# An instance that was fenced gets no answer with which it could go on, whatever it asks for (txn.P1).
 #
-# The readers' side of the promise, that nothing of it is ever read, shows only where there is something to be read;
-# these show at the answer. A producer is fenced if another was given a greater pair before the question was first sent:
-# an answer to a question that left before may be as late as it likes. Asked of driven runs alone, as `driven` says.
+# The readers' side of the promise, that none of its records is ever read, can be checked only where there is something
+# to be read; these properties are checked at the answer. A producer is fenced if another was given a greater pair
+# before the request was first sent: an answer to a request that left before may be as late as it likes. They are
+# checked on driven runs alone (see `DRIVEN`).
 
 _GIVEN = frozenset({Kind.init_sent, Kind.init_taken, Kind.end_told, Kind.fence_told})
 

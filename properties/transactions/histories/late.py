@@ -19,7 +19,7 @@ from fencepost.properties.transactions.interface import Message
 ENDING = frozenset({"fail_over", "expire", "fence", "probe", "newcomers"})
 """After one of these calls an id may have another owner, or none; so it may after an append to the log that fails."""
 TAKEN = frozenset({47, 48, 49, 90})
-"""With one of these errors an owner loses its id without a reason of its own."""
+"""An owner that gets one of these errors has lost its id although it did nothing that explains this."""
 
 
 class Owned(NamedTuple):

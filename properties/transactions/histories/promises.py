@@ -32,7 +32,8 @@ _BY_FENCE = partial(Spread, links=_FAMILY, somewhere=fencing.fenced_somewhere)
 _LOG = Link(("partition", "producer_id"), blank=True, kinds=frozenset({Kind.batch_appended, Kind.marker_appended}))
 _CLOSED = partial(Spread, links=(_LOG, *by("record", "txn")))
 _IN_ONE_PLACE = Spread(_READ | {Kind.record_acked, Kind.end_told, Kind.fetched}, whole=True, ends=True)
-"""Whether a history ends within its last fetch reveals what comes last of all kinds."""
+"""All events are needed in one place, because the last event of every kind decides whether a history ends within its
+last fetch."""
 
 FINE, NAMED = IT.error == 0, (IT.error == 0) & (IT.producer_id >= 0)
 GIVEN = (Kind.init_taken, Kind.end_told, Kind.fence_told)
@@ -223,17 +224,17 @@ PROMISES: tuple[HistoryProperty[TransactionView], ...] = (
 )  # fmt: skip
 
 
-# Whether the clients of a history get on, as far as what they were told reveals it (txn.P11).
+# These properties judge whether the clients of a history make progress, as far as their answers reveal it (txn.P11).
 #
 # A client whose last transactions were all given up for one and the same error of one partition (or of the
-# coordinator), while others committed theirs, will not commit again: what it repeats is its own mistake, or one that
-# is held against it alone.  One such transaction says nothing, nor do two: what was lost or late may be behind each.
-# Below v2 three do not either: a batch that fails while its transaction is being committed asks for no new epoch
+# coordinator), while others committed theirs, will not commit again: either it repeats its own mistake, or one is
+# attributed to it alone. One or two such transactions are no evidence, because a loss or a delay may be behind each.
+# Below v2 three are not either: a batch that fails while its transaction is being committed asks for no new epoch
 # (TransactionManager.java, maybeTransitionToErrorState), so that the next transaction repeats its number, and fails
 # alike.
 #
-# Where a history ends with nothing left to happen, a client that still waits for an answer waits for ever.  A driven
-# run says more (`scenarios.progress`), which waits until faults have stopped.
+# Where a history ends with nothing left to happen, a client that still waits for an answer waits for ever. A driven run
+# reveals more (`scenarios.progress`), because it waits until faults have stopped.
 
 GIVEN_UP = 7
 """This is REQUEST_TIMED_OUT, with which a client reports that it no longer waits for an answer, whatever the reason."""
@@ -329,11 +330,12 @@ PROGRESS = (
 )  # fmt: skip
 
 
-# What must hold of driven runs besides: declared as the properties of histories are, and asked of runs alone.
+# These properties must hold of driven runs in addition: declared as the properties of histories are, and checked on
+# runs alone.
 #
-# The driver sees everything in its one order, and from the beginning; a recording that begins or ends somewhere, and
-# was merged from several logs, would have to say more than it does.  What the transaction log says is known unless a
-# coordinator took over since: what was being appended then may be in it, unreported.
+# The driver observes everything in its one order, and from the beginning; a recording that begins or ends somewhere,
+# and was merged from several logs, would have to contain more than it does. The content of the transaction log is known
+# unless a coordinator took over since: what was being appended then may be in it, unreported.
 
 TIMED_OUT, NO_MAPPING, FENCED = 7, 49, (47, 90)
 LATER = (14, 15, 16, 51)
@@ -363,7 +365,8 @@ SAME_ID = IT.producer_id == LOGGED.producer_id
 LOGGED_FIRST = first(Kind.txn_logged, by=("producer_id",))
 NOT_ONGOING = last(Kind.txn_logged, by=TXN_ID, where=IT.state != State.Ongoing)
 TIMED = last(Kind.timed_out, by=TXN_ID)
-# A coordinator that took over since does not know of it: of a fail-over that loses what is appended nothing else tells.
+# A coordinator that took over since does not know of it. No other event is evidence of a fail-over that loses what is
+# appended.
 TO_BE_ABORTED = (TIMED.at > NOT_ONGOING.at) & (IT.coordinator_epoch == LOGGED.coordinator_epoch)
 UNDER_WAY = (LOGGED.state >= State.Ongoing) & (LOGGED.state <= State.PrepareAbort)
 PREPARED = (IT.state == State.PrepareCommit) | (IT.state == State.PrepareAbort)

@@ -48,8 +48,8 @@ DUE = when(GOES_ON & (BATCH_BEFORE.sequence != MAX_SEQUENCE), BATCH_BEFORE.seque
 FIRST_APPENDED = first(Kind.batch_appended, by=("record", "partition"), where=IT.sequence >= 0, blank=True)
 FIRST_MARKER = first(Kind.marker_appended, by=("producer_id", "epoch"), blank=True)
 CHECKED = last(Kind.partition_checked, by=(*OF_ID, "epoch"), where=FINE, blank=True)
-# In v2 the marker before has the epoch of the transaction that follows, whose question a late copy of it leaves open
-# (KAFKA-18654, UnifiedLog.updateProducers).
+# In v2 the marker before has the epoch of the transaction that follows, and a late copy of it leaves the question about
+# that transaction open (KAFKA-18654, UnifiedLog.updateProducers).
 ENDS_CHECK = ~(Setting("is_v2") & (MARKER_BEFORE.epoch == IT.epoch))
 BATCH_THERE = first(Kind.batch_appended, by=("partition", "offset"), blank=True)
 LIES_THERE = ~BATCH_THERE.missing & (BATCH_THERE.record == IT.record)
@@ -423,7 +423,8 @@ PLANTS: Mapping[str, Plant] = {
 }  # fmt: skip
 
 
-# Histories of transactions with seeded violations, in v2; `plants` says what is edited, and what must be found.
+# These are histories of transactions with seeded violations, in v2; `plants` describes what is edited, and what must be
+# found.
 
 EXAMPLE = "fencepost.properties.transactions.scenarios.known:rows"
 BED = Bed(TRANSACTIONS, EXAMPLE, PLANTS, {"mode": "v2"})

@@ -221,7 +221,7 @@ class TransactionView(EventView):
         return outcome
 
 
-# How a violated property of transactions is told.
+# A violated property of transactions is reported in these words.
 
 NAMES = {"outcome": {0: "abort", 1: "commit"}, "state": {state.value: state.name for state in State}}
 _WORDS = Words(TRANSACTIONS, hidden=("node", "request"), names=NAMES)  # of no help to a reader

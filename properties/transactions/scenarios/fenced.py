@@ -110,11 +110,12 @@ class Driven(Several, steps=CALLS):
         self.finish(slot, commit=True)
 
 
-# Scenarios around a fence: what is under way across it, who goes on after it, and what fails meanwhile.
+# These scenarios are about a fence: what is under way across it, which producer goes on after it, and what fails
+# meanwhile.
 #
-# A fence is a producer that asks for the id, an admin, or the time that is up.  What the fenced one sent, what it does
-# next, and what the markers of two transactions do to one another is decided in few places of a broker, which single
-# calls seldom reach.
+# A fence is a producer that asks for the id, an admin, or a time-out. A broker decides in few places about what the
+# fenced producer sent, what it does next, and how the markers of two transactions affect one another, and single calls
+# seldom reach these.
 
 By = Annotated[str, OneOf("producer", "producer", "admin", "time")]
 Across = Annotated[str, OneOf("producer", "producer", "admin", "time", "expiry")]

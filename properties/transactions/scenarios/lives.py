@@ -208,11 +208,11 @@ class Lives(Fenced, steps={}):
             self.hold(message)
 
 
-# Scenarios on brokers that act by themselves, without what cannot be done from outside a broker.
+# These scenarios drive brokers that act by themselves, without what cannot be done from outside a broker.
 #
-# What is left to the driver is when each request and each answer arrives, how often, or not at all.  At the end of an
-# example everything is delivered, a fresh producer fences what may be open, so that no reader has to wait for a time-
-# out, and everything is read.
+# The driver decides only when each request and each answer arrives, how often, or not at all. At the end of an example
+# everything is delivered, a fresh producer fences what may be open, so that no reader has to wait for a time-out, and
+# everything is read.
 
 BY_ITSELF = frozenset({"log_append", "fail_over", "change_leader"})
 """These calls are superfluous with a broker that acts by itself, and are not made."""
@@ -359,9 +359,9 @@ class Remote(Shared, steps={}):
         return [m for m in asked if (m[2] == own) == last]
 
 
-# What Hypothesis does with clusters of transactions: how large they are, and which scenarios it plays with which.
+# Hypothesis decides how large clusters of transactions are, and which scenarios it plays with which.
 #
-# Single calls reach anything in time.  The scenarios are aimed where the mistakes are: two producers with one id, late
+# Single calls reach anything in time. The scenarios are aimed where the mistakes are: two producers with one id, late
 # copies, time-outs that race a commit, appends that fail in a fence, the end of the epochs.
 
 MODES = ("v2", "v1", "v1-verified")
@@ -406,8 +406,8 @@ REMOTE_MACHINES = variants(Remote, {mode: sizes(mode, EPOCHS[:1]) for mode in MO
 """`REMOTE_MACHINES` are for brokers that act by themselves, whose last epoch cannot be chosen."""
 
 
-# Machines that also send newcomers: for who asks whether a broker hands out a producer id twice, or what comes after
-# the last epoch.  `newcomers.py` says how many it takes.
+# These machines also send newcomers, to find out whether a broker hands out a producer id twice, or what follows after
+# the last epoch. `interface.py` states how many are needed.
 #
 #     agree(over_tcp, protocol=with_churn(OVER_THE_WIRE, 5_000), variant="v1", config={"bootstrap": "host:port"})
 

@@ -236,7 +236,7 @@ class Shared(Answers, steps=CALLS):
 
     @scenario
     def records_overtaken(self, slot: Slot, partition: Partition, sent: Annotated[int, Between(2, 3)]) -> None:
-        """The last record of a new transaction arrives first."""
+        """The last record of a new transaction arrives before the other records."""
         slot, at = self.with_record(slot, partition)
         self.finish(slot, commit=True)
         self.opened(slot)
@@ -250,7 +250,7 @@ class Shared(Answers, steps=CALLS):
 
     @scenario
     def answers_lost(self, slot: Slot, partition: Partition, sent: Annotated[int, Between(1, 6)]) -> None:
-        """Records were written, and their answers are lost: they are sent again."""
+        """Records were written and their answers are lost, so that the producer sends them again."""
         slot, at = self.with_record(slot, partition)
         for _ in range(sent):
             self.call("send", slot, at)
@@ -261,8 +261,8 @@ class Shared(Answers, steps=CALLS):
         self.finish(slot, commit=True)
 
 
-# Scenarios with what a cluster may have several of: transactional ids at work in one partition, pieces in which
-# readers take what they wrote, groups in one transaction; and with partitions that forget, restart, or are away.
+# These scenarios need what a cluster may have several of: transactional ids at work in one partition, pieces in which
+# readers fetch, groups in one transaction; and partitions that forget, restart, or are away.
 #
 # An implementation that lacks one of these is not asked for it (`interface.ABILITIES`).
 

@@ -115,7 +115,7 @@ class Living:
         return "".join(f"; error {error} comes {count} times" for error, count in errors.most_common(1) if count > 1)
 
 
-# The verbs of scenarios on transactions: what they do again and again, in a word each.
+# The verbs of scenarios on transactions are the steps that they have in common.
 
 BACKOFF_MS = 100
 FIRST_READER_AT_THE_END = 100  # those before read on and on; those of the end read everything from the start
@@ -326,10 +326,10 @@ class Verbs(Machine, steps={}):
         return None
 
 
-# Scenarios in which an instance that was fenced, or one that has nothing to end, asks for one thing, and its successor
-# goes on: what it is answered, and what its question leaves behind.
+# In these scenarios an instance that was fenced, or one that has nothing to end, sends one request, and its successor
+# goes on: they test the answer, and what the request leaves behind.
 #
-# A producer that is refused asks for nothing more: so each question has a scenario of its own, or a turn.
+# A producer that is refused sends nothing more, so each request has a scenario of its own, or a turn.
 
 GIVEN_UP_MS = 30_000
 SEND, COMMIT, ABORT = range(3)

@@ -218,11 +218,14 @@ def _dense(values: Iterable[int]) -> dict[int, int]:
     return {value: number for number, value in enumerate(dict.fromkeys(values))}
 
 
-# What histories of v1, and of v1 with verification, break by design: the steps of the model that allow it, and exactly
-# which violations each of them excuses.
+# Histories of v1, and of v1 with verification, violate some properties by design: these are the steps of the model that
+# allow it, and exactly which violations each of them excuses.
 #
-# Below v2 an epoch serves many transactions, and nothing tells a request that comes late from one of the next
-# transaction.  Four steps of the model take such a request:
+# Below v2 an epoch serves many transactions, and nothing distinguishes a request that arrives late from one of the next
+# transaction. Four steps of the model take such a request (list below). They are found in the events of a lane as these
+# are put in rows for the model. The caller ensures that the model follows the lane, and so takes these steps
+# (`proofs/traces/predicted.py`). A violation is one of certain records or transactions; it is excused where all of them
+# are, by steps that come no later than the event that reveals it.
 #
 # - `append`, of a record whose transaction is over at the coordinator: what becomes of this record is excused;
 # - `end`, by an EndTxn of another transaction than the one that is open: what becomes of the open one is excused;
@@ -408,10 +411,10 @@ class Violations:
         return self._decided(at, lambda owner: outcome[markers[owners == owner].min()] != outcome[at])
 
 
-# Histories of transactions, held against the full model: one lane for each transactional id.
+# Histories of transactions are compared with the full model: one lane for each transactional id.
 #
 # The model's numbers of producer ids lie as close to one another as the epochs of an id allow, and lanes of about one
-# size are held against it together.  An id that cannot be followed to its end is followed until then.
+# size are compared with it together. An id that cannot be followed to its end is followed as far as possible.
 
 CLASSES = (12, 32, 128, 512)
 """Lanes are compared with the model together with those of the same class, which limits their transactions and clients.

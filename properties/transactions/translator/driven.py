@@ -104,7 +104,7 @@ def numbers(row: Row) -> tuple[int, int]:
     return row["error"], 0 if row["error"] else row["number"]
 
 
-# How the calls and events of one cluster are read as rows of the model: which request an event answers, the numbers of
+# The calls and events of one cluster are read as rows of the model here: which request an event answers, the numbers of
 # pairs, the time, and what explains codes to be tried again.
 
 HOUR_MS, CHECKED_MS = 3_600_000, 10_000
@@ -430,7 +430,7 @@ def _expected(kind: str, row: Row, state: State) -> int:
     return int(state["answered"].get((row["client"],), 0))
 
 
-# The model of one transactional id, as it is followed through a cluster under way: `conformance_spec.py` says by whom.
+# This is the model of one transactional id, as it is followed through a running cluster.
 
 MODELS = {"v1": ExpiringV1, "v1-verified": ExpiringVerified, "v2": ExpiringOf400}
 

@@ -89,9 +89,10 @@ def stand_for(txn_id: int, clients: Mapping[int, int], txns: Mapping[int, int], 
     return f"in the model of transactional id {txn_id}: {'; '.join(found)}"
 
 
-# The requests of one cluster's clients, what of them is in flight, and which of them the coordinator has not answered.
+# These classes follow the requests of one cluster's clients, which of them are in flight, and which the coordinator has
+# not answered.
 #
-# Everything here is seen by the driver of the cluster: what clients send, and what the network has in flight.
+# The driver of the cluster observes all of it: what clients send, and what the network has in flight.
 
 COMPOSITE = frozenset({"settle", "probe", "progress"})
 """These calls do many things."""
@@ -184,8 +185,8 @@ class Requests:
         return bool(self.waited if delivered else self.waited - self.answered)
 
 
-# To which transactional id an event of a driven cluster belongs: to the one that it names, or else to that of its
-# transaction, record, request, client or producer id.
+# An event of a driven cluster belongs to the transactional id that it names, or else to that of its transaction,
+# record, request, client or producer id.
 
 NAMES = ("txn", "record", "request", "client", "producer_id")
 """These columns have names that belong to one transactional id; the first ones are more certain."""
@@ -227,11 +228,11 @@ class Owners:
         return [m for m in messages if known.get(m[4], ALL) in (ALL, txn_id) or m[1].startswith("marker")]
 
 
-# What each call on the plug lets happen, seen or unseen.
+# Each call of the interface allows these steps, observed or not.
 #
-# A driver knows what it does itself: a fail-over happens in ``fail_over`` and nowhere else.  Four kinds no
-# implementation emits, because nothing leaves the coordinator then: that it has begun to write what a request asked
-# for (``init_begun``, ``add_begun``, ``end_begun``, ``check_begun``).
+# A driver knows what it does itself: a fail-over happens in ``fail_over`` and nowhere else. No implementation emits
+# four kinds, because nothing leaves the coordinator then: that it has begun to write what a request asked for
+# (``init_begun``, ``add_begun``, ``end_begun``, ``check_begun``).
 
 BEGUN = {"init": "init_begun", "add": "add_begun", "end": "end_begun", "check": "check_begun"}
 HANDLED = {"init": "init_handled", "add": "add_handled", "end": "end_handled", "check": "partition_checked"}
@@ -296,8 +297,8 @@ OBSERVED_AND_HIDDEN = {variant: (*kinds, *_BEGINNINGS) for variant, kinds in BY_
 """This is `observations.BY_VARIANT` with the four kinds that no implementation emits."""
 
 
-# What an implementation does not show, filled in from a state of the model: what is pending decides what is written to
-# the log next, and the requests of clients are known.
+# What an implementation does not emit is filled in from a state of the model: the pending transition decides what is
+# written to the log next, and the requests of clients are known.
 
 CODES = {
     "init_handled": (kinds.NONE, kinds.CONCURRENT, kinds.FENCED),
@@ -362,8 +363,8 @@ def unknown(row: Mapping[str, Any], column: str) -> bool:
     return row[column] is UNKNOWN
 
 
-# What is a matter of choice when an event is read as a step of the model: whose request was behind it, and what went
-# to the log unseen.
+# These choices are open when an event is read as a step of the model: which request was behind it, and what was logged
+# unobserved.
 
 
 class Choosing(PlainInterpreter):

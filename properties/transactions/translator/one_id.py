@@ -260,7 +260,7 @@ class OneId:
         ongoing = (at for at in range(since, until) if _is_logged(self.events[at], (_ONGOING,)))
         return {self.behind.get(at, self.events[at]).partition for at in ongoing}
 
-    # What the events say
+    # Content of events
 
     def _follow(self) -> None:
         rows, requests, clients, txns, pairs = self.rows, self.requests, self.clients, self.txns, self.pairs

@@ -131,11 +131,10 @@ class Memory(NamedTuple):
 NOTHING_REMEMBERED = Memory()
 
 
-# What each call lets a broker do that acts by itself: it serves what the call delivers, and goes on with what is under
-# way.
+# Each call allows a broker that acts by itself to serve what the call delivers, and to go on with what is under way.
 #
-# ``collapse``: the proxy that carries requests to the broker asks again where the answer only says so, so that one
-# delivery may be served more than once; ``timeouts``: transactions may time out at any moment.
+# With ``collapse`` the proxy that carries requests to the broker repeats a request whose answer only asks for that, so
+# that one delivery may be served more than once; with ``timeouts`` transactions may time out at any moment.
 
 SERVED = {
     "init": ("init_given", "init_fenced", "init_refused", "unanswered"),
@@ -166,7 +165,7 @@ def calls(collapse: bool, timeouts: bool) -> Mapping[str, Allowed]:
     }  # fmt: skip
 
 
-# In which ways brokers that act by themselves may have served a request, and what they may have done besides.
+# Brokers that act by themselves may have served a request in these ways, and may have done these further steps.
 
 RECORD_REFUSALS = (
     kinds.OUT_OF_ORDER, kinds.CONCURRENT, kinds.OLD_EPOCH, kinds.INVALID_MAPPING, kinds.ABORTABLE, OLD_OR_LATER,
@@ -180,11 +179,11 @@ REFUSALS = {
 }  # fmt: skip
 
 
-# How the calls and events of brokers that act by themselves are read as rows of the model.
+# The calls and events of brokers that act by themselves are read as rows of the model here.
 #
-# Nothing of coordinator and partitions is observed.  The states in which the model may be are narrowed by what clients
-# are told and readers get, and each of them carries what is in the answers that are on their way: so an answer says,
-# when it arrives, what the broker did when the request came.
+# Nothing of coordinator and partitions is observed. The answers to clients and the reads narrow the states in which the
+# model may be, and each state has the content of the answers that are on their way: so an answer, when it arrives, is
+# evidence of what the broker did when the request came.
 
 AWAY = frozenset({kinds.LOADING, kinds.NOT_AVAILABLE, kinds.NOT_COORDINATOR})
 FENCING = frozenset({kinds.OLD_EPOCH, kinds.FENCED})
@@ -472,7 +471,7 @@ def _without_the_past(state: State) -> State:
     return left
 
 
-# The model of one transactional id, as it is followed through brokers over the wire, which act by themselves.
+# This is the model of one transactional id, as it is followed through brokers over the wire, which act by themselves.
 
 REMOTE_MODELS = {**MODELS, "v2": OfAnyRelease}
 ROOM = {"clients": 48, "transactions": 64, "epochs": 128, "fail_overs": 0}
@@ -495,7 +494,7 @@ def _followed(variant: str, given: tuple[tuple[str, int], ...]) -> Followed:
     return replace(followed, ignored=IGNORED - {"record_failed"}, tired=True)
 
 
-# What a recording leaves open: whose request is behind a record of the transaction log, which no row says.
+# A recording leaves open which request is behind a record of the transaction log, because no row names it.
 
 CAUSE_NOT_THERE: Mapping[str, Any] = {
     **NOT_THERE, "further": -1, "more": False, "busy": True, "away": True, "durable": True,

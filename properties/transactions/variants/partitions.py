@@ -250,7 +250,7 @@ TRANSACTION_PARTITIONS = ProtocolEntry(
 )  # fmt: skip
 
 
-# Sequence numbers in the catalogue: without transactions, under both forms of them, and what goes wrong otherwise.
+# These are the variants of sequence numbers: without transactions, under both forms of them, and with mistakes.
 
 _SMALL = dict(sends=3, numbers=4, epochs=1, transactions=1, window=2, most=2, losses=1)
 _BOUNDS: Mapping[Profile, Mapping[str, int]] = {

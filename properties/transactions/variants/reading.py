@@ -159,7 +159,7 @@ TRANSACTIONAL_OFFSETS = ProtocolEntry(
 )
 
 
-# Readers of transactions in the catalogue, with the ways in which brokers and clients got it wrong.
+# These are the variants of readers of transactions, with known mistakes of brokers and clients.
 
 _READING_SMALL = dict(producers=2, transactions=2, readers=1, log=4, fail_overs=1)
 _READING_BOUNDS: Mapping[Profile, Mapping[str, int]] = {
@@ -323,7 +323,7 @@ READ_COMMITTED = ProtocolEntry(
 )
 
 
-# The transaction log in the catalogue, with a memory that runs ahead of it and a compaction that is too quick.
+# These are the variants of the transaction log, with a memory that runs ahead of it and a compaction that is too early.
 
 _RECOVERY_SMALL = dict(ids=2, epochs=0, log=4, fail_overs=1, failures=1)
 _RECOVERY_BOUNDS: Mapping[Profile, Mapping[str, int]] = {
