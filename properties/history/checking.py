@@ -22,8 +22,8 @@ View = TypeVar("View")
 
 @dataclass(frozen=True, order=True)
 class Violation:
-    """A `Violation` is where it became visible, the events concerned in one line, and the step of the other event that
-    explains it (-1: there is none)."""
+    """A `Violation` has the place where it became visible, the events concerned in one line, and the step of the other
+    event that explains it (-1: there is none)."""
 
     history: int
     step: int
@@ -108,19 +108,20 @@ class HistoryProperty(Generic[View]):
         return Finding(rows.judged, len(rows.at), first)
 
     def not_promised(self, mode: str) -> str | None:
-        """Return why it is not asked of histories of this mode; None if it is."""
+        """Return why the property is not asked of histories of this mode; None if it is."""
         return f"mode {mode} does not promise it" if self.modes and mode not in self.modes else None
 
     def needed(self, mode: str) -> frozenset[IntEnum]:
         return self.needs | self.needs_in.get(mode, frozenset().union(*self.needs_in.values()))
 
     def gone(self, manifest: Manifest, mode: str) -> str:
-        """Return what is gone of the logs that have the events that it judges; empty if nothing is."""
+        """Return what is gone of the logs with events that the property judges; empty if nothing is."""
         kinds = {kind.name for kind in self.needed(mode) | (self.spread.kinds if self.spread is not None else set())}
         return "; ".join(cut.why for cut in cuts_of(manifest.config) if kinds & {*cut.kinds})
 
     def undecidable(self, manifest: Manifest, mode: str) -> str | None:
-        """Return why histories like these, of this mode, cannot answer it although it is promised; None if they can.
+        """Return why histories like these, of this mode, cannot answer the property although it is promised; None if
+        they can.
 
         A recorder has three entries of its own in the config: `undecidable`, reasons by property, for what its input
         hides although every event is there; `ordered_among`, kinds that stand in their real order among themselves; and

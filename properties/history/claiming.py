@@ -17,7 +17,7 @@ from fencepost.properties.history.vocabulary import HistoryError
 
 _UNFINISHED = re.compile(rf"part-\d+{re.escape(ATTEMPT)}[0-9a-z]+\.parquet|{re.escape(MANIFEST)}\.[0-9a-f]{{32}}")
 _ours: set[str] = set()
-"""These are the directories that this process has claimed, which it may claim again while it works in them."""
+"""`_ours` has the directories that this process has claimed, which it may claim again while it works in them."""
 
 
 def require_free(place: Location) -> None:

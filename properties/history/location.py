@@ -49,7 +49,7 @@ class Location:
 
     @property
     def is_local(self) -> bool:
-        """Return whether only this machine can reach it: a plain path, or `file:`."""
+        """Return whether only this machine can reach the directory: a plain path, or `file:`."""
         return urlsplit(self.uri).scheme in ("", "file")
 
     @property

@@ -15,9 +15,9 @@ from fencepost.properties.history.vocabulary import SCHEMA_VERSION, HistoryError
 
 MANIFEST = "manifest.json"
 NUMBERS = ("max_id", "max_epoch")
-"""The judgement of a history depends on these entries of the config."""
+"""`NUMBERS` lists entries of the config on which the judgement of a history depends."""
 ATTEMPT = ".attempt-"
-"""This is part of the name of a file that a worker is writing; the file gets its final name once it counts."""
+"""`ATTEMPT` is part of the name of a file that a worker is writing; the file gets its final name once it counts."""
 
 
 class HistoryFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -21,7 +21,7 @@ TOGETHER = (
     ("partition", "offset"), ("topic", "position"), ("output", "position"), ("producer_id", "epoch"),
     ("member", "generation"), ("connector", "task"),
 )  # fmt: skip
-"""The columns of each entry name together what an event is about."""
+"""`TOGETHER` lists columns that name together what an event is about."""
 TERMS = {"txn": "transaction"}
 """`TERMS` maps columns whose name is no word to a word."""
 TRANSACTIONAL_ID = "transactional id"

@@ -23,7 +23,7 @@ from fencepost.properties.history.pieces import check_goes_on, check_times, chec
 from fencepost.properties.history.vocabulary import SCHEMA_VERSION, VOCABULARIES, HistoryError, Vocabulary
 
 BUFFER = 1 << 20
-"""This many bytes of a column are read at a time where a row group is read bit by bit."""
+"""`BUFFER` is how many bytes of a column are read at a time where a row group is read bit by bit."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Piece:
     first_history: int
     last_history: int
     timed: bool = False
-    """Return whether time never runs backwards in it, as where one clock was simulated; nodes of a cluster have
+    """Return whether time never runs backwards in the piece, as where one clock was simulated; nodes of a cluster have
     several."""
     first_step: int = 0
     """Return the step with which a part of a history that is cut begins."""

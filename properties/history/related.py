@@ -318,7 +318,7 @@ class Declared:
 
     @cached_property
     def related(self) -> tuple[Related, ...]:
-        """Return the related events that it refers to, each before those that are related to it."""
+        """Return the related events that the property refers to, each before those that are related to it."""
         ordered: dict[Related, None] = {}
 
         def add(event: Event) -> None:
@@ -337,7 +337,7 @@ class Declared:
 
     @property
     def key(self) -> tuple[str, ...]:
-        """Return the columns within whose values it can be judged on its own: those in which all related
+        """Return the columns within whose values the property can be judged on its own: those in which all related
         events agree."""
         shared = [set(event.by) for event in self.related]
         return ("history", *(name for name in (self.related[0].by if shared else ()) if all(name in s for s in shared)))
@@ -348,14 +348,14 @@ class Declared:
 
     @property
     def needs_order(self) -> bool:
-        """Return whether it compares the places of events that may have happened at different nodes."""
+        """Return whether the property compares the places of events that may have happened at different nodes."""
         across = {event for event in self.related if not event.along and not event.in_place}
         compared = (part.args for part in self._parts() if isinstance(part, Operation) and part.name in ORDERING)
         places = ({arg.event for arg in args if isinstance(arg, Value) and arg.column == "at"} for args in compared)
         return any(event.how != "first" for event in across) or any(across & events for events in places)
 
     def __call__(self, view: EventView) -> Rows:
-        """Return the rows of a piece that violate it."""
+        """Return the rows of a piece that violate the property."""
         rows: dict[Event, np.ndarray] = {IT: self.each.rows(view)}
         for event in self.related:
             kinds = event.asking.kinds if isinstance(event.asking, Related) else self.each.kinds

@@ -19,7 +19,7 @@ from fencepost.properties.history.manifest import MANIFEST, HistoryFile, Manifes
 from fencepost.properties.history.vocabulary import SCHEMA_VERSION, HistoryError
 
 DATASETS = "datasets"
-"""Manifests of sets have this entry, and other manifests do not."""
+"""`DATASETS` is the entry that manifests of sets have, and other manifests do not."""
 
 
 class HistorySet(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -46,7 +46,7 @@ class Column:
         return np.dtype(str(self.type))
 
     def field(self) -> "pa.Field":
-        """Return the Arrow field, with all that in its metadata."""
+        """Return the Arrow field, with the column's meaning, unit and absent value in its metadata."""
         import pyarrow as pa
 
         metadata = {"meaning": self.meaning, "unit": self.unit, "absent": str(self.absent)}

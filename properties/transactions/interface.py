@@ -187,10 +187,11 @@ wait, ``STORMS`` times."""
 HOUR_MS, EXPIRY_HOURS = 3_600_000, 8 * 24
 EXPIRY_MS = EXPIRY_HOURS * HOUR_MS
 FORGOTTEN_HOURS = 26
-"""Within this time partitions forget producers: they do so after a day (producer.id.expiration.ms), and check every ten
-minutes."""
+"""`FORGOTTEN_HOURS` is the time within which partitions forget producers: they do so after a day
+(producer.id.expiration.ms), and check every ten minutes."""
 SETTLING_PIECES, FEW_PIECES = 60, 3
-"""These are the limits on fetches of a reader in pieces, the second where there seems to be nothing to read."""
+"""`SETTLING_PIECES` limits the fetches of a reader in pieces, `FEW_PIECES` those where there seems to be nothing to
+read."""
 PROBE_READER = 500
 
 
@@ -345,7 +346,7 @@ def deliver_all(system: System) -> int:
 # producer id (txn.4). `newcomers` needs nothing but the interface, so that a pasted program can call it.
 
 CHURN_RETRY_MS, TRIES = 100, 50
-"""A producer whose request is to be tried again waits so long, and tries so often."""
+"""A new producer whose request is to be tried again waits `CHURN_RETRY_MS`, and tries `TRIES` times."""
 
 
 class Newcomers(NamedTuple):
@@ -400,8 +401,8 @@ AllPartitions = Annotated[int, FromConfig(lambda config: config["partitions"] + 
 WANTED = (True, False, True)
 """`WANTED` lists how the transactions are to end: True for a commit."""
 SPARE = 5
-"""This many further transactions may fail: one may fail because of an earlier loss, and where the same error occurs
-again and again some further ones are evidence of it."""
+"""`SPARE` is how many further transactions may fail: one may fail because of an earlier loss, and where the same error
+occurs again and again some further ones are evidence of it."""
 RETRIES, PROGRESS_WAITS = 10, 5
 """An operation that cannot be done yet is tried again after a back-off (`RETRY_MS`), one partition after the other.
 
@@ -411,7 +412,7 @@ each.
 """
 PAUSES = (*(*(RETRY_MS,) * RETRIES, WAIT_MS) * PROGRESS_WAITS, *(RETRY_MS,) * RETRIES)
 BOUND_MS = sum(PAUSES)
-"""A call that has not ended after so much simulated time never does."""
+"""A call that has not ended after `BOUND_MS` of simulated time never does."""
 
 
 class Progressed(NamedTuple):

@@ -215,8 +215,8 @@ class Promises(Properties):
 # Transactions must make progress: without these services a rule that stops all work would count as redundant.
 
 _CEASING = ("take_over", "mark_late")
-"""These actions, time-outs and late copies of markers, must cease for a service property to hold: in a model in which
-no message is ever lost, either could go on for ever."""
+"""`_CEASING` lists the actions, time-outs and late copies of markers, that must cease for a service property to hold:
+in a model in which no message is ever lost, either could go on for ever."""
 
 
 class Serving(Properties):

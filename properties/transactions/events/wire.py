@@ -271,13 +271,14 @@ error."""
 NOT_THE_COORDINATORS = frozenset({
     kinds.UNKNOWN_PARTITION, kinds.NOT_LEADER, kinds.TIMED_OUT, kinds.NOT_ENOUGH_REPLICAS,
 })  # fmt: skip
-"""These codes are reported by a client about itself, or by a partition, and are no evidence about the coordinator."""
+"""`NOT_THE_COORDINATORS` lists codes that a client reports about itself, or about a partition, and that are no evidence
+about the coordinator."""
 
 _further = {**TXN, "p": "further"}
 
 
 LOADED = Do("fail_over", {}, when=lambda s, e: s.term < e.term)
-"""This step is the fail-over to another coordinator before the observed one, which then wrote the record or sent the
+"""`LOADED` is the fail-over to another coordinator before the observed one, which then wrote the record or sent the
 marker."""
 
 # Answers without an error, and what the coordinator did for one where no record of its log reveals it.

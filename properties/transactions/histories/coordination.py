@@ -226,14 +226,14 @@ def _fenced_by(view: TransactionView, rows: np.ndarray, sent: np.ndarray, at: np
 
 
 def fenced_unread(view: TransactionView) -> Rows:
-    """Judge each record read whose pair was fenced when it was first sent."""
+    """Judge each record that was read although its pair was fenced when it was first sent."""
     reads = view.rows_of(Kind.record_read)
     sent = view.sent_at(reads)
     return _fenced_by(view, reads, sent, sent)
 
 
 def fenced_appends_unread(view: TransactionView) -> Rows:
-    """Judge each record read whose pair was fenced when it was appended."""
+    """Judge each record that was read although its pair was fenced when it was appended."""
     reads, records = view.rows_of(Kind.record_read), view.numbers_of("record")
     appended = records.first(view.rows_of(Kind.batch_appended))[records.of[reads]]
     return _fenced_by(view, reads, view.sent_at(reads), appended)

@@ -17,9 +17,10 @@ from fencepost.properties.trace_spec import Excuse
 from fencepost.properties.transactions.interface import Message
 
 ENDING = frozenset({"fail_over", "expire", "fence", "probe", "newcomers"})
-"""After one of these calls an id may have another owner, or none; so it may after an append to the log that fails."""
+"""`ENDING` lists calls after which an id may have another owner, or none, as it may after a failed append to the log.
+"""
 TAKEN = frozenset({47, 48, 49, 90})
-"""An owner that gets one of these errors has lost its id although it did nothing that explains this."""
+"""`TAKEN` lists the errors with which an owner learns that it has lost its id or its transaction."""
 
 
 class Owned(NamedTuple):
@@ -141,16 +142,20 @@ EXPECTING = {
 KIP-1228 the rest."""
 
 UNCLEAN = frozenset({"txn.P2", "txn.P3", "txn.P4", "txn.P5", "txn.P6", "txn.P9", "txn.P10"})
-"""These rules are broken by design by an unclean election, which loses acknowledged records and markers (txn.26)."""
+"""`UNCLEAN` lists the rules that an unclean election breaks by design, because it loses acknowledged records and
+markers (txn.26)."""
 STAYS = frozenset({"txn.P1", "txn.P7", "txn.P8"})
-"""These rules are still judged after an unclean election: fences, which owner has which epoch, and that a lone client
-is not fenced. In v1, where no leader asks, a lost marker lets the fenced producer write again, and txn.P1 is excused
-there. Mechanisms are no longer judged, since offsets of a log are used twice, nor is txn.P11."""
+"""`STAYS` lists the rules that are still judged after an unclean election: fences, which owner has which epoch, and
+that a lone client is not fenced.
+
+In v1, where no leader asks, a lost marker lets the fenced producer write again, and txn.P1 is excused there. Mechanisms
+are no longer judged, since offsets of a log are used twice, nor is txn.P11.
+"""
 
 ON_THE_WAY = frozenset({
     "txn.3", "txn.5", "txn.7", "txn.8", "txn.10", "txn.13", "txn.14", "txn.15", "txn.16", "txn.17", "txn.21",
 })  # fmt: skip
-"""These rules seem broken where what is predicted has happened before."""
+"""`ON_THE_WAY` lists rules that seem broken where what is predicted has happened before."""
 
 UNVERIFIED = Excuse("txn.15", "append", "a record came after the end of its transaction, and no leader asks first")
 JOINED = Excuse("txn.9", "append", "a record came after the end of its transaction, into the next of the same epoch")

@@ -27,7 +27,7 @@ _GROUP = frozenset({Kind.record_sent, Kind.offset_fetched, Kind.end_told})
 _DECIDED = frozenset({Kind.record_sent, Kind.batch_appended, Kind.marker_appended})
 
 _FAMILY = by("record", "txn", "request", "producer_id", "txn_id")
-"""These columns connect the events of a transactional id."""
+"""`_FAMILY` connects the events of a transactional id by these columns."""
 _BY_FENCE = partial(Spread, links=_FAMILY, somewhere=fencing.fenced_somewhere)
 _LOG = Link(("partition", "producer_id"), blank=True, kinds=frozenset({Kind.batch_appended, Kind.marker_appended}))
 _CLOSED = partial(Spread, links=(_LOG, *by("record", "txn")))
@@ -37,7 +37,7 @@ last fetch."""
 
 FINE, NAMED = IT.error == 0, (IT.error == 0) & (IT.producer_id >= 0)
 GIVEN = (Kind.init_taken, Kind.end_told, Kind.fence_told)
-"""With these events an instance learns a pair that is its own from now on."""
+"""`GIVEN` lists the events with which an instance learns a pair that is its own from now on."""
 
 PLACED = (Kind.record_read, Kind.record_seen, Kind.record_acked)
 RECORD, TXN = ("record",), ("txn",)
@@ -237,10 +237,11 @@ PROMISES: tuple[HistoryProperty[TransactionView], ...] = (
 # reveals more (`scenarios.progress`), because it waits until faults have stopped.
 
 GIVEN_UP = 7
-"""This is REQUEST_TIMED_OUT, with which a client reports that it no longer waits for an answer, whatever the reason."""
+"""`GIVEN_UP` is REQUEST_TIMED_OUT, with which a client reports that it no longer waits for an answer, whatever the
+reason."""
 IN_A_ROW = 3
-"""This many of a client's last transactions are examined, unless the config of the histories has another number under
-`failed_in_a_row`."""
+"""`IN_A_ROW` is how many of a client's last transactions are examined, unless the config of the histories has another
+number under `failed_in_a_row`."""
 
 
 def clients_get_on(view: TransactionView) -> Rows:
@@ -339,7 +340,7 @@ PROGRESS = (
 
 TIMED_OUT, NO_MAPPING, FENCED = 7, 49, (47, 90)
 LATER = (14, 15, 16, 51)
-"""These errors only mean that the client has to try again later."""
+"""`LATER` lists errors that only mean that the client has to try again later."""
 
 CLIENT, OF_TXN, TXN_ID, OF_ID = ("client",), ("txn",), ("txn_id",), ("partition", "producer_id")
 SAME_PAIR_AS_BEFORE = "under the same pair as"
@@ -525,4 +526,5 @@ DRIVEN = (
         LOGGED_AFTER.missing & LOADED_AFTER.missing, saying("nothing happens any more"), needs_quiet_end=True,
     ),
 )  # fmt: skip
-"""These properties of driven runs are declared in the form of properties of histories; none is asked of histories."""
+"""`DRIVEN` has the properties of driven runs, declared in the form of properties of histories; none is asked of
+histories."""

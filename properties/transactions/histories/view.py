@@ -95,12 +95,12 @@ class TransactionView(EventView):
 
     @cached_property
     def sent(self) -> np.ndarray:
-        """Return by record the row at which it was first sent."""
+        """Return for each record the row at which the record was first sent."""
         return self.numbers_of("record").first(self.rows_of(Kind.record_sent))
 
     @cached_property
     def acked(self) -> np.ndarray:
-        """Return by record the row at which its owner first took a success."""
+        """Return for each record the row at which its owner first got a successful answer."""
         return self.numbers_of("record").first(self.rows_of(Kind.record_acked))
 
     @cached_property
@@ -158,7 +158,7 @@ class TransactionView(EventView):
 
     @cached_property
     def first_given(self) -> np.ndarray:
-        """Return by producer id the row at which it was first given."""
+        """Return for each producer id the row at which the id was first given."""
         return self.numbers_of("producer_id").first(self.given)
 
     @cached_property

@@ -21,8 +21,8 @@ from fencepost.properties.transactions.scenarios.steps import Sized, Verbs
 from hypothesis import strategies as st
 
 FIRST = 4
-"""This many lives are tried in every example before anything else, when little is open; after each of them another
-scenario."""
+"""`FIRST` lives are tried in every example before anything else, when little is open; another scenario follows each of
+them."""
 APPEND = (
     "append fails", "append fails", "append fails twice", "fail-over", "fail-over that loses", "rival", "time",
     "time, and its append fails",
@@ -39,7 +39,7 @@ OF_A_MODE = {
 alone, fences of partitions that know nothing, and producers that ask for their next epochs; modes where leaders only
 ask; and modes where a producer sends again what it may, and a marker has the epoch of the next transaction."""
 AT_THE_PARTITION = frozenset({"produce", "produce_answer", "check", "check_answer", "marker", "marker_answer"})
-"""At the moments of these messages the partition's leader may change."""
+"""`AT_THE_PARTITION` lists messages at whose moments the partition's leader may change."""
 UNTIL = Annotated[str, OneOf("next is open", "next is open", "next has ended", "long after")]
 SELDOM = Annotated[bool, OneOf(False, False, False, True)]
 ENDING = Annotated[str, OneOf("commit", "commit", "abort", "left")]
@@ -215,11 +215,12 @@ class Lives(Fenced, steps={}):
 # everything is read.
 
 BY_ITSELF = frozenset({"log_append", "fail_over", "change_leader"})
-"""These calls are superfluous with a broker that acts by itself, and are not made."""
+"""`BY_ITSELF` lists calls that are superfluous with a broker that acts by itself, and are not made."""
 RETRIES, RETRY_MS = 6, 100
-"""At the end clients may try again so often, each after so long."""
+"""At the end of an example clients may try again `RETRIES` times, each after `RETRY_MS`."""
 READING, OFFSETS = frozenset({PIECES, ANYWHERE}), 4
-"""At the end a partition is read in pieces, from one of so many offsets on."""
+"""At the end of an example a partition is read in pieces from one of `OFFSETS` offsets on; `READING` has the abilities
+for that."""
 
 
 class Remote(Shared, steps={}):

@@ -30,7 +30,8 @@ from fencepost.properties.transactions.scenarios.steps import Living
 FENCING = frozenset({47, 48, 49, 90})  # a lone client has done nothing to deserve these
 FAILED, OUT_OF_ORDER = -1, 45
 NO_COPY_DOES = frozenset({"fenced_never_commit", "fenced_never_given", "fenced_never_added"})
-"""No late copy causes these answers, because the coordinator checks the pair that the request names."""
+"""`NO_COPY_DOES` lists violations that no late copy causes, because the coordinator checks the pair that the request
+names."""
 WINDOW = 5  # batches that a leader recognises
 EXPIRATION_MS = 7 * 24 * 3_600_000  # transactional.id.expiration.ms
 MANY = frozenset({"settle", "probe", "progress"})  # calls that deliver many messages
@@ -53,7 +54,7 @@ class TransactionsContext(RunContext):
     excusable = ON_THE_WAY
     further = DRIVEN
     left_to_the_model = frozenset({"lone_client_never_fenced", "clients_get_on", "calls_come_to_an_end"})
-    """These properties are left to the checks of this context, which knows more about them."""
+    """The checks of this context, which knows more about these properties, replace them."""
 
     def __init__(self, config: Mapping[str, Any], expecting: frozenset[str]) -> None:
         super().__init__(config, expecting | UNCLEAN if config.get("unclean_elections") else expecting)

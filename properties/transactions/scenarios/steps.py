@@ -33,7 +33,7 @@ from fencepost.properties.transactions.interface import (
 CALLED = {"init": "initTransactions", "commit": "commitTransaction", "abort": "abortTransaction"}
 GIVEN_UP = 7  # REQUEST_TIMED_OUT: what an abort leaves unanswered
 FAILING = frozenset({"init_taken", "add_taken", "record_failed", "end_told"})
-"""These are the events whose error a client takes note of."""
+"""`FAILING` lists the events whose error a client takes note of."""
 
 
 def slots_of(made: Iterable[Made]) -> list[int]:

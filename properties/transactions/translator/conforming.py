@@ -233,10 +233,6 @@ def _dense(values: Iterable[int]) -> dict[int, int]:
 #   what is open;
 # - `mark_late`, of a marker that the coordinator does not wait for: what becomes of the transactions that it closes on
 #   that partition is excused.
-#
-# They are read off the events of a lane as these are laid out for the model.  The caller sees to it that the model
-# follows the lane, and so takes these steps (`proofs/traces/predicted.py`).  A violation is one of certain records or
-# transactions; it is excused where all of them are, by steps that come no later than the event that reveals it.
 
 
 class Steps:
@@ -417,8 +413,7 @@ class Violations:
 # size are compared with it together. An id that cannot be followed to its end is followed as far as possible.
 
 CLASSES = (12, 32, 128, 512)
-"""Lanes are compared with the model together with those of the same class, which limits their transactions and clients.
-"""
+"""`CLASSES` limits the transactions and clients of lanes that are compared with the model together."""
 
 
 def settings_of(variant: str, config: Mapping[str, Any]) -> Settings:

@@ -95,7 +95,7 @@ def stand_for(txn_id: int, clients: Mapping[int, int], txns: Mapping[int, int], 
 # The driver of the cluster observes all of it: what clients send, and what the network has in flight.
 
 COMPOSITE = frozenset({"settle", "probe", "progress"})
-"""These calls do many things."""
+"""`COMPOSITE` lists calls that make many other calls."""
 COORDINATED = ("init", "add", "end", "check")
 SENT = {"init_sent": "init", "add_sent": "add", "record_sent": "produce", "end_sent": "end"}
 
@@ -189,9 +189,9 @@ class Requests:
 # record, request, client or producer id.
 
 NAMES = ("txn", "record", "request", "client", "producer_id")
-"""These columns have names that belong to one transactional id; the first ones are more certain."""
+"""`NAMES` lists the columns with names that belong to one transactional id; the first ones are more certain."""
 OF_ALL = frozenset({"coordinator_loaded", "leader_changed", "stable_moved", "fetched", "offset_fetched"})
-"""These kinds of event concern every transactional id."""
+"""`OF_ALL` lists the kinds of event that concern every transactional id."""
 ALL = -1
 _NAMED = reader_of(dict.fromkeys(("txn_id", *NAMES), NO_VALUE))
 
@@ -294,7 +294,7 @@ _BEGINNINGS = (
 )
 
 OBSERVED_AND_HIDDEN = {variant: (*kinds, *_BEGINNINGS) for variant, kinds in BY_VARIANT.items()}
-"""This is `observations.BY_VARIANT` with the four kinds that no implementation emits."""
+"""`OBSERVED_AND_HIDDEN` is `observations.BY_VARIANT` with the four kinds that no implementation emits."""
 
 
 # What an implementation does not emit is filled in from a state of the model: the pending transition decides what is
@@ -309,7 +309,7 @@ CODES = {
     ),
     "marker_refused": (kinds.OLD_EPOCH, kinds.COORDINATOR_FENCED),
 }  # fmt: skip
-"""These are the codes that no fault explains; faults come with calls."""
+"""`CODES` lists, for each kind, the codes that need no fault, because faults come with calls."""
 
 
 def whose(state: State) -> dict[str, Any]:
@@ -415,7 +415,7 @@ class Choosing(PlainInterpreter):
             raise Beyond("there is no room for so many epochs")
 
     def choices(self, state: State, seen: Seen, row: Row) -> Iterator[Row]:
-        """Yield the row once for every way to fill in what is open in it."""
+        """Yield the row once for every way to fill in its open columns."""
         kind = seen.kind
         if kind in BEGUN.values():
             yield from self._beginnings(state, kind, row)

@@ -47,12 +47,13 @@ _LEADER_CHANGED, _APPENDED, _ASKED = int(Kind.leader_changed), int(Kind.batch_ap
 _SENT, _TAKEN = codes(*kinds.SENT), codes(*kinds.TAKEN)
 READS = codes(Kind.record_read, Kind.record_seen, Kind.offset_fetched)
 EVERYWHERE = codes(Kind.coordinator_loaded, Kind.offset_fetched)
-"""A fail-over concerns every transactional id, and so does an OffsetFetch of a group, which depends on what all ids
-have pending there."""
+"""`EVERYWHERE` lists the events that concern every transactional id: a fail-over, and an OffsetFetch of a group, which
+depends on what all ids have pending there."""
 LEFT_OUT = codes(
     Kind.client_started, Kind.client_stopped, Kind.client_failed, Kind.record_failed, Kind.stable_moved, Kind.fetched
 )
-"""These events are no evidence about the model's state; the records of a fetch have events of their own."""
+"""`LEFT_OUT` lists events that are no evidence about the model's state; the records of a fetch have events of their
+own."""
 _NAMES = _places({
     Kind.init_sent: ("client",), Kind.txn_begun: ("txn",), Kind.add_sent: ("txn",), Kind.end_sent: ("txn",),
     Kind.record_sent: ("txn", "record", "request"),

@@ -58,10 +58,11 @@ NOWHERE = -2  # the number of a pair that there is not
 SPARE = 4  # epochs that a producer id has left, where the model's last one is not Kafka's
 
 LASTS = (14, 30, 62, 126, 254, 510)
-"""One of these is the model's last epoch where a history stays below Kafka's: the smallest that the epochs in it allow.
-"""
+"""`LASTS` lists values for the model's last epoch where a history stays below Kafka's: the smallest that the epochs in
+it allow is used."""
 TOGETHER = 62
-"""Histories have one last epoch up to here, because few lanes by themselves take nearly as long as many together."""
+"""Histories have one last epoch up to `TOGETHER`, because few lanes by themselves take nearly as long as many together.
+"""
 _STATES = codes(*State)
 COMPLETE, PREPARES = codes(State.CompleteCommit, State.CompleteAbort), codes(State.PrepareCommit, State.PrepareAbort)
 _EMPTY, _ONGOING, _PREPARE_COMMIT = int(State.Empty), int(State.Ongoing), int(State.PrepareCommit)
@@ -71,9 +72,9 @@ _LOGGED, _FAILED = int(Kind.txn_logged), int(Kind.append_failed)
 _ADDED = codes(Kind.add_handled, Kind.partition_checked)
 _ANSWERS = _ADDED | codes(Kind.init_handled, Kind.end_handled, Kind.batch_refused)
 _ENDS = codes(Kind.txn_logged, Kind.append_failed, Kind.id_expired, Kind.coordinator_loaded)
-"""These events end an append that is under way."""
+"""`_ENDS` lists the events that end an append which is under way."""
 _KEEPS_PAIR = _ADDED | codes(Kind.add_taken, Kind.record_acked, Kind.record_read, Kind.record_seen, Kind.append_failed)
-"""These events have the pair of their request."""
+"""`_KEEPS_PAIR` lists the events that have the pair of their request."""
 _SOUGHT: Mapping[int, frozenset[int]] = {
     State.Empty: codes(Kind.init_sent), State.Ongoing: codes(Kind.add_sent, Kind.record_sent),
     State.PrepareCommit: codes(Kind.end_sent), State.PrepareAbort: codes(Kind.end_sent),

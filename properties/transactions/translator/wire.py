@@ -148,7 +148,8 @@ SERVICE = {kind: request for request, served in SERVED.items() for kind in serve
 """`SERVICE` maps each way in which a request may be served to the kind of request."""
 
 IN_PASSING = {"init": ("fenced_before",)}
-"""These changes happen although the answer is that the request has to be tried again, which it then is."""
+"""`IN_PASSING` lists changes that happen although the answer is that the request has to be tried again, which it then
+is."""
 
 
 def calls(collapse: bool, timeouts: bool) -> Mapping[str, Allowed]:
@@ -187,12 +188,12 @@ REFUSALS = {
 
 AWAY = frozenset({kinds.LOADING, kinds.NOT_AVAILABLE, kinds.NOT_COORDINATOR})
 FENCING = frozenset({kinds.OLD_EPOCH, kinds.FENCED})
-"""Which of these two codes a partition's answer has depends on whether the partition or the coordinator found out, and
-on the request."""
+"""`FENCING` has two codes; which of them a partition answers depends on whether the partition or the coordinator found
+out, and on the request."""
 LATER = frozenset({
     kinds.CONCURRENT, kinds.UNKNOWN_PARTITION, kinds.NOT_LEADER, kinds.NOT_ENOUGH_REPLICAS, *AWAY,
 })  # fmt: skip
-"""After one of these answers a producer sends its record again."""
+"""`LATER` lists answers after which a producer sends its record again."""
 QUICKER = 100  # virtual milliseconds in a real one, where transactions time out over the wire
 TAKEN = {**ANSWERED, "record_acked": "produce", "record_failed": "produce"}
 
@@ -213,7 +214,7 @@ class RemoteInterpreter(TransactionsInterpreter):
         self.wanted: dict[tuple[str, int], int] = {}  # by client or record: the request to which an answer is taken
 
     def choices(self, state: State, seen: Seen, row: Row) -> Iterator[Row]:
-        """Yield the row once for every way to fill in what is open in it. Raises `Beyond`."""
+        """Yield the row once for every way to fill in its open columns. Raises `Beyond`."""
         if not row["hidden"]:
             yield row
         elif seen.kind == "unanswered":
@@ -499,7 +500,8 @@ def _followed(variant: str, given: tuple[tuple[str, int], ...]) -> Followed:
 CAUSE_NOT_THERE: Mapping[str, Any] = {
     **NOT_THERE, "further": -1, "more": False, "busy": True, "away": True, "durable": True,
 }  # fmt: skip
-"""No event is evidence that a record is on its way to a log (``busy``), or that a coordinator is away (``away``)."""
+"""`CAUSE_NOT_THERE` sets ``busy`` and ``away``, because no event of a recording is evidence that a record is on its way
+to a log, or that a coordinator is away."""
 
 
 class Unseen(PlainInterpreter):
@@ -512,7 +514,7 @@ class Unseen(PlainInterpreter):
         self.bumps, self.added = bumps, added
 
     def row_of_event(self, event: Any, states: Sequence[State]) -> dict[str, Any]:
-        """Return the columns of an event, whose row has its form already."""
+        """Return the columns of an event, which has the form of a row already."""
         return {**CAUSE_NOT_THERE, **event}
 
     def choices(self, state: State, seen: Seen, row: Row) -> Iterator[Row]:

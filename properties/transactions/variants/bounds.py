@@ -47,16 +47,16 @@ OF_V1: Mapping[str, Mapping[str, int]] = {
     "two partitions of v1": dict(partitions=2, epochs=1),
     "the last epoch of v1": dict(transactions=1, epochs=8, last=1, failed_appends=1),
 }
-"""v1 bumps the epoch for an owner only, so that two owners are needed to reach the last epoch."""
+"""The bounds `OF_V1` have two owners to reach the last epoch, because v1 bumps the epoch for an owner only."""
 LATE = dict(FULL, clients=1, epochs=2, last=3)
-"""These are the smallest bounds in which a late request of one transaction affects the next."""
+"""`LATE` has the smallest bounds in which a late request of one transaction affects the next."""
 LAST_EPOCH = dict(FULL, clients=1, epochs=8, last=1, failed_appends=1)
 ROTATION = dict(FULL, clients=1, epochs=8, last=1, fail_overs=1, losses=1)
-"""These bounds have a fail-over while the producer id changes."""
+"""`ROTATION` has bounds with a fail-over while the producer id changes."""
 OVERLAPPING = dict(clients=1, transactions=2, partitions=2, epochs=1, fail_overs=1, fences=0)
 LATE_MARKER = dict(clients=1, transactions=2, partitions=2, epochs=1, fail_overs=0, fences=0)
-"""In these bounds a late marker, or a stale answer, gives one transaction of v1 two outcomes: one epoch serves two
-transactions, and no fence is needed."""
+"""In the bounds `LATE_MARKER` a late marker, or a stale answer, gives one transaction of v1 two outcomes: one epoch
+serves two transactions, and no fence is needed."""
 BEFORE_KIP_1228 = dict(clients=1, transactions=2, partitions=2, epochs=3, fail_overs=0, fences=0)
 VERSIONS = dict(clients=1, transactions=2, partitions=1, epochs=3, fail_overs=0, fences=0, changes=1)
 HANGING = dict(clients=1, transactions=1, partitions=1, epochs=2, fail_overs=0, fences=0)

@@ -111,8 +111,10 @@ _RARE = (
 
 
 _TWICE_PROVED = ("one_fate", "epochs_go_up")
-"""These properties are not checked in full models, where only two mistakes at once break them. Every step there is one
-of the core's, where one mistake is enough."""
+"""`_TWICE_PROVED` lists properties that are not checked in full models, where only two mistakes at once break them.
+
+Every step there is one of the core's, where one mistake is enough.
+"""
 
 _ENDS = ("ends_in_the_end",)
 _ROTATED = ("epochs_go_up", "no_epoch_past_the_last", "never_fenced_before_the_end")
@@ -125,16 +127,16 @@ _NOT_OF_A_RETRY = (
 )  # fmt: skip
 
 NEVER_AT_REST = frozenset({"none_hanging", "calls_come_to_an_end"})
-"""These properties are not checked on simulated histories, each of which is cut after a number of events, so that
-something may still be to happen."""
+"""`NEVER_AT_REST` lists properties that are not checked on simulated histories, each of which is cut after a number of
+events, so that something may still be to happen."""
 HIDDEN_BY_LOGS = frozenset({
     "appended_while_added", "completed_after_markers", "duplicates_answered_rightly",
     "ends_answered_as_logged", "fenced_appends_unread", "fetches_stop_at_stable", "init_answered_when_idle",
     "lone_client_never_fenced", "markers_after_prepare", "markers_as_decided", "prepared_as_asked",
     "stable_below_open", "stable_never_falls",
 })  # fmt: skip
-"""These properties are not checked on recordings: logs on disk and clients reveal neither what a coordinator answers
-and checks nor the last stable offset, and have no order among one another."""
+"""`HIDDEN_BY_LOGS` lists properties that are not checked on recordings: logs on disk and clients reveal neither what a
+coordinator answers and checks nor the last stable offset, and have no order among one another."""
 
 
 SINCE_KIP_1228 = Kafka("4.2", settings=V2)

@@ -270,8 +270,8 @@ _ONE_UNDER_WAY: Mapping[Profile, Mapping[str, int]] = {
 _ONE_FAULT = dict(_SMALL, losses=0, restarts=0, fail_overs=0, expiries=0)
 _REFUSALS = ("never_out_of_order", "written_and_not_answered")
 _SEQUENCES_LATE = ("in_its_transaction", "both_transactions", "settled_in_the_end")
-"""These properties are not checked where transactions share an epoch, because there any late batch is written in the
-next one, whatever is known."""
+"""`_SEQUENCES_LATE` lists properties that are not checked where transactions share an epoch, because there any late
+batch is written in the next one, whatever is known."""
 
 RENUMBERING = NOT_TRANSACTIONAL | {"max.in.flight.requests.per.connection": "5"}
 
