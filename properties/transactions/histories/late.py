@@ -84,10 +84,8 @@ class Owners:
         self._flying = flying
 
     def _asked(self, event: Event, client: int) -> None:
-        """Note a request for the id, after which the id has no known owner.
-
-        The request has no effect if it names an older pair than the owner's while the owner has no transaction open.
-        """
+        """Note a request for the id, after which the id has no known owner. The request has no effect if it names an
+        older pair than the owner's while the owner has no transaction open."""
         txn_id = self._id[client] = read(event, "txn_id", -1)
         owned = self._owner.get(txn_id)
         named = read(event, "producer_id", -1), read(event, "epoch", -1)

@@ -112,9 +112,7 @@ _RARE = (
 
 _TWICE_PROVED = ("one_fate", "epochs_go_up")
 """`_TWICE_PROVED` lists properties that are not checked in full models, where only two mistakes at once break them.
-
-Every step there is one of the core's, where one mistake is enough.
-"""
+Every step there is one of the core's, where one mistake is enough."""
 
 _ENDS = ("ends_in_the_end",)
 _ROTATED = ("epochs_go_up", "no_epoch_past_the_last", "never_fenced_before_the_end")
