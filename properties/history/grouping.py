@@ -47,7 +47,6 @@ def most_numbers(rows: int) -> int:
 
 
 def _without_gaps(value: np.ndarray, low: int, span: int) -> tuple[np.ndarray, int]:
-    """Return the values of a narrow range by their rank, and how many distinct ones there are."""
     there = np.zeros(span, bool)
     there[value - low] = True
     rank = np.cumsum(there)
@@ -55,7 +54,6 @@ def _without_gaps(value: np.ndarray, low: int, span: int) -> tuple[np.ndarray, i
 
 
 def _numbered_apart(place: np.ndarray, values: Sequence[np.ndarray], limit: int) -> tuple[np.ndarray, int]:
-    """Number the rows where every history has ranges of its own."""
     starts = starts_of(place)
     lengths = np.diff(starts, append=len(place))
     capacity = np.ones(len(starts))  # in floating point, which does not wrap; exact where it is used
@@ -148,7 +146,6 @@ class Groups:
 
     @cached_property
     def same(self) -> np.ndarray:
-        """Return whether each row is of the same group as the one before it."""
         return np.append(False, self.number[1:] == self.number[:-1])[: len(self.rows)]
 
     @cached_property

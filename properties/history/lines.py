@@ -28,7 +28,6 @@ class Lines:
         self._places = {record: [self.names.index(f) for f in record.__struct_fields__] for record in records}
 
     def _record(self, kind: EventKind) -> type[msgspec.Struct]:
-        """Return the record type of a kind: its name in the field `kind`, whole numbers that fit the columns."""
         fields: list[Any] = []
         for name in ("time_us", *kind.columns):
             fits = Annotated[int, msgspec.Meta(ge=int(self._bounds[name].min), le=int(self._bounds[name].max))]

@@ -84,7 +84,6 @@ class HistoryProperties:
         return EventView(columns, config)
 
     def undecidable(self, manifest: Manifest) -> dict[str, str]:
-        """Return the properties that these histories cannot answer, each with the reason."""
         return reasons(self.properties.values(), manifest, self.mode)
 
     def gone(self, manifest: Manifest) -> dict[str, str]:
@@ -94,7 +93,6 @@ class HistoryProperties:
         return {name: why for name, why in found.items() if why}
 
     def unpromised(self, manifest: Manifest) -> dict[str, str]:
-        """Return the properties that are not asked of histories of this mode, each with the reason."""
         return not_promised(self.properties.values(), manifest, self.mode)
 
     def predicted(self, manifest: Manifest) -> dict[str, str]:

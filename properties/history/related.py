@@ -107,7 +107,6 @@ class Setting(Expression):
 
 
 def when(condition: Expression, value: object, otherwise: object) -> Operation:
-    """Return the expression that is `value` where the condition holds."""
     return Operation("when", (condition, value, otherwise))
 
 

@@ -111,12 +111,10 @@ class Vocabulary:
         return MappingProxyType({kind.name: kind.columns for kind in self.kinds})
 
     def observed_by(self, *who: str) -> tuple[str, ...]:
-        """Return the kinds of which every event is observed by one of these."""
         return tuple(kind.name for kind in self.kinds if kind.observer in who)
 
     @cached_property
     def black_box(self) -> frozenset[str]:
-        """Return the kinds that every implementation can emit."""
         return frozenset(self.observed_by(*self.public))
 
     @cached_property

@@ -156,7 +156,6 @@ ABILITY_OF_KEY = {"ids": IDS, "keys": KEYS, "unclean_elections": UNCLEAN}
 
 
 def missing(system: Any, variant: str) -> list[str]:
-    """Return the methods of the interface that an implementation must have and lacks."""
     optional = {method for method, parameter in ABILITIES.values() if not parameter} | {"leave"}
     return [name for name in calls.missing(system, (System,)) if name not in optional]
 
@@ -505,5 +504,4 @@ class Call(calls.Call):
 
 
 def message(kind: str, source: str, target: str, nth: int = 0) -> Named:
-    """Return a reference to a message by its kind, source and target."""
     return Named((kind, source, target), nth)

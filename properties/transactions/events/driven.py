@@ -103,7 +103,6 @@ def refusals(produce_code, marker_code):
 
 
 def checked(code):
-    """Return the observation of an answer to a leader's question."""
     return Observation("partition_checked", (Do("verify", RECORD, when=good),), before=code, rule="txn.15")
 
 
@@ -259,7 +258,6 @@ ADDING = (
 
 
 def _unseen(s, e):
-    """Decide whether no event has reported the beginning of what is now in the log."""
     return s.pending == Pending.NOTHING
 
 

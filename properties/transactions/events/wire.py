@@ -135,7 +135,6 @@ def _is_absent(s, e):
 
 
 def _first(s, e):
-    """Decide whether the leader has to ask the coordinator about this record."""
     return _is_absent(s, e) & ~something_open(s, e)
 
 
@@ -289,7 +288,6 @@ def _holds(s, e):
 
 
 def _follows(s, e):
-    """Decide whether the transaction ended as its owner asked and the epoch in the answer follows it."""
     reported = (e.error == NONE) & s.begun[e.txn]
     return implies(reported, e.commit == (s.choice[e.txn] == Outcome.COMMIT)) & implies(
         reported & (e.number != 0), s.follows[e.txn] == e.number

@@ -54,7 +54,6 @@ class TransactionView(EventView):
 
     @cached_property
     def _visible_from(self) -> np.ndarray:
-        """Return by partition the offset from which on its log is observed; WHOLE if all of it is."""
         largest = max((value for cut in self.cut_partitions for value in cut.values), default=-1)
         table = np.full(largest + 2, WHOLE)
         for cut in self.cut_partitions:
@@ -158,7 +157,6 @@ class TransactionView(EventView):
 
     @cached_property
     def first_given(self) -> np.ndarray:
-        """Return for each producer id the row at which the id was first given."""
         return self.numbers_of("producer_id").first(self.given)
 
     @cached_property
@@ -406,7 +404,6 @@ def _whole_fetches(view: TransactionView) -> np.ndarray:
 
 
 def _acks(view: TransactionView) -> np.ndarray:
-    """Return the rows at which an owner took a success that has the record's offset."""
     acks = view.rows_of(Kind.record_acked)
     placed: np.ndarray = acks[view.columns["offset"][acks] >= 0]
     return placed

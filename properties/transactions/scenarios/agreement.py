@@ -229,7 +229,6 @@ def turned(steps: Sequence[tuple[str, Mapping[str, Any]]]) -> tuple[dict[str, An
 
 
 def context(config: Mapping[str, Any], expecting: frozenset[str]) -> RunContext:
-    """Return what a run with this configuration is watched with."""
     return ContextOfEach(config, expecting) if config.get("ids", 1) > 1 else TransactionsContext(config, expecting)
 
 

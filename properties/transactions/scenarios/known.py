@@ -35,7 +35,6 @@ class Script(machine.Messages):
         super().settle(ms)
 
     def start(self, *slots: int) -> None:
-        """Call initTransactions of one slot after the other."""
         for slot in slots:
             self.system.init(slot)
             self.settle()
@@ -51,7 +50,6 @@ class Script(machine.Messages):
         self.send(slot, *partitions)
 
     def send(self, slot: int, *partitions: int) -> None:
-        """Send a record to each partition, all answered."""
         for partition in partitions:
             self.system.send(slot, partition)
             self.settle()

@@ -278,7 +278,6 @@ class Remote(Shared, steps={}):
             self.read(partition, committed=False)
 
     def rest(self) -> None:
-        """Deliver everything, and let clients try again."""
         self.deliver_all()
         for _ in range(RETRIES):
             if self.run.over:
@@ -354,7 +353,6 @@ class Remote(Shared, steps={}):
         self.finish(new, commit=True)
 
     def held_back(self, slot: int, last: bool) -> list[Message]:
-        """Return the InitProducerId of one of the two producers that ask at once."""
         asked = self.waiting("init")
         own = f"client-{slot}"
         return [m for m in asked if (m[2] == own) == last]

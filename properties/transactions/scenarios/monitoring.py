@@ -43,7 +43,6 @@ Verdict = tuple[Broken, Concerned]
 
 
 def _verdict(rule: str, text: str, event: Event = None, *subjects: Hashable, check: str = "") -> Verdict:
-    """Return a broken rule, with the subjects one of which must be excused."""
     return Broken(rule, text, event, check), frozenset([frozenset(subjects)])
 
 
@@ -281,9 +280,12 @@ class TransactionsContext(RunContext):
             self.late.end(self.calls, transaction, self.transactions.values())
 
     def _comes_again(self, client: int, request: int) -> bool:
-        """Return whether this InitProducerId names no pair, and arrives while its client has an answer on its way
-        already. Then it bumps the epoch once more, and the client goes on with the one before (`come_late` of the
-        model). Where an answer was lost, the client waits for the answer to this copy."""
+        """Return whether this InitProducerId names no pair and arrives while its client has an answer on its way
+        already.
+
+        Then it bumps the epoch once more, and the client goes on with the one before (`come_late` of the model). Where
+        an answer was lost, the client waits for the answer to this copy.
+        """
         if request in self._named or self._granted.get(request) is False:
             return False
         return any(m[1] == "init_answer" and self.asker.get(m[4], (-1, None))[0] == client for m in self._flying)
@@ -296,7 +298,6 @@ class TransactionsContext(RunContext):
     # -- who holds which pair, and who is fenced
 
     def is_fenced(self, pair: Pair) -> bool:
-        """Return whether a client has been informed that the pair is fenced."""
         ids = self.producer_ids
         return any(
             pair[1] < fence[1] if pair[0] == fence[0] else -1 < ids.get(pair[0], -1) < ids.get(fence[0], -1)

@@ -31,12 +31,10 @@ class Shared(Answers, steps=CALLS):
         return True
 
     def time_passes(self) -> None:
-        """Let time pass, so that requests that were lost are sent again."""
         self.call("advance", TIME_OUT_MS // 2)
         self.go_on()
 
     def run_out_of_time(self) -> None:
-        """Let so much time pass that an open transaction times out."""
         for _ in range(TIME_OUT_MS // CHECK_MS + 1):
             self.call("advance", CHECK_MS)
 

@@ -57,7 +57,6 @@ class Living:
         self._errors: dict[int, Counter[int]] = defaultdict(Counter)  # by client, in the last call
 
     def note(self, made: Made, events: Sequence[Event]) -> None:
-        """Note a call, with what was observed in it."""
         name, slot = made.call.name, made.call.get("slot")
         if name == "restart_client":
             self._client.pop(slot, None)
@@ -236,7 +235,6 @@ class Verbs(Machine, steps={}):
         return number % int(self.run.config["partitions"] + self.run.config["groups"])
 
     def go_on(self) -> None:
-        """Deliver everything, and let clients try again what they are to try again."""
         self.deliver_all()
         for _ in range(2):
             self.call("advance", BACKOFF_MS)
@@ -294,12 +292,10 @@ class Verbs(Machine, steps={}):
         self.read(partition, committed)
 
     def renew(self, slot: int) -> None:
-        """Let another instance in this slot ask for the id."""
         self.call("restart_client", slot)
         self.call("init", slot)
 
     def take_over(self, slot: int) -> None:
-        """Let a producer ask for the id in this slot, a new one if need be."""
         if not self.did("init", slot):
             self.renew(slot)
 
@@ -435,7 +431,6 @@ class Answers(Verbs, steps={}):
         self.finish(slot, commit=True)
 
     def _lose(self, kind: str) -> None:
-        """Deliver everything but one answer of this kind, so that its request is made again."""
         self.deliver_all(without=(kind,))
         if self.send_first(kind, name="drop"):
             self.call("advance", GIVEN_UP_MS)

@@ -123,7 +123,6 @@ class _Dealt:
         self.records: dict[int, tuple[int, int]] = {}  # transaction and partition
 
     def sources(self) -> Sources:
-        """Return the sources to be merged, and the model of which the result is to be a run."""
         by_source: dict[str, list[Event]] = defaultdict(list)
         for e in self.events:
             if e["kind"] in CLIENTS:
@@ -253,7 +252,6 @@ class Steps:
             self.found.setdefault(one, (row, excuse))
 
     def add(self, row: int, txn: int, partition: int, client: int) -> None:
-        """Note that a partition is added to the transaction that is open."""
         if txn in self.over:
             self.note(row, OPENED, [("client", client)])
         self.open.setdefault(txn, set()).add(partition)
@@ -267,7 +265,6 @@ class Steps:
         self.due, self.parts, self.open = due, set(chain(*self.open.values())), {}
 
     def complete(self) -> None:
-        """Note that the coordinator waits for no marker any more."""
         self.due, self.parts = (), set()
 
     def append(self, row: int, txn: int, record: int, partition: int, producer_id: int) -> None:
@@ -424,7 +421,6 @@ def settings_of(variant: str, config: Mapping[str, Any]) -> Settings:
 
 @uncollected()
 def lay_out(columns: Mapping[str, np.ndarray], variant: str, settings: Settings) -> LaidOut:
-    """Return the rows of a piece (whole histories, sorted), lane by lane."""
     groups: dict[tuple[int, int], list[Lane]] = defaultdict(list)
     undecided: dict[int, str] = {}
     for history, one in followed_ids(columns, variant, settings):
@@ -450,7 +446,6 @@ class Lane(NamedTuple):
 
 
 def _part(lanes: Sequence[Lane], last: int, columns: Mapping[str, np.ndarray], bumps: bool) -> Laid:
-    """Return one part of the rows; ``last`` is the model's last epoch in these lanes."""
     values = dict(zip(EVERY_ROW, np.concatenate([lane.rows for lane in lanes]).T.copy(), strict=True))
     row, kind, number = values.pop("row"), values.pop("kind"), values["number"]
     lengths = [len(lane.rows) for lane in lanes]

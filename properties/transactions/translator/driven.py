@@ -74,7 +74,6 @@ class Memory(NamedTuple):
         return self._replace(answers=tuple(a for a in self.answers if a[:2] in flying))
 
     def round_of(self, call: int) -> Round | None:
-        """Return the Prepare whose markers were sent in a call."""
         return next((r for r in reversed(self.rounds) if r[0] <= call), None)
 
 
@@ -238,7 +237,6 @@ class TransactionsInterpreter(Choosing):
     # Events
 
     def row_of_event(self, event: Event, states: Sequence[State]) -> dict[str, Any]:
-        """Return the columns of an event. Raises `Beyond`."""
         kind = read(event, "kind")
         self.requests.note(event)
         row = {**NOT_THERE, **self._circumstances(), **self._columns(event, kind, states)}
@@ -310,7 +308,6 @@ class TransactionsInterpreter(Choosing):
                 raise Beyond(OLD_LEFT)
 
     def _require_seen(self, row: Row, states: Sequence[State]) -> None:
-        """Raise `Beyond` where the model cannot represent a late record whose arrival was not observed."""
         key = (row["txn"], row["partition"])
         several = sum(place == key for place in self.requests.records.values()) > 1
         if several and all(s["fate"].get(key, 0) != COMMITTED for s in states):

@@ -132,7 +132,6 @@ class Requests:
         self.waited: set[tuple[str, int]] = set()  # the same, before the last call
 
     def note(self, event: Event) -> None:
-        """Note what a client sends."""
         kind = SENT.get(read(event, "kind"))
         if kind is None:
             return
@@ -161,7 +160,6 @@ class Requests:
         return sorted({*(n for n in before if n in self.sent), *new})
 
     def called(self, made: Made, messages: Sequence[Message]) -> None:
-        """Note which requests a call had answered, and which are still to be."""
         name, message = made.call.name, made.message
         flying = self.flying if tuple(messages) == self.messages else Counter([(m[1], m[4]) for m in messages])
         new = () if flying is self.flying else [key for key, count in flying.items() if count > self.flying[key]]
@@ -415,7 +413,6 @@ class Choosing(PlainInterpreter):
             raise Beyond("there is no room for so many epochs")
 
     def choices(self, state: State, seen: Seen, row: Row) -> Iterator[Row]:
-        """Yield the row once for every way to fill in its open columns."""
         kind = seen.kind
         if kind in BEGUN.values():
             yield from self._beginnings(state, kind, row)

@@ -225,7 +225,6 @@ class OneId:
         return next(iter(places.values()), None)
 
     def _sought(self, event: Event) -> list[Event]:
-        """Return the requests that may be behind a record, the latest last."""
         state, bumped = event.state, int(self.bumps)
         kinds, pair = _SOUGHT.get(state, frozenset[int]()), (event.producer_id, event.epoch)
         if state not in (_EMPTY, _ONGOING):

@@ -95,7 +95,6 @@ class Memory(NamedTuple):
         return self._replace(answers=tuple(sorted({*self.answers, answer})))
 
     def asking(self, partition: int, sequence: int) -> "Memory":
-        """Return the memory after the coordinator has answered no."""
         before = dict(self.asked)
         return self._replace(
             asked=tuple(sorted({**before, partition: min(before.get(partition, sequence), sequence)}.items()))
@@ -122,7 +121,6 @@ class Memory(NamedTuple):
         return self._replace(lanes=tuple(sorted((*(x for x in self.lanes if x.partition != partition), new))))
 
     def only(self, requests: Collection[tuple[str, int]]) -> "Memory":
-        """Return the memory without the answers to any other requests."""
         if all(a[:2] in requests for a in self.answers):
             return self
         return self._replace(answers=tuple(a for a in self.answers if a[:2] in requests))
@@ -214,7 +212,6 @@ class RemoteInterpreter(TransactionsInterpreter):
         self.wanted: dict[tuple[str, int], int] = {}  # by client or record: the request to which an answer is taken
 
     def choices(self, state: State, seen: Seen, row: Row) -> Iterator[Row]:
-        """Yield the row once for every way to fill in its open columns. Raises `Beyond`."""
         if not row["hidden"]:
             yield row
         elif seen.kind == "unanswered":
@@ -348,7 +345,6 @@ class RemoteInterpreter(TransactionsInterpreter):
             yield {"kind": "nothing_seen", "txn": txn, "partition": here}
 
     def row_of_call(self, made: Made) -> dict[str, Any]:
-        """Return what is known of what a broker does in this call."""
         row = {**dict.fromkeys(NOT_THERE, UNKNOWN), "hidden": True, "late": False, "busy": False, "away": True}
         if made.message is None or made.call.name != "deliver" or made.message[4] not in self.requests.sent:
             return row
