@@ -10,7 +10,7 @@ from typing import Any
 from fencepost.properties.history.event_view import EventView
 from fencepost.properties.history.vocabulary import Vocabulary
 
-# Events in the terms of those who ran the system: names where the config of the histories has them, numbers elsewhere.
+# Events are in the terms of the system's operators: names where the config of the histories has them, else numbers.
 #
 # A recorder writes the names of what it numbered: ``partitions`` and ``groups``, whose offsets have the partitions
 # after them, ``transactional_ids``, ``connectors``, and under ``names`` those of any column.
@@ -75,7 +75,7 @@ def _list(names: Any) -> list[str]:
     return [str(name) for name in names] if isinstance(names, list) else []
 
 
-# How a violated property is reported: one line that names the events concerned and where they stand.
+# How a violated property is reported: one line that names the events concerned and their steps.
 
 Tell = Callable[[Any, int, int], str]
 _EVENT = re.compile(r"\b(\w+) at step (\d+) \([^()]*\)")

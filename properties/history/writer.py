@@ -77,7 +77,7 @@ class HistoryWriter:
     ) -> None:  # fmt: skip
         self._where = directory / name
         self._name = name
-        # A manifest that says another variant than the files is not of these files.
+        # A manifest that names another variant than the files does not belong to them.
         self._schema = vocabulary.schema.with_metadata({**vocabulary.schema.metadata, "fencepost.variant": variant})
         self._rows_per_group = rows_per_group
         self._waiting: list[Columns] = []

@@ -106,7 +106,7 @@ def checked(code):
     return Observation("partition_checked", (Do("verify", RECORD, when=good),), before=code, rule="txn.15")
 
 
-# What the events of a history of transactions say about the model's state and steps, for one transactional id.
+# These observations map the events of a history to the model's state and steps, for one transactional id.
 #
 # The model numbers the epochs of all producer ids in one row (`guessing.py`).  An event's pair is so one ``number``, 0
 # for none; ``next_base`` is the first number of the producer id after it.  What else is not a stored column:

@@ -23,7 +23,7 @@ PAIR_IF_ANY = "producer_id? epoch?"
 BATCH = f"node partition offset {PAIR} sequence record request"
 MARKER = f"node partition {PAIR} outcome coordinator_epoch"
 
-CLIENTS = "clients"  # what clients do, are answered and read: every implementation can show it
+CLIENTS = "clients"  # what clients do, are answered and read: every implementation can emit it
 LOGS = "logs"  # what is found on the disks of brokers
 
 
@@ -45,7 +45,7 @@ class Kind(EventKind):
     end_sent = 11, f"client txn_id txn outcome request {PAIR}", CLIENTS  # EndTxn leaves; each retry again
     # the client learns the end: without an error, as it asked; and the pair for its next transaction
     end_told = 12, f"client txn outcome request {PAIR_IF_ANY} error", CLIENTS
-    client_failed = 13, "client error", CLIENTS  # fatal: there is no way out of it
+    client_failed = 13, "client error", CLIENTS  # a fatal error of the client
     # Admin.fenceProducers has its answer for one transactional id
     fence_told = 14, f"client txn_id request {PAIR_IF_ANY} error", CLIENTS
 

@@ -115,8 +115,8 @@ class Owners:
             self._owner[txn_id] = Owned(client, *pair)
 
 
-# What comes late below v2, as the driver that delivers it sees it, and which promises that excuses; first
-# of all, what late copies and unclean elections break by design.
+# The driver observes which messages arrive late below v2, and these classes decide which promises that excuses. First
+# of all, these sets list what late copies and unclean elections break by design.
 #
 # An excuse is of one record, one transaction, one client or one partition, from the call in which the copy is
 # delivered that brings it about.  A copy that is delivered need not have any effect, so that this is the narrowest

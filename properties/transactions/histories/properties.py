@@ -235,7 +235,7 @@ MECHANISMS: tuple[HistoryProperty[TransactionView], ...] = (
 )  # fmt: skip
 
 
-# What can be wrong in a history of transactions that the reference wrote, and what each property must then report.
+# Each plant is an error in a history of transactions that the reference wrote, with the properties that must report it.
 #
 # The smallest edits were looked for that one property alone reports; where the promises imply one another, the others
 # are named too. Producer id 0 of the example is shifted with the history.
@@ -431,9 +431,9 @@ BED = Bed(TRANSACTIONS, EXAMPLE, PLANTS, {"mode": "v2"})
 simulate_many = BED.simulate_many
 
 
-# The promises and mechanisms of transactions (KIP-98, KIP-890), held against histories.
+# The promises and mechanisms of transactions (KIP-98, KIP-890) are checked on histories here.
 #
-# `HISTORY` holds both tables, `figures` counts what became of transactions and records. `RECORDINGS` names what is
+# `HISTORY` has both tables, `figures` counts what became of transactions and records. `RECORDINGS` names what is
 # usually recorded: by clients, by logs found on disk, or all.
 
 PROPERTIES = in_a_table(*PROMISES, *PROGRESS, *MECHANISMS)

@@ -145,7 +145,7 @@ class TransactionView(EventView):
         requests = self.numbers_of("request")
         asked = requests.first(self.rows_of(Kind.init_sent))[requests.of[rows]]
         known = asked != NEVER
-        about = np.where(known, asked, rows)  # an admin's answer says itself which id it is about
+        about = np.where(known, asked, rows)  # an admin's answer names its id itself
         return Fences(rows, np.where(known, asked, NONE), self.numbers_of("txn_id").of[about])
 
     @cached_property

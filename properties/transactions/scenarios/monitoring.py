@@ -73,8 +73,8 @@ class TransactionsContext(RunContext):
         self.asker: dict[int, tuple[int, Transaction | None]] = {}  # by request: client, and its transaction
         self.pairs: dict[int, Pair] = {}  # by client: what it holds
         self.producer_ids: dict[int, int] = {}  # which of them it is, in the order in which they were handed out
-        self.greatest: dict[int, int] = {}  # by producer id: the greatest of its epochs that anybody was told
-        self.rises = 0  # how often an epoch may have been raised so far, told or untold
+        self.greatest: dict[int, int] = {}  # by producer id: the greatest epoch that was given to a client
+        self.rises = 0  # how often an epoch may have been raised so far, reported or not
         self.fences: list[Pair] = []  # acknowledged: a client that holds less is fenced
         self.owners, self.living = Owners(), Living()
         self.alone = -1  # the client that has the transactional id for itself
@@ -82,7 +82,7 @@ class TransactionsContext(RunContext):
         self.timed_out = False  # the time of the present transaction is up
         self.late = Late(self.mode, self.partitions, config.get("ids", 1) == 1)
         self.records_of: dict[int, list[int]] = {}  # by request
-        self.open_there: dict[tuple[int, int], list[int]] = {}  # by partition and producer id, records shown there
+        self.open_there: dict[tuple[int, int], list[int]] = {}  # by partition and producer id, records open there
         self.closed: dict[tuple[int, int], list[int]] = {}  # by partition and offset of a marker, the records it closes
         self.waiting: dict[tuple[int, int], set[int]] = defaultdict(set)  # records without an answer
         self.batch_of: dict[int, int] = {}  # by record: the first request with it
@@ -97,7 +97,7 @@ class TransactionsContext(RunContext):
         self._awaiting: dict[int, int] = {}  # client: its latest InitProducerId
         self._txn_ids: dict[int, int] = {}  # by InitProducerId
         self.read_ones: set[int] = set()  # records that a read_committed reader was given
-        self._named: set[int] = set()  # InitProducerIds that say which pair their client holds
+        self._named: set[int] = set()  # InitProducerIds that name the pair of their client
         self._granted: dict[int, bool] = {}  # by InitProducerId of which an answer was observed: was one a success?
         self._first_seen: dict[int, tuple[int, int]] = {}  # message: transactions begun before, and the term
         self._flying: Sequence[Message] = ()
@@ -313,7 +313,7 @@ class TransactionsContext(RunContext):
         self._rivals.add(client)
         on_their_way = {self.asker.get(m[4], (client, None))[0] for m in self._flying if m[1] == "init"}
         is_fenced = self.is_fenced(_pair(event))
-        if client != self.alone:  # kafka-python asks for the next epoch when a partition has told it that it is fenced
+        if client != self.alone:  # kafka-python asks for the next epoch when a partition answers that it is fenced
             self.alone = client if self._rivals | on_their_way == {client} and not is_fenced else -1
 
     def _client_stopped(self, event: Event) -> None:

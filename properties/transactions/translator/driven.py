@@ -110,7 +110,7 @@ HOUR_MS, CHECKED_MS = 3_600_000, 10_000
 """The coordinator looks for transactions whose time is up every ``CHECKED_MS`` (shipped: 10 s)."""
 
 LATE_RECORD = "a record comes late, and others of its transaction in the same partition came in time"
-DEAD = 6  # state of a record that says that an id is forgotten
+DEAD = 6  # state of a record with which an id is forgotten
 ROOM_FOR = (("client", "clients"), ("txn", "transactions"), ("number", "epochs"))
 ANSWERED = {"init_taken": "init", "fence_told": "init", "end_told": "end", "add_taken": "add"}
 ASKED = {**{kind: name for name, kind in BEGUN.items()}, **{kind: name for name, kind in HANDLED.items()}}

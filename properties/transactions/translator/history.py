@@ -158,7 +158,7 @@ class Partitions:
         self.bumps, self.verifies = bumps, verifies
         self.late: set[int] = set()  # further records that came late
         self.late_in: set[int] = set()  # partitions where such a one is open
-        self.besides: dict[int, int] = {}  # the same, with the first number of the next id
+        self.besides: dict[int, int] = {}  # partitions where such a one is open, with the first number of the next id
         self.known: dict[int, int] = {}
         self.open: dict[int, dict[int, int]] = {}  # by partition and transaction: the first number of the next id
         self.over: set[tuple[int, int]] = set()  # transactions by partition, where they were open and are no more

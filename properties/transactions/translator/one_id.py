@@ -174,7 +174,7 @@ class OneId:
         self.asking: dict[int, int] = {}  # by client, the InitProducerId to which it takes the answer
         self.asked: dict[tuple[int, int], int] = {}  # by transaction and partition: then, when its leader asked last
         self.loaded = 0
-        self.failed = False  # an append failed after the last answer that told of one
+        self.failed = False  # an append failed after the last answer that reported a failure
         self.away = False  # an append failed, or a coordinator went away
         self.logged = self.emptied = 0  # the pair in the last record of the log, and the one that a forgetting id named
         self.erased = self.expired = False

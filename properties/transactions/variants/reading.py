@@ -67,7 +67,7 @@ TRANSACTIONAL_OFFSETS = ProtocolEntry(
             OffsetsDeletedProperties,
             "offsets are deleted while they are pending: the transaction commits, and they do not count",
             bounds=_BOUNDS,
-            leaves_out=("pending_is_the_last", "tombstones_settle"),  # they say that a tombstone waits
+            leaves_out=("pending_is_the_last", "tombstones_settle"),  # both need that a tombstone waits
             progress_bounds=(dict(records=2, producers=1, log=4, fail_overs=1),),
             proof=False,
             judged=(),
