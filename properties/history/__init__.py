@@ -1,7 +1,7 @@
-"""Histories: what happened in one run of a protocol, simulated or recorded, one row per event.
+"""A history is what happened in one run of a protocol, simulated or recorded, one row per event.
 
-`VOCABULARIES` holds the kinds of events and the columns of every protocol that has histories.
-`write_histories` makes a directory of them, `HistoryDirectory` reads one back or refuses it in one line.
+`VOCABULARIES` has the kinds of events and the columns of every protocol that has histories. `write_histories` makes a
+directory of them, `HistoryDirectory` reads one back or refuses it in one line.
 """
 
 from importlib import import_module
@@ -36,8 +36,8 @@ _FILES = {
 
 
 def __getattr__(name: str) -> Any:
-    """What reads and writes files is imported when it is asked for: who drives systems needs the words alone, and Arrow
-    takes longer to import than a small system to be judged."""
+    """Import what reads and writes files when it is first used. A program that drives systems needs the vocabulary
+    alone, and Arrow takes longer to import than a small system to be judged."""
     for module, names in _FILES.items():
         if name in names:
             return getattr(import_module(f"{__name__}.{module}"), name)

@@ -1,8 +1,8 @@
-"""What a history property is, and what checking it on one piece of a directory yields.
+"""This module defines history properties, and the result of checking one on one piece of a directory.
 
 A property is a function from a view of the piece to the rows at which it is violated: a few NumPy passes over all
-histories of the piece at once. What comes back is small and adds up: counts are summed and the first witness is the
-least (history, step), so that a report is the same in whatever order and on however many cores the pieces were checked.
+histories of the piece at once. The result is small and adds up: counts are summed and the first witness is the least
+(history, step), so that a report is the same in whatever order and on however many cores the pieces were checked.
 """
 
 from collections import Counter
@@ -22,7 +22,7 @@ View = TypeVar("View")
 
 @dataclass(frozen=True, order=True)
 class Violation:
-    """One violation: where it became visible, the events concerned reported in one line, and the step of the other
+    """A `Violation` has the place where it became visible, the events concerned in one line, and the step of the other
     event that explains it (-1: there is none)."""
 
     history: int
@@ -34,10 +34,8 @@ class Violation:
 
 @dataclass(frozen=True)
 class Finding:
-    """A property's result on some histories: how many events it judged, how many of them violate it, and the first.
-
-    `predicted`: further ones, that are as the documents predict, by what excuses them; they are no violations.
-    """
+    """A `Finding` is a property's result on some histories: how many events it judged, how many of them violate it, and
+    the first. `predicted` has further ones that the documents predict, by what excuses them; they are no violations."""
 
     judged: int = 0
     violations: int = 0
@@ -53,7 +51,8 @@ class Finding:
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows of a piece that violate a property, each with another row that explains it (-1 if none), of `judged`."""
+    """`Rows` are the rows of a piece that violate a property, each with another row that explains it (-1 if none), of
+    `judged`."""
 
     judged: int
     at: np.ndarray
@@ -61,24 +60,24 @@ class Rows:
 
 
 def found(judged: np.ndarray, bad: np.ndarray, other: np.ndarray) -> Rows:
-    """Those of the judged rows that are bad, with the rows that explain them (NEVER or -1: there is none)."""
+    """Return the judged rows that are bad, with the rows that explain them (NEVER or -1: there is none)."""
     explained = other[bad]
     return Rows(len(judged), judged[bad], np.where(explained == NEVER, NONE, explained))
 
 
 @dataclass(frozen=True)
 class HistoryProperty(Generic[View]):
-    """A property of histories: its rule, what it needs to be seen, and its kernel.
+    """A `HistoryProperty` has its rule, what must be recorded for it, and its kernel.
 
-    `key` names the columns within whose values it can be judged on its own: events that differ there never matter to
-    one another. `describe` words a violation. `spread` says more of how a history too long for one worker is dealt out,
-    where the key and the kinds that are needed are not all (see `spreading`).
+    `key` names the columns within whose values it can be judged on its own: events that differ there have no effect on
+    one another. `describe` words a violation. `spread` describes how a history too long for one worker is distributed,
+    where the key and the kinds that are needed are not enough (see `spreading`).
 
     `needs` are the kinds of event of which all must be recorded, `needs_in` further ones by the mode that the config of
-    the manifest names (in a mode it does not name, all of them); `needs_order`: steps are the real order across nodes;
-    `needs_quiet_end`: the config says `quiet_end`, that is, a history ends when nothing is left to happen. `modes`: the
-    only modes that promise it, if not every one does. `left`: why it can be judged of what is left of a log of which
-    something is gone; if nothing says so, it is unknown there.
+    the manifest names (in a mode it does not name, all of them). `needs_order` is whether steps must be the real order
+    across nodes. `needs_quiet_end` is whether the config must have `quiet_end`, that is, a history ends when nothing is
+    left to happen. `modes` are the only modes that promise it, if not every one does. `left` is why it can be judged on
+    what is left of a log of which something is gone; without it, the property is unknown there.
     """
 
     name: str
@@ -96,11 +95,9 @@ class HistoryProperty(Generic[View]):
     left: Left | None = None
 
     def on(self, view: View, columns: Mapping[str, np.ndarray]) -> Finding:
-        """The finding on one piece; `columns` are those the view was made of."""
         return self.finding(self.kernel(view), view, columns)
 
     def finding(self, rows: Rows, view: View, columns: Mapping[str, np.ndarray]) -> Finding:
-        """The finding that these rows are."""
         if not len(rows.at):
             return Finding(rows.judged)
         least = int(np.argmin(rows.at))  # rows are sorted by (history, step), so the least row is the first witness
@@ -111,22 +108,22 @@ class HistoryProperty(Generic[View]):
         return Finding(rows.judged, len(rows.at), first)
 
     def not_promised(self, mode: str) -> str | None:
-        """Why it is not asked of histories of this mode; None if it is."""
+        """Return why the property is not asked of histories of this mode; None if it is."""
         return f"mode {mode} does not promise it" if self.modes and mode not in self.modes else None
 
     def needed(self, mode: str) -> frozenset[IntEnum]:
-        """The kinds of event of which all must be recorded, in this mode."""
         return self.needs | self.needs_in.get(mode, frozenset().union(*self.needs_in.values()))
 
     def gone(self, manifest: Manifest, mode: str) -> str:
-        """What is gone of the logs that hold the events that it looks at; empty if nothing is."""
+        """Return what is gone of the logs with events that the property judges; empty if nothing is."""
         kinds = {kind.name for kind in self.needed(mode) | (self.spread.kinds if self.spread is not None else set())}
         return "; ".join(cut.why for cut in cuts_of(manifest.config) if kinds & {*cut.kinds})
 
     def undecidable(self, manifest: Manifest, mode: str) -> str | None:
-        """Why histories like these, of this mode, cannot answer it although it is promised; None if they can.
+        """Return why histories like these, of this mode, cannot answer the property although it is promised; None if
+        they can.
 
-        A recorder has three words of its own in the config: `undecidable`, reasons by property, for what its input
+        A recorder has three entries of its own in the config: `undecidable`, reasons by property, for what its input
         hides although every event is there; `ordered_among`, kinds that stand in their real order among themselves; and
         `cuts`, the logs of which something is gone (see `cuts.py`).
         """
@@ -153,26 +150,27 @@ class HistoryProperty(Generic[View]):
 
 
 def reasons(properties: Iterable[HistoryProperty[View]], manifest: Manifest, default_mode: str) -> dict[str, str]:
-    """The properties that these histories cannot answer, each with the reason; `default_mode` if none is named."""
+    """Return the properties that these histories cannot answer, each with the reason; `default_mode` if no mode is
+    named."""
     mode = mode_of(manifest, default_mode)
     found = {item.name: item.undecidable(manifest, mode) for item in properties}
     return {name: reason for name, reason in found.items() if reason is not None}
 
 
 def not_promised(properties: Iterable[HistoryProperty[View]], manifest: Manifest, default_mode: str) -> dict[str, str]:
-    """The properties that are not asked of these histories, each with the reason; `default_mode` if none is named."""
+    """Return the properties that are not asked of these histories, each with the reason; `default_mode` if no mode is
+    named."""
     mode = mode_of(manifest, default_mode)
     found = {item.name: item.not_promised(mode) for item in properties}
     return {name: reason for name, reason in found.items() if reason is not None}
 
 
 def mode_of(manifest: Manifest, default_mode: str) -> str:
-    """The mode that the config of the manifest names, or the default."""
     return str(manifest.config.get("mode", default_mode))
 
 
 def merged(findings: Iterable[Mapping[str, Finding]]) -> dict[str, Finding]:
-    """The findings on many pieces as one, by property; the order of the pieces does not matter."""
+    """Return the findings on many pieces as one, by property; the order of the pieces has no effect."""
     sums: dict[str, Finding] = {}
     for of_piece in findings:
         for name, finding in of_piece.items():

@@ -1,8 +1,8 @@
-"""Claiming a directory: one run at a time writes histories into it, those that stand there are never written over, and
-what a run left that did not come to its end goes away.
+"""This module claims a directory, so that one run at a time writes histories into it.
 
-A claim is a lock of the operating system on the directory itself: it ends with the process that has it, however that
-ends. What other machines reach (`hdfs:`, `s3:`, `gs:`) has no such locks: there only histories that stand are stored.
+Existing histories are never overwritten, and files of a run that did not finish are removed. A claim is a lock of the
+operating system on the directory itself: it ends with the process that has it, however that ends. Remote stores
+(`hdfs:`, `s3:`, `gs:`) have no such locks: there only finished histories are protected.
 """
 
 import fcntl
@@ -17,11 +17,11 @@ from fencepost.properties.history.vocabulary import HistoryError
 
 _UNFINISHED = re.compile(rf"part-\d+{re.escape(ATTEMPT)}[0-9a-z]+\.parquet|{re.escape(MANIFEST)}\.[0-9a-f]{{32}}")
 _ours: set[str] = set()
-"""Directories that this process has claimed: what it does in one of them may claim it again."""
+"""`_ours` has the directories that this process has claimed, which it may claim again while it works in them."""
 
 
 def require_free(place: Location) -> None:
-    """Raises `HistoryError` if histories stand there, or pieces of some that a manifest would not list."""
+    """Raise `HistoryError` if histories are there, or pieces of some that a manifest would not list."""
     if place.read_text(MANIFEST) is not None:
         raise HistoryError(f"{place}: holds histories already; remove it, or name another directory")
     for name in place.names():
@@ -31,10 +31,9 @@ def require_free(place: Location) -> None:
 
 @contextmanager
 def claimed(place: Location) -> Iterator[None]:
-    """Within, the directory is there, and is this process's alone. If no manifest is written in the end, what was
-    written goes away, and so does the directory, if it was made for this.
-
-    Raises `HistoryError` if histories stand there, or another run is writing some."""
+    """Make the directory and claim it for this process alone. If no manifest is written in the end, what was written is
+    removed, and so is the directory, if it was made for this. Raises `HistoryError` if histories are there, or another
+    run is writing some."""
     if place.uri in _ours:
         yield
         return
@@ -54,7 +53,7 @@ def claimed(place: Location) -> Iterator[None]:
 
 
 def clear(place: Location) -> None:
-    """Takes away what attempts have left; without a manifest, all pieces too, which were written under the claim."""
+    """Remove what attempts have left; without a manifest, all pieces too, which were written under the claim."""
     for name in place.names():
         if _UNFINISHED.fullmatch(name) or (re.fullmatch(r"part-\d+\.parquet", name) and not place.finished):
             with suppress(OSError):

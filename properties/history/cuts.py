@@ -1,11 +1,12 @@
-"""Logs of which something is gone: what a history reveals of them, and what may be judged of the rest.
+"""This module describes logs of which something is gone: what a history reveals of them, and what may be judged of the
+rest.
 
-Retention, DeleteRecords and the log cleaner take records from the beginning of a log on. A history of such a log
-reveals nothing of it below some offset, and every event from there on. The config of the manifest says so, under
-`cuts`, for each log; the other logs are whole.
+Retention, DeleteRecords and the log cleaner remove records from the beginning of a log on. A history of such a log
+reveals nothing of it below some offset, and every event from there on. The config of the manifest describes each such
+log under `cuts`; the other logs are whole.
 
-A property of such histories is unknown unless it says, by one of `Left`, why it is true of the rest wherever it is true
-of all: it then finds a violation only where all of the logs would show one, and it judges fewer events.
+A property of such histories is unknown unless it declares, by one of `Left`, why it is true of the rest wherever it is
+true of all. It then finds a violation only where the complete logs would have one, and it judges fewer events.
 """
 
 from collections.abc import Mapping
@@ -16,12 +17,9 @@ import msgspec
 
 
 class Cut(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One log of which something is gone.
-
-    `kinds`: the events that it holds. `column` and `values`: by what they are known, as partition 3 or transactional
-    ids 0 and 1; no values if nothing of it is observed. `below`: the offset below which nothing is observed. `why`:
-    what happened to it, as a clause.
-    """
+    """A `Cut` is one log of which something is gone. `kinds` are the events that it has. `column` and `values` identify
+    it, as partition 3 or transactional ids 0 and 1; there are no values if nothing of it is observed. `below` is the
+    offset below which nothing is observed. `why` is what happened to it, as a clause."""
 
     kinds: tuple[str, ...]
     why: str
@@ -31,7 +29,7 @@ class Cut(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Left(Enum):
-    """Why what is left of a log can be judged by itself."""
+    """A `Left` is why what is left of a log can be judged by itself."""
 
     PAIRS = (
         "it says of any two events that they agree, or of each two in their order; so it does of any two that are left"
@@ -42,5 +40,6 @@ class Left(Enum):
 
 
 def cuts_of(config: Mapping[str, Any]) -> tuple[Cut, ...]:
-    """The logs that the config of a manifest says are cut. Raises `msgspec.ValidationError` for what is none."""
+    """Return the logs that the config of a manifest declares cut. Raises `msgspec.ValidationError` for an invalid
+    entry."""
     return msgspec.convert(config.get("cuts", ()), tuple[Cut, ...])

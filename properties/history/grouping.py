@@ -1,4 +1,4 @@
-"""Rows that belong together: numbers for them that are small enough to index a table, and what came before in a group.
+"""This module numbers rows that belong together, small enough to index a table, and finds what came before in a group.
 
 Records, transactions, pairs and offsets are numbered from some start in every history, so most groups can be found by
 arithmetic, without a sort; where the numbers of a history lie far apart they are ranked instead. Both give the same.
@@ -18,11 +18,9 @@ Values = tuple[np.ndarray, ...]
 
 
 def numbered(place: np.ndarray, *values: np.ndarray) -> tuple[np.ndarray, int]:
-    """A number from 0 for each row, equal where place and values are equal and ordered like them; and how many at most.
-
-    `place` is ascending: the rows of one history after those of the one before. There are at most a few times as many
-    numbers as rows, so that tables over them cost no more than the rows do.
-    """
+    """Return a number from 0 for each row, equal where place and values are equal and ordered like them; and how many
+    at most. `place` is ascending: the rows of one history after those of the one before. There are at most a few times
+    as many numbers as rows, so that tables over them cost no more than the rows do."""
     if not len(place):
         return np.zeros(0, np.int64), 0
     limit = most_numbers(len(place))
@@ -45,12 +43,10 @@ def numbered(place: np.ndarray, *values: np.ndarray) -> tuple[np.ndarray, int]:
 
 
 def most_numbers(rows: int) -> int:
-    """Return how many numbers there may be for so many rows."""
     return 4 * rows + 1024
 
 
 def _without_gaps(value: np.ndarray, low: int, span: int) -> tuple[np.ndarray, int]:
-    """Values of a narrow range by their rank, and how many distinct ones there are."""
     there = np.zeros(span, bool)
     there[value - low] = True
     rank = np.cumsum(there)
@@ -58,7 +54,6 @@ def _without_gaps(value: np.ndarray, low: int, span: int) -> tuple[np.ndarray, i
 
 
 def _numbered_apart(place: np.ndarray, values: Sequence[np.ndarray], limit: int) -> tuple[np.ndarray, int]:
-    """The same where every history has ranges of its own."""
     starts = starts_of(place)
     lengths = np.diff(starts, append=len(place))
     capacity = np.ones(len(starts))  # in floating point, which does not wrap; exact where it is used
@@ -84,7 +79,7 @@ def _ranked(place: np.ndarray, values: Sequence[np.ndarray]) -> tuple[np.ndarray
 
 
 def joined(*columns: np.ndarray) -> np.ndarray:
-    """One non-negative int64 per row that orders rows like the tuples of their values, whatever these are."""
+    """Return one non-negative int64 per row that orders rows like the tuples of their values, whatever these are."""
     key, used = np.zeros(len(columns[0]), np.int64), 0
     for column in columns:
         (small,), bits = narrowed([column], BITS // 2)
@@ -96,14 +91,14 @@ def joined(*columns: np.ndarray) -> np.ndarray:
 
 
 def first_rows(number: np.ndarray, rows: np.ndarray, size: int) -> np.ndarray:
-    """Return, for each number the first of its `rows`, which are ascending; NEVER where it has none."""
+    """Return for each number the first of its `rows`, which are ascending; NEVER where it has none."""
     table = np.full(size, NEVER)
     table[number[::-1]] = rows[::-1]  # of repeated indices, the last assignment counts
     return table
 
 
 def last_rows(number: np.ndarray, rows: np.ndarray, size: int) -> np.ndarray:
-    """Return, for each number the last of its `rows`, which are ascending; NONE where it has none."""
+    """Return for each number the last of its `rows`, which are ascending; NONE where it has none."""
     table = np.full(size, NONE, np.int64)
     table[number] = rows
     return table
@@ -111,13 +106,14 @@ def last_rows(number: np.ndarray, rows: np.ndarray, size: int) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Numbers:
-    """`of`: a number from 0 for each row of the piece; `size`, which no value has, stands for unknown."""
+    """`Numbers` has in `of` a number from 0 for each row of the piece; `size`, which no value has, stands for
+    unknown."""
 
     of: np.ndarray
     size: int
 
     def first(self, rows: np.ndarray) -> np.ndarray:
-        """For each number, and for unknown, the first of the ascending `rows`; NEVER where there is none."""
+        """Return for each number, and for unknown, the first of the ascending `rows`; NEVER where there is none."""
         table = first_rows(self.of[rows], rows, self.size + 1)
         table[self.size] = NEVER
         return table
@@ -125,9 +121,7 @@ class Numbers:
 
 def first_equal(place: np.ndarray, rows: np.ndarray, wanted: Values, among: np.ndarray, values: Values) -> np.ndarray:
     """Return, for each of `rows`, the first of `among` in the same history with values equal to those wanted; or NEVER.
-
-    `place` has the history of any row; `among` is ascending.
-    """
+    `place` has the history of any row; `among` is ascending."""
     both = np.concatenate([rows, among])
     order = np.argsort(place[both], kind="stable")
     stacked = [np.concatenate(pair)[order] for pair in zip(wanted, values, strict=True)]
@@ -138,10 +132,11 @@ def first_equal(place: np.ndarray, rows: np.ndarray, wanted: Values, among: np.n
 
 
 class Groups:
-    """Rows in order of their group's number, and within a group in the order given."""
+    """`Groups` are rows in order of their group's number, and within a group in the order given."""
 
     def __init__(self, rows: np.ndarray, number: np.ndarray, by: np.ndarray | None = None) -> None:
-        """`number` has the group of each row; within a group rows are ordered by `by`, else stay as they are."""
+        """Sort the rows: `number` has the group of each; within a group rows are ordered by `by`, else stay as they
+        are."""
         order, self.number = sorted_stably(number)
         if by is not None:
             value = by[order]
@@ -151,18 +146,16 @@ class Groups:
 
     @cached_property
     def same(self) -> np.ndarray:
-        """Return whether each row is of the same group as the one before it."""
         return np.append(False, self.number[1:] == self.number[:-1])[: len(self.rows)]
 
     @cached_property
     def start(self) -> np.ndarray:
-        """The place at which the group of each row starts."""
         start: np.ndarray = np.maximum.accumulate(np.where(self.same, 0, np.arange(len(self.rows))))
         return start
 
     def before(self, chosen: np.ndarray) -> np.ndarray:
-        """Return, for each row, the place of the nearest chosen one before it in its group; NONE where there is
-        none."""
+        """Return, for each row, the place of the nearest chosen one before it in its group; NONE where there
+        is none."""
         latest = np.maximum.accumulate(np.where(chosen, np.arange(len(chosen)), NONE))
         earlier = np.append(NONE, latest[:-1])[: len(chosen)]
         return np.where(earlier >= self.start, earlier, NONE)
@@ -177,7 +170,7 @@ class Groups:
         return np.where(later <= end, later, NONE)
 
     def greatest(self, value: np.ndarray) -> np.ndarray:
-        """The running maximum within each group; values fit into int32."""
+        """Return the running maximum within each group; values fit into int32."""
         lift = np.cumsum(~self.same) << 32
         greatest: np.ndarray = np.maximum.accumulate(value + lift) - lift
         return greatest

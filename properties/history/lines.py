@@ -1,4 +1,5 @@
-"""Events as JSON lines: the record types of a protocol's kinds, derived from its table, and what reads and writes them.
+"""This module reads and writes events as JSON lines, with the record types of a protocol's kinds derived from its
+table.
 
 A line is an object with `time_us`, `kind` by name, and the columns of the kind; those that do not apply are left out.
 """
@@ -12,8 +13,8 @@ from fencepost.properties.history.vocabulary import COMMON_COLUMNS, EventKind, V
 
 
 class Lines:
-    """The lines of some kinds of events of a protocol. `unseen` are columns that who writes them does not know: they
-    are never written, and need not be there."""
+    """`Lines` are the lines of some kinds of events of a protocol. `unseen` are columns that the writer does not know:
+    they are never written, and need not be there."""
 
     def __init__(self, vocabulary: Vocabulary, kinds: Sequence[str], unseen: Sequence[str] = ()) -> None:
         self.names = ("time_us", "kind", *vocabulary.names)
@@ -27,7 +28,6 @@ class Lines:
         self._places = {record: [self.names.index(f) for f in record.__struct_fields__] for record in records}
 
     def _record(self, kind: EventKind) -> type[msgspec.Struct]:
-        """The record type of a kind: its name in the field `kind`, whole numbers that fit the columns."""
         fields: list[Any] = []
         for name in ("time_us", *kind.columns):
             fits = Annotated[int, msgspec.Meta(ge=int(self._bounds[name].min), le=int(self._bounds[name].max))]
@@ -51,7 +51,8 @@ class Lines:
         )
 
     def row(self, line: str) -> list[int]:
-        """The event of a line, as values of `names`, the kind by its code. Raises `ValueError` with what is wrong."""
+        """Return the event of a line, as values of `names`, the kind by its code. Raises `ValueError` with what is
+        wrong."""
         try:
             event = self._decode(line)
         except msgspec.ValidationError as error:
@@ -69,7 +70,7 @@ class Lines:
         return f"{kind.name} has time_us, {', '.join(kind.columns)}"
 
     def text(self, event: Mapping[str, Any]) -> bytes:
-        """The line of an event, which may have columns that do not apply, by any value that says so."""
+        """Return the line of an event; columns that do not apply may have any value that means so."""
         kind = self._kinds[event["kind"]]
         seen = {name: event.get(name, self._absent[name]) for name in kind.columns if name not in self._unseen}
         applying = {name: value for name, value in seen.items() if value != self._absent[name]}

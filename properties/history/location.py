@@ -1,7 +1,8 @@
-"""Where histories lie: a local directory, or a URI that pyarrow can open (`hdfs://`, `s3://`, `gs://`, with what
-the store is asked for behind a `?`, such as `region` and `endpoint_override`).
+"""This module locates histories in a local directory, or at a URI that pyarrow can open.
 
-Spark's workers on other machines can only reach the latter, so every read and write of histories goes through here.
+Such URIs are `hdfs://`, `s3://`, `gs://`, with options for the store behind a `?`, such as `region` and
+`endpoint_override`. Spark's workers on other machines can only reach the latter, so every read and write of histories
+goes through here.
 """
 
 import os
@@ -26,20 +27,20 @@ def _opened(uri: str) -> tuple[Any, str]:
 
 
 def _below(uri: str, *names: str) -> str:
-    """A URI of something in a directory; what it asks of the store (``?region=…``) stands at its end."""
+    """Return the URI of something in a directory; options for the store (``?region=…``) stand at its end."""
     path, mark, asked = uri.partition("?")
     return "/".join((path.rstrip("/"), *names)) + mark + asked
 
 
 @dataclass(frozen=True)
 class Location:
-    """A directory named by a path or a URI; picklable, since it is nothing but its name."""
+    """A `Location` is a directory named by a path or a URI; it can be pickled, since it is nothing but its name."""
 
     uri: str
 
     @classmethod
     def of(cls, place: "str | Path | Location") -> "Location":
-        """`place` as a location; local paths become absolute, so that workers with another directory agree."""
+        """Return `place` as a location; local paths become absolute, so that workers with another directory agree."""
         if isinstance(place, Location):
             return place
         text = str(place)
@@ -48,7 +49,7 @@ class Location:
 
     @property
     def is_local(self) -> bool:
-        """Return whether only this machine can reach it: a plain path, or `file:`."""
+        """Return whether only this machine can reach the directory: a plain path, or `file:`."""
         return urlsplit(self.uri).scheme in ("", "file")
 
     @property
@@ -56,12 +57,11 @@ class Location:
         return _opened(self.uri)
 
     def __str__(self) -> str:
-        """As it is reported: without keys to the store, and how to reach that."""
+        """Return the name for reports, without keys to the store, and how to reach that."""
         path = self.uri.partition("?")[0] if urlsplit(self.uri).scheme else self.uri
         return _KEYS.sub("", path)
 
     def __truediv__(self, name: str) -> str:
-        """Return how a file in it is reported."""
         return f"{self}/{name}"
 
     def within(self, name: str) -> "Location":
@@ -69,17 +69,15 @@ class Location:
 
     @property
     def path(self) -> str:
-        """Return where its file system has it."""
         return str(self._opened[1])
 
     @property
     def finished(self) -> bool:
-        """Return whether it has a manifest."""
         filesystem, path = self._opened
         return bool(filesystem.get_file_info(f"{path}/manifest.json").is_file)
 
     def make(self) -> bool:
-        """Create the directory, and those above it; was it not there before?"""
+        """Create the directory, and those above it; return whether it was not there before."""
         from pyarrow.fs import FileType
 
         filesystem, path = self._opened
@@ -88,18 +86,17 @@ class Location:
         return not there
 
     def remove(self, name: str) -> None:
-        """Delete a file in it."""
         filesystem, path = self._opened
         filesystem.delete_file(f"{path}/{name}")
 
     def remove_empty(self) -> None:
-        """Delete the directory, if nothing is in it."""
+        """Delete the directory if it is empty."""
         if self.is_local:
             with suppress(OSError):
                 os.rmdir(self.path)
 
     def names(self) -> list[str]:
-        """Names of the files in it, sorted; empty if there is no such directory."""
+        """Return the names of the files in the directory, sorted; empty if there is no such directory."""
         from pyarrow.fs import FileSelector
 
         filesystem, path = self._opened
@@ -107,8 +104,8 @@ class Location:
         return sorted(info.base_name for info in found if info.is_file)
 
     def refusal(self, name: str) -> str:
-        """Why a file is not to be opened, though it may be there: it is a pipe, at which the reader would wait, or a
-        link that leads out of the directory; empty if nothing is wrong with it."""
+        """Return why a file is not to be opened, though it may be there; empty if nothing is wrong with it. It may be a
+        pipe, at which the reader would wait, or a link that leads out of the directory."""
         if not self.is_local:
             return ""
         folder = Path(self.path)
@@ -122,7 +119,7 @@ class Location:
         return ""
 
     def folder_refusal(self, name: str) -> str:
-        """Why a directory in it is not to be looked into; empty if nothing is wrong with it, or it is not there."""
+        """Return why a directory in it is not to be examined; empty if nothing is wrong with it, or it is not there."""
         if not self.is_local:
             return ""
         folder = Path(self.path)
@@ -131,22 +128,21 @@ class Location:
         return ""
 
     def open_input(self, name: str) -> Any:
-        """A random-access Arrow file. Raises FileNotFoundError."""
+        """Return a random-access Arrow file. Raises FileNotFoundError."""
         filesystem, path = self._opened
         return filesystem.open_input_file(f"{path}/{name}")
 
     def open_output(self, name: str) -> Any:
-        """An Arrow output stream that creates or truncates the file."""
         filesystem, path = self._opened
         return filesystem.open_output_stream(f"{path}/{name}")
 
     def move(self, name: str, to: str) -> None:
-        """Rename a file within the directory, replacing what stood there."""
+        """Rename a file within the directory, replacing any file of that name."""
         filesystem, path = self._opened
         filesystem.move(f"{path}/{name}", f"{path}/{to}")
 
     def read_text(self, name: str) -> str | None:
-        """The file's text, or None if there is none."""
+        """Return the file's text, or None if there is none."""
         try:
             with self.open_input(name) as stream:
                 return bytes(stream.read()).decode()
@@ -154,7 +150,7 @@ class Location:
             return None
 
     def replace_text(self, name: str, text: str) -> None:
-        """Write the file under a name of its own, then rename it: readers see the old text or the new, never a half."""
+        """Write the file under a name of its own, then rename it: readers get the old text or the new, never a half."""
         attempt = f"{name}.{uuid4().hex}"
         with self.open_output(attempt) as stream:
             stream.write(text.encode())

@@ -1,4 +1,5 @@
-"""manifest.json: what a directory of histories holds, who made it and how, and what it can be held to.
+"""This module reads and writes manifest.json: what a directory of histories has, what made it and how, and what it can
+be compared with.
 
 A reader trusts only what the manifest lists. Attempts next to it are leftovers of retried or killed work, and a
 directory without one is unfinished: the manifest is written last, by one atomic rename.
@@ -14,13 +15,13 @@ from fencepost.properties.history.vocabulary import SCHEMA_VERSION, HistoryError
 
 MANIFEST = "manifest.json"
 NUMBERS = ("max_id", "max_epoch")
-"""Entries of the config on which the judgement of a history depends."""
+"""`NUMBERS` lists entries of the config on which the judgement of a history depends."""
 ATTEMPT = ".attempt-"
-"""In the name of a file that a worker is writing; it has its final name once it counts."""
+"""`ATTEMPT` is part of the name of a file that a worker is writing; the file gets its final name once it counts."""
 
 
 class HistoryFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One Parquet file: its name within the directory, and what it must contain to be whole."""
+    """A `HistoryFile` is one Parquet file: its name within the directory, and what it must contain to be whole."""
 
     name: str
     rows: int
@@ -29,14 +30,14 @@ class HistoryFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The contents of a directory of histories.
+    """A `Manifest` is the contents of a directory of histories.
 
     `observable` names the event kinds of which *every* occurrence is recorded; a property that needs another kind is
-    unknown on these histories, never satisfied. `ordered` says whether steps are the real order across nodes: a
-    recording merged from several clocks has only each node's own order. `faults` counts what was injected, by name.
-    `cut`: histories too large for one row group, by number, each with how many it lies in; these hold nothing else. A
-    history counts in the file in which it begins. Histories of a `model` are its runs: `broken` says in how many of
-    them each of its promises broke.
+    unknown on these histories, never satisfied. `ordered` is whether steps are the real order across nodes: a recording
+    merged from several clocks has only each node's own order. `faults` counts what was injected, by name. `cut` has the
+    histories too large for one row group, by number, each with the number of row groups that it is in; these have
+    nothing else. A history counts in the file in which it begins. Histories of a `model` are its runs: `broken` is in
+    how many of them each of its promises broke.
     """
 
     protocol: str
@@ -55,7 +56,6 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def totals(self) -> HistoryFile:
-        """The sums over all files, under the name `totals`."""
         return total("totals", self.files)
 
     def write(self, directory: Location) -> None:
@@ -67,7 +67,8 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @classmethod
     def read(cls, directory: Location) -> "Manifest":
-        """The manifest of `directory`. Raises `HistoryError` if it is missing, unreadable or contradicts itself."""
+        """Return the manifest of `directory`. Raises `HistoryError` if it is missing, unreadable or
+        contradicts itself."""
         where = directory / MANIFEST
         if why := directory.refusal(MANIFEST):
             raise HistoryError(f"{where}: {why}")
@@ -102,12 +103,11 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return manifest
 
     def require_whole(self) -> None:
-        """Raises `HistoryError` where something of a log is gone: a run is followed from its beginning on."""
+        """Raise `HistoryError` where something of a log is gone, because a run is followed from its beginning on."""
         if gone := [cut.why for cut in cuts_of(self.config)]:
             raise HistoryError(f"a run is followed from its beginning on, but {'; '.join(gone)}")
 
     def _contradictions(self) -> Iterator[str]:
-        """Yield what of it cannot be so."""
         names = [file.name for file in self.files]
         for file in self.files:
             if file.name in ("", ".", "..") or "/" in file.name or "\0" in file.name:
@@ -140,22 +140,21 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def decoded(text: str) -> dict[str, Any]:
-    """The entries of a manifest.  Raises ValueError, or RecursionError, for what is none."""
+    """Return the entries of a manifest. Raises ValueError, or RecursionError, for text that is no manifest."""
     return msgspec.json.decode(text, type=dict[str, Any])
 
 
 def _name(dataset: Any) -> str:
-    """Return what an entry of a set's manifest calls its dataset."""
     return str(dataset.get("name", "?")) if isinstance(dataset, dict) else "?"
 
 
 def total(name: str, files: Sequence[HistoryFile]) -> HistoryFile:
-    """The sums over `files`, as one entry called `name`."""
+    """Return the sums over `files`, as one entry called `name`."""
     return HistoryFile(
         name, sum(f.rows for f in files), sum(f.histories for f in files), sum(f.row_groups for f in files)
     )
 
 
 def described(entry: HistoryFile) -> str:
-    """`3 rows, 1 histories, 1 row groups`."""
+    """Return the entry in words, as `3 rows, 1 histories, 1 row groups`."""
     return f"{entry.rows} rows, {entry.histories} histories, {entry.row_groups} row groups"

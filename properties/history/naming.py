@@ -1,4 +1,5 @@
-"""Events in the terms of those who ran the system, and a violation in one line that names the events concerned."""
+"""This module names events in the terms of the system's operators, and a violation in one line with the events
+concerned."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -9,28 +10,28 @@ from typing import Any
 from fencepost.properties.history.event_view import EventView
 from fencepost.properties.history.vocabulary import Vocabulary
 
-# Events in the terms of those who ran the system: names where the config of the histories has them, numbers elsewhere.
+# Events are in the terms of the system's operators: names where the config of the histories has them, else numbers.
 #
 # A recorder writes the names of what it numbered: ``partitions`` and ``groups``, whose offsets have the partitions
 # after them, ``transactional_ids``, ``connectors``, and under ``names`` those of any column.
 
 LISTED = {"txn_id": "transactional_ids", "connector": "connectors"}
-"""By column, the entry of the config that has its names in order."""
+"""`LISTED` maps columns to the entry of the config that has their names in order."""
 TOGETHER = (
     ("partition", "offset"), ("topic", "position"), ("output", "position"), ("producer_id", "epoch"),
     ("member", "generation"), ("connector", "task"),
 )  # fmt: skip
-"""Columns that say together what an event is about."""
+"""`TOGETHER` lists columns that name together what an event is about."""
 TERMS = {"txn": "transaction"}
-"""Columns whose name is no word."""
+"""`TERMS` maps columns whose name is no word to a word."""
 TRANSACTIONAL_ID = "transactional id"
 OFFSETS_TOPIC = "__consumer_offsets-"
 
 
 @dataclass(frozen=True)
 class Naming:
-    """How the events of some histories are named: by the ``config`` of their manifest; ``values``: by column, the words
-    for its values."""
+    """A `Naming` names the events of some histories by the ``config`` of their manifest; ``values`` has, by column, the
+    words for its values."""
 
     vocabulary: Vocabulary
     config: Mapping[str, Any]
@@ -57,7 +58,6 @@ class Naming:
         return TRANSACTIONAL_ID if meaning.startswith(TRANSACTIONAL_ID) else TERMS.get(name, name.replace("_", " "))
 
     def _known(self, name: str) -> list[str]:
-        """The names of a column's values from 0 on, as far as the config has them."""
         named = self.config.get("names")
         if isinstance(named, dict) and name in named:
             return _list(named[name])
@@ -67,16 +67,15 @@ class Naming:
 
 
 def _offsets_of(group: str) -> str:
-    """The partition of a group's offsets, which stands under its own name where it belongs to no group."""
+    """Return the name of the partition of a group's offsets, which is its own name where it belongs to no group."""
     return group if group.startswith(OFFSETS_TOPIC) else f"offsets of group {group}"
 
 
 def _list(names: Any) -> list[str]:
-    """A simulation has the number of partitions where a recording has their names."""
     return [str(name) for name in names] if isinstance(names, list) else []
 
 
-# How a violated property is reported: one line that names the events concerned and where they stand.
+# How a violated property is reported: one line that names the events concerned and their steps.
 
 Tell = Callable[[Any, int, int], str]
 _EVENT = re.compile(r"\b(\w+) at step (\d+) \([^()]*\)")
@@ -84,12 +83,13 @@ _KIND = re.compile(r"\b[a-z]+(?:_[a-z]+)+(?= at step )")
 
 
 def without_columns(words: str) -> str:
-    """A violation without the columns of its events, which `Words.event` gives in brackets."""
+    """Return a violation without the columns of its events, which `Words.event` gives in brackets."""
     return _KIND.sub(lambda kind: kind[0].replace("_", " "), _EVENT.sub(r"\1 at step \2", words))
 
 
 class Words:
-    """The words of one protocol: `hidden` columns are of no help to a reader, `names` are those of values."""
+    """`Words` are the words of one protocol: `hidden` columns are of no help to a reader, `names` are those of
+    values."""
 
     def __init__(
         self, vocabulary: Vocabulary, hidden: tuple[str, ...] = (),
@@ -100,8 +100,8 @@ class Words:
         self._used = {kind: [name for name in used if name not in hidden] for kind, used in vocabulary.used_by.items()}
 
     def saying(self, between: str, alone: str = "") -> Tell:
-        """Words for a violation: its event, `between`, and the event that explains it; or `alone` where there is
-        none."""
+        """Return a function that words a violation: its event, `between`, and the event that explains it; or `alone`
+        where there is none."""
 
         def describe(view: EventView, at: int, other: int) -> str:
             if other < 0:
@@ -111,7 +111,7 @@ class Words:
         return describe
 
     def event(self, view: EventView, row: int) -> str:
-        """`record_read at step 12 (client 1000, partition 0, offset 3, record 5)`."""
+        """Return an event in words, as `record_read at step 12 (client 1000, partition 0, offset 3, record 5)`."""
         code, step = int(view.columns["kind"][row]), int(view.columns["step"][row])
         kind = self._vocabulary.kinds(code).name
         values = [(name, int(view.columns[name][row])) for name in self._used[kind]]

@@ -1,6 +1,5 @@
-"""Pieces of a directory: the columns of some whole histories, the rules that make them whole, and columns packed into
-one.
-"""
+"""This module has pieces of a directory: the columns of some whole histories, the rules that make them whole, and
+columns packed into one."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
@@ -19,10 +18,8 @@ Rows = tuple[int, Sequence[Sequence[int]]]  # a history's number, and its rows: 
 
 
 def columns_of(vocabulary: Vocabulary, histories: Sequence[Rows]) -> dict[str, np.ndarray]:
-    """Columns of some histories from their rows.
-
-    Raises `HistoryError` if a row has another number of values, or a value does not fit its column's type.
-    """
+    """Return the columns of some histories from their rows. Raises `HistoryError` if a row has another number of
+    values, or a value does not fit its column's type."""
     names = vocabulary.schema.names[1:]
     for history, rows in histories:
         if any(map(len(names).__ne__, map(len, rows))):
@@ -50,14 +47,14 @@ def columns_of(vocabulary: Vocabulary, histories: Sequence[Rows]) -> dict[str, n
 
 
 def starts_of(history: np.ndarray) -> np.ndarray:
-    """Row numbers at which another history begins, in a column sorted by history."""
+    """Return the row numbers at which another history begins, in a column sorted by history."""
     if not len(history):
         return np.zeros(0, np.intp)
     return np.flatnonzero(np.concatenate(([True], history[1:] != history[:-1])))
 
 
 def parts_of(columns: Columns, rows: int) -> Iterator[Columns]:
-    """The columns cut into parts of whole histories, about as large as one another, none much below so many rows."""
+    """Yield the columns cut into parts of whole histories, about equally large, none much below so many rows."""
     starts, last = starts_of(columns["history"]), len(columns["history"])
     size = -(-last // max(1, last // rows))
     begin = 0
@@ -69,7 +66,7 @@ def parts_of(columns: Columns, rows: int) -> Iterator[Columns]:
 
 
 def check_whole(columns: Columns, where: str) -> int:
-    """The number of histories in the piece, each whole. Raises `HistoryError` (saying `where`) if one is not."""
+    """Return the number of histories in the piece, each whole. Raises `HistoryError` (naming `where`) if one is not."""
     history, step = columns["history"], columns["step"]
     if not len(history):
         return 0
@@ -96,8 +93,8 @@ def check_whole(columns: Columns, where: str) -> int:
 
 
 def check_goes_on(columns: Columns, before: Columns, where: str) -> None:
-    """Raises `HistoryError` unless these rows go on from the last row `before` them, if there is one: every history
-    from step 0, without a gap, in order; where they have it, the time does not run backwards."""
+    """Raise `HistoryError` unless these rows continue the last row `before` them, if there is one. Every history goes
+    from step 0, without a gap, in order; where the rows have the time, it does not run backwards."""
     joined = {name: np.concatenate([before[name], columns[name]]) for name in before if name in columns}
     whole = {**columns, **joined}
     history, step = whole["history"], whole["step"]
@@ -118,7 +115,7 @@ def check_goes_on(columns: Columns, before: Columns, where: str) -> None:
 
 
 def check_times(columns: Columns, where: str) -> None:
-    """Raises `HistoryError` if the time runs backwards in a history of a piece that is whole."""
+    """Raise `HistoryError` if the time runs backwards in a history of a piece that is whole."""
     history, time = columns["history"], columns["time_us"]
     back = time[1:] < time[:-1]
     back[starts_of(history)[1:] - 1] = False
@@ -131,7 +128,7 @@ def check_times(columns: Columns, where: str) -> None:
 
 
 def absent_columns(vocabulary: Vocabulary, rows: int) -> dict[str, np.ndarray]:
-    """`rows` rows of which every column is absent: a start for building columns by hand."""
+    """Return `rows` rows of which every column is absent: a start for building columns by hand."""
     return {
         column.name: np.full(rows, column.absent, column.dtype) for column in (*COMMON_COLUMNS, *vocabulary.columns)
     }
@@ -147,16 +144,14 @@ BITS = 63  # of a non-negative int64
 
 
 def bits_for(count: int) -> int:
-    """Bits that hold 0 … count - 1."""
+    """Return how many bits represent 0 … count - 1."""
     return max(0, count - 1).bit_length()
 
 
 def narrowed(arrays: Sequence[np.ndarray], bits: int) -> tuple[list[np.ndarray], int]:
-    """The arrays on a common scale from 0 that keeps their order and equality, and the bits that hold its values + 1.
-
-    They are shifted if that fits into `bits`, otherwise ranked among one another: n values then need at most
-    `bits_for(n + 1)` bits, even where `bits` is less.
-    """
+    """Return the arrays on a common scale from 0 that preserves their order and equality, and the bits for their values
+    + 1. They are shifted if that fits into `bits`, otherwise ranked among one another: n values then need at most
+    `bits_for(n + 1)` bits, even where `bits` is less."""
     filled = [array for array in arrays if len(array)]
     if not filled:
         return [array.astype(np.int64) for array in arrays], 1
@@ -169,7 +164,8 @@ def narrowed(arrays: Sequence[np.ndarray], bits: int) -> tuple[list[np.ndarray],
 
 
 def packed(high: np.ndarray, low: np.ndarray, low_bits: int) -> np.ndarray:
-    """One int64 per row that orders by `high`, then `low`; both non-negative. Raises OverflowError if it cannot."""
+    """Return one int64 per row that orders by `high`, then `low`; both non-negative. Raises OverflowError if
+    it cannot."""
     if len(high) and bits_for(int(high.max()) + 1) + low_bits > BITS:
         raise OverflowError(f"{int(high.max())} and {low_bits} more bits exceed {BITS} bits; use smaller pieces")
     key: np.ndarray = (high.astype(np.int64) << low_bits) | low
@@ -177,17 +173,15 @@ def packed(high: np.ndarray, low: np.ndarray, low_bits: int) -> np.ndarray:
 
 
 def sorted_stably(key: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(order, key[order]) for non-negative keys; equal keys keep their order.
-
-    Keys of rows in order of history are nearly in order. The stable sort makes use of that, and of 16 bits: of 200,000
-    keys each took 16 and 4 ns (AMD EPYC 4th generation, NumPy 2.4), in the unstable sort, which uses neither, 42 ns.
-    """
+    """Return (order, key[order]) for non-negative keys; equal keys stay in their order. Keys of rows in order of
+    history are nearly in order. The stable sort makes use of that, and of 16 bits: of 200,000 keys each took 16 and 4
+    ns (AMD EPYC 4th generation, NumPy 2.4), in the unstable sort, which uses neither, 42 ns."""
     order = np.argsort(key.astype(np.uint16) if int(key.max(initial=0)) < 2**16 else key, kind="stable")
     return order, key[order]
 
 
 def ranked(values: np.ndarray) -> tuple[np.ndarray, int]:
-    """Return, for each value its rank among the distinct ones, from 0, and how many there are."""
+    """Return for each value its rank among the distinct ones, from 0, and how many there are."""
     order = np.argsort(values, kind="stable")
     ordered = values[order]
     rank = np.zeros(len(values), np.int64)

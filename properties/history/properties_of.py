@@ -1,11 +1,11 @@
-"""The history properties of each protocol, behind one interface: what a replay, and the monitor of a driven run, must
-know.
+"""This module has the history properties of each protocol behind one interface for replays and for monitors of driven
+runs.
 
 A protocol declares them in ``properties/<protocol>/histories.py``, where the registry finds them:
 
     HISTORY = HistoryProperties(LOCKS, in_a_table(NO_TWO_HOLDERS, EPOCHS_GROW))
 
-and that is all where they are declared properties (see `related`).
+That is enough where they are declared properties (see `related`).
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -27,7 +27,6 @@ NO_CONFIG: Mapping[str, Any] = MappingProxyType({})
 
 
 def in_a_table(*properties: HistoryProperty[Any]) -> Mapping[str, HistoryProperty[Any]]:
-    """The properties by name, in their order."""
     return MappingProxyType({one.name: one for one in properties})
 
 
@@ -36,21 +35,21 @@ def _no_figures(_: Any) -> dict[str, int]:
 
 
 def _nothing_refused(_: Columns) -> None:
-    """All histories are of a kind that is judged."""
+    """Accept all histories, because all are of a kind that is judged."""
 
 
 @dataclass(frozen=True)
 class HistoryProperties:
-    """The history properties of one protocol, by name, and how they are checked.
+    """`HistoryProperties` has the history properties of one protocol, by name, and how they are checked.
 
-    `view` is made of the columns of a piece and the config of its manifest, and is what the kernels look at; the
-    default, an `EventView`, is enough for declared properties. `columns` are those that it reads (default: all).
-    `mode` is the one that histories are of whose config names none. `figures` counts, over the view of a piece, what
-    became of things; the figures of several pieces add up. `broken_by_design`: by mode, the properties that its
-    histories may break, as the documents say, and what does it. `module` is where they are declared.
-    `spread_of_figures` says how the events of a history too large for one worker are dealt out to be counted (default:
-    they are needed in one place). `require` raises HistoryError on whole histories of a kind that is not judged.
-    `values`: by column, the words for its values.
+    `view` is made of the columns of a piece and the config of its manifest, and is what the kernels read; the default,
+    an `EventView`, is enough for declared properties. `columns` are those that it reads (default: all). `mode` is the
+    one of histories whose config names none. `figures` counts, over the view of a piece, what became of things; the
+    figures of several pieces add up. `broken_by_design` has, by mode, the properties that its histories may break, as
+    the documents state, and what breaks them. `module` is where they are declared. `spread_of_figures` is how the
+    events of a history too large for one worker are distributed to be counted (default: they are needed in one place).
+    `require` raises HistoryError on whole histories of a kind that is not judged. `values` has, by column, the words
+    for its values.
     """
 
     vocabulary: Vocabulary
@@ -77,31 +76,27 @@ class HistoryProperties:
 
     @cached_property
     def rules(self) -> Mapping[str, str]:
-        """The rule of each property."""
         return {name: item.rule for name, item in self.properties.items()}
 
     def view_of(self, columns: Columns, config: Mapping[str, Any]) -> Any:
-        """Return what the kernels look at."""
         if self.view is not None:
             return self.view(columns, config)
         return EventView(columns, config)
 
     def undecidable(self, manifest: Manifest) -> dict[str, str]:
-        """The properties that these histories cannot answer, each with the reason."""
         return reasons(self.properties.values(), manifest, self.mode)
 
     def gone(self, manifest: Manifest) -> dict[str, str]:
-        """The properties that are judged of what is left of some logs, each with what is gone of these."""
+        """Return the properties that are judged on what is left of some logs, each with what is gone of these."""
         mode = mode_of(manifest, self.mode)
         found = {name: item.gone(manifest, mode) for name, item in self.properties.items()}
         return {name: why for name, why in found.items() if why}
 
     def unpromised(self, manifest: Manifest) -> dict[str, str]:
-        """The properties that are not asked of histories of this mode, each with the reason."""
         return not_promised(self.properties.values(), manifest, self.mode)
 
     def predicted(self, manifest: Manifest) -> dict[str, str]:
-        """The properties that histories of this mode may break, as the documents say, each with the reason."""
+        """Return the properties that histories of this mode may break, as the documents state, each with the reason."""
         mode = mode_of(manifest, self.mode)
         broken = self.broken_by_design.get(mode, frozenset())
         why = f"mode {mode} does not promise it: {self.broken_by} break"
@@ -110,8 +105,8 @@ class HistoryProperties:
     def check(
         self, columns: Columns, names: Iterable[str] | None = None, config: Mapping[str, Any] = NO_CONFIG
     ) -> tuple[dict[str, Finding], dict[str, int]]:
-        """The findings of the properties called `names` (default: all), and the figures, of one piece: `columns` of
-        whole histories, with the config of their manifest."""
+        """Return the findings of the properties called `names` (default: all), and the figures, of one piece: `columns`
+        of whole histories, with the config of their manifest."""
         view = self.view_of(columns, config)
         chosen: Sequence[str] = self.names if names is None else tuple(names)
         return {name: self.properties[name].on(view, columns) for name in chosen}, self.figures(view)
@@ -126,11 +121,11 @@ HISTORIES: Found[HistoryProperties] = Found(
     write="HISTORY = HistoryProperties(…) in histories.py, or MAPPING = EventMapping(…) in events.py",
     derived=(("events",), "MAPPING", _none),
 )  # fmt: skip
-"""By protocol: what must hold of its histories; where nothing is declared, they are held against the model alone."""
+"""`HISTORIES` has by protocol what must hold of its histories; a protocol without an entry is compared with the model
+alone."""
 SIGNS: Found[tuple[Sign, ...]] = Found(("events.kinds", "events"), "SIGNS")
-"""By which events one sees that a danger was there."""
+"""`SIGNS` has by protocol the events that are evidence of a danger."""
 
 
 def properties_of(protocol: str) -> HistoryProperties:
-    """The history properties of `protocol`."""
     return replace(HISTORIES[protocol], module=HISTORIES.module_name(protocol))

@@ -1,10 +1,11 @@
-"""Reads a directory of histories, or refuses it: what is not whole and as the manifest says is never half-checked.
+"""This module reads a directory of histories, or refuses it: what is not whole and as the manifest describes it is
+never half-checked.
 
-Opening looks at the manifest and at the Parquet footers only (files, columns, types, counts, and that no history lies
-in two row groups, but those that the manifest says are cut, of which every part must be there). Reading a piece then
-holds its rows to the rest (sorted, every history from step 0 without a gap).
-Attempts that the manifest does not list are not looked at: a task that was retried may have left them. Any other piece
-that it does not list is refused, for it may be the one that is violated.
+Opening reads the manifest and the Parquet footers only (files, columns, types, counts, and that no history lies in two
+row groups, except for those that the manifest declares cut, of which every part must be there). Reading a piece then
+checks its rows for the rest (sorted, every history from step 0 without a gap). Attempts that the manifest does not list
+are ignored: a task that was retried may have left them. Any other piece that it does not list is refused, for it may be
+the one that is violated.
 """
 
 from collections.abc import Iterator, Sequence
@@ -22,12 +23,12 @@ from fencepost.properties.history.pieces import check_goes_on, check_times, chec
 from fencepost.properties.history.vocabulary import SCHEMA_VERSION, VOCABULARIES, HistoryError, Vocabulary
 
 BUFFER = 1 << 20
-"""Bytes of a column that are read at a time where a row group is read bit by bit."""
+"""`BUFFER` is how many bytes of a column are read at a time where a row group is read bit by bit."""
 
 
 @dataclass(frozen=True)
 class Piece:
-    """One row group: the unit of work that is shipped to a worker, as its name and nothing else."""
+    """A `Piece` is one row group: the unit of work that is shipped to a worker, as its name and nothing else."""
 
     directory: Location
     file: str
@@ -36,9 +37,10 @@ class Piece:
     first_history: int
     last_history: int
     timed: bool = False
-    """Does time never run backwards in it?  So it is where one clock was simulated; nodes of a cluster have several."""
+    """Return whether time never runs backwards in the piece, as where one clock was simulated; nodes of a cluster have
+    several."""
     first_step: int = 0
-    """Of a part of a history that is cut, the step that it begins with."""
+    """Return the step with which a part of a history that is cut begins."""
 
     @property
     def where(self) -> str:
@@ -47,8 +49,8 @@ class Piece:
 
 @dataclass(frozen=True)
 class HistoryDirectory:
-    """A directory whose manifest and footers agree; `pieces` are the whole histories that it holds, in their order, and
-    `parts` those that are cut, in the order of their steps."""
+    """A `HistoryDirectory` is a directory whose manifest and footers agree; `pieces` are the whole histories that it
+    has, in their order, and `parts` those that are cut, in the order of their steps."""
 
     location: Location
     vocabulary: Vocabulary
@@ -58,7 +60,7 @@ class HistoryDirectory:
 
     @classmethod
     def open(cls, place: str | Path | Location) -> "HistoryDirectory":
-        """Open `place`. Raises `HistoryError` with one line that says what is wrong with it."""
+        """Open `place`. Raises `HistoryError` with one line that names what is wrong with it."""
         location = Location.of(place)
         manifest = Manifest.read(location)
         if manifest.protocol not in VOCABULARIES:
@@ -86,10 +88,8 @@ class HistoryDirectory:
 
 
 def read_piece(piece: Piece, vocabulary: Vocabulary, columns: Sequence[str]) -> tuple[dict[str, np.ndarray], int]:
-    """The `columns` (and always `history` and `step`) of one piece, and how many histories it holds.
-
-    Raises `HistoryError` if the piece cannot be read, or holds a history that is not whole.
-    """
+    """Return the `columns` (and always `history` and `step`) of one piece, and how many histories it has. Raises
+    `HistoryError` if the piece cannot be read, or has a history that is not whole."""
     common = ("history", "step", "time_us") if piece.timed else ("history", "step")
     wanted = [name for name in vocabulary.schema.names if name in {*common, *columns}]
     with _opened(piece.directory, piece.file) as parquet:
@@ -113,7 +113,7 @@ def read_piece(piece: Piece, vocabulary: Vocabulary, columns: Sequence[str]) -> 
 def read_unit(
     unit: Sequence[Piece], vocabulary: Vocabulary, columns: Sequence[str]
 ) -> tuple[dict[str, np.ndarray], int]:
-    """The same of a piece, or of all parts of a history that is cut."""
+    """Return the columns of a piece, or of all parts of a history that is cut, and how many histories they have."""
     if len(unit) == 1:
         return read_piece(unit[0], vocabulary, columns)
     rows = sum(piece.rows for piece in unit)
@@ -126,9 +126,8 @@ def read_unit(
 
 
 def slices(piece: Piece, vocabulary: Vocabulary, columns: Sequence[str], rows: int) -> Iterator[dict[str, np.ndarray]]:
-    """The same columns of a piece, or of a part of a history that is cut, so many rows at a time.
-
-    Raises `HistoryError` where they do not go on from what came before."""
+    """Yield the columns of a piece, or of a part of a history that is cut, so many rows at a time. Raises
+    `HistoryError` where they do not continue the rows before."""
     common = ("history", "step", "time_us") if piece.timed else ("history", "step")
     wanted = [name for name in vocabulary.schema.names if name in {*common, *columns}]
     before: dict[str, np.ndarray] = {}
@@ -149,7 +148,8 @@ def slices(piece: Piece, vocabulary: Vocabulary, columns: Sequence[str], rows: i
 
 
 def _view(array: pa.Array) -> np.ndarray:
-    """The integers of an array without nulls, in place: `to_numpy` would import pandas, half a second per worker."""
+    """Return the integers of an array without nulls, in place: `to_numpy` would import pandas, half a second per
+    worker."""
     whole = np.frombuffer(array.buffers()[1], array.type.to_pandas_dtype())
     return whole[array.offset : array.offset + len(array)]
 
@@ -166,8 +166,8 @@ def _opened(directory: Location, name: str, **options: Any) -> Any:
 
 
 def _require_listed(directory: Location, manifest: Manifest) -> None:
-    """Raises `HistoryError` if there are pieces of histories that the manifest does not know; what an attempt left that
-    did not count is none."""
+    """Raise `HistoryError` if there are pieces of histories that the manifest does not list, leftovers of attempts
+    excepted."""
     listed = {file.name for file in manifest.files}
     for name in directory.names():
         if name.endswith(".parquet") and name not in listed and ATTEMPT not in name:
@@ -197,7 +197,6 @@ def _pieces_of(directory: Location, file: HistoryFile, vocabulary: Vocabulary, m
 
 
 def _range(group: Any, column: int, where: str, number: int) -> tuple[int, int]:
-    """The least and the greatest value of a column in a row group, as the footer says."""
     statistics = group.column(column).statistics
     if statistics is None or not statistics.has_min_max:
         name = group.column(column).path_in_schema
@@ -206,7 +205,7 @@ def _range(group: Any, column: int, where: str, number: int) -> tuple[int, int]:
 
 
 def _require_parts(location: Location, manifest: Manifest, parts: Sequence[Piece]) -> None:
-    """Raises `HistoryError` unless each history that is cut has all of its parts, one going on where another ends."""
+    """Raise `HistoryError` unless each history that is cut has all of its parts, one continuing where another ends."""
     due, found = dict.fromkeys(manifest.cut, 0), dict.fromkeys(manifest.cut, 0)
     for part in parts:
         history = part.first_history

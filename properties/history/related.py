@@ -1,4 +1,5 @@
-"""Declared history properties: each event of some kinds, the events that are related to it, and when it is bad.
+"""This module declares history properties: each event of some kinds, the events that are related to it, and when it is
+bad.
 
     POLLED = greatest("set", Kind.task_running, by=("connector",))
     declared(
@@ -6,13 +7,13 @@
         each(Kind.transaction_committed, by=("connector",)), POLLED.set > IT.set, saying("…"), explained=POLLED,
     )
 
-One declaration says all: which rows of a piece violate the property (`Declared.__call__`, some NumPy passes over all of
-its histories at once), within which columns it can be judged on its own, which kinds must be recorded, and whether the
-order of steps across nodes must be known. The SQL in `tests/sql` is written from the same declaration.
+One declaration determines which rows of a piece violate the property (`Declared.__call__`, some NumPy passes over all
+of its histories at once), within which columns it can be judged on its own, which kinds must be recorded, and whether
+the order of steps across nodes must be known. The SQL in `tests/sql` is written from the same declaration.
 
-`IT` is the event that is looked at: in a property the one that is judged, in a `where` the one that may be related. Of
-an event, `.column` is a column (-1 if there is no such event), `.at` its place in the history, `.missing` whether there
-is none. A missing event stands before all others if the last was looked for, and after all if the first was.
+`IT` is the present event: in a property the one that is judged, in a `where` the one that may be related. Of an event,
+`.column` is a column (-1 if there is no such event), `.at` its place in the history, `.missing` whether there is none.
+A missing event stands before all others if the last was looked for, and after all if the first was.
 """
 
 import operator
@@ -39,7 +40,8 @@ APPLIED: Mapping[str, Callable[..., Any]] = MappingProxyType({
 
 
 class Expression:
-    """A value for each event that is judged: of its columns, and of those of the events related to it."""
+    """An `Expression` has a value for each event that is judged, from its columns and from those of the events related
+    to it."""
 
     __hash__ = object.__hash__
 
@@ -82,7 +84,7 @@ class Expression:
 
 @dataclass(frozen=True, eq=False)
 class Operation(Expression):
-    """`name` is one of `APPLIED`; its arguments are expressions and integers."""
+    """An `Operation` applies `name`, one of `APPLIED`, to arguments that are expressions and integers."""
 
     name: str
     args: tuple[Any, ...]
@@ -90,7 +92,7 @@ class Operation(Expression):
 
 @dataclass(frozen=True, eq=False)
 class Value(Expression):
-    """A column of an event, or `at`, its place, or `missing`, whether there is none."""
+    """A `Value` is a column of an event, or `at`, its place, or `missing`, whether there is none."""
 
     event: "Event"
     column: str
@@ -98,19 +100,19 @@ class Value(Expression):
 
 @dataclass(frozen=True, eq=False)
 class Setting(Expression):
-    """What the config of the histories says: an attribute of the view, or else a key of the config."""
+    """A `Setting` is a value from the config of the histories: an attribute of the view, or else a key of the
+    config."""
 
     name: str
 
 
 def when(condition: Expression, value: object, otherwise: object) -> Operation:
-    """`value` where the condition holds."""
     return Operation("when", (condition, value, otherwise))
 
 
 @dataclass(frozen=True, eq=False)
 class Asked(Expression):
-    """What the method `name` of the view says of an event, by these columns of it."""
+    """An `Asked` is what the method `name` of the view returns for an event, by these columns of it."""
 
     event: "Event"
     name: str
@@ -118,7 +120,7 @@ class Asked(Expression):
 
 
 class Event:
-    """An event that a property speaks of."""
+    """An `Event` is an event that a property refers to."""
 
     def __getattr__(self, column: str) -> Value:
         if column.startswith("_"):
@@ -131,32 +133,32 @@ IT = Event()
 
 @dataclass(frozen=True, eq=False)
 class Each:
-    """The events that are judged: those of some kinds, to which the columns `by` apply, and `where` holds."""
+    """An `Each` is the events that are judged: those of some kinds, to which the columns `by` apply, and
+    `where` holds."""
 
     kinds: Kinds
     by: tuple[str, ...]
     where: Expression | None
 
     def rows(self, view: EventView) -> np.ndarray:
-        """Their rows, ascending."""
         rows = view.applying(self.by, *self.kinds) if self.by else view.rows_of(*self.kinds)
         return rows if self.where is None else rows[evaluated(self.where, view, {IT: rows})]
 
 
 def each(*kinds: IntEnum, by: tuple[str, ...] = (), where: Expression | None = None) -> Each:
-    """See `Each`."""
     return Each(kinds, by, where)
 
 
 @dataclass(frozen=True, eq=False)
 class Related(Event):
-    """One event of some kinds, and `where` they hold, that has the same values in the columns `by` as the `asking` one:
-    the last or next one, the one before with the greatest value of `column`, or the first of the whole history.
+    """A `Related` is one event of some kinds, and `where` they hold, that has the same values in the columns `by` as
+    the `asking` one: the last or next one, the one before with the greatest value of `column`, or the first of the
+    whole history.
 
-    `only`: it counts as missing unless this holds of it. `along`: the order is that of this column, not of steps.
-    `in_place`: the order among these events is known wherever they are recorded, since they happen at one node, or
-    because the property says the same in whatever order. `blank`: events to which a column does not apply are alike in
-    it; otherwise they have no related event.
+    It counts as missing unless `only` holds of it. `along` is the column whose order replaces that of steps. `in_place`
+    is whether the order among these events is known wherever they are recorded, since they happen at one node, or
+    because the property is the same in whatever order. With `blank`, events to which a column does not apply are alike
+    in it; otherwise they have no related event.
     """
 
     how: str
@@ -172,11 +174,10 @@ class Related(Event):
 
     @property
     def missing_at(self) -> int:
-        """The place of an event that is missing."""
         return NONE if self.how in ("last", "greatest") else NEVER
 
     def rows(self, view: EventView, kinds: Kinds, asking: np.ndarray) -> np.ndarray:
-        """For the asking rows, which are of these kinds, or no row: the row of the related event."""
+        """Return for the asking rows, which are of these kinds, or no row, the row of the related event."""
         if not (self.blank or self.along):
             rows = self._by_number(view, asking)
         else:
@@ -188,7 +189,6 @@ class Related(Event):
         return rows
 
     def _by_number(self, view: EventView, asking: np.ndarray) -> np.ndarray:
-        """The same from what is known of all values of the columns, once for the piece."""
         numbers = view.numbers_of(*self.by)
         number = numbers.of[asking] if self.asking is IT else taken(numbers.of, asking, numbers.size)
         if self not in view.related:
@@ -211,7 +211,6 @@ class Related(Event):
         return view.numbers_of(*self.by).first(among) if self.how == "first" else view.timeline_of(self.by, among)
 
     def _by_row(self, view: EventView, kinds: Kinds, asking: np.ndarray) -> np.ndarray:
-        """The same from what is known of all rows of these kinds, once for the piece."""
         if (self, kinds) not in view.related:
             view.related[self, kinds] = self._of_rows(view, kinds)
         among: np.ndarray
@@ -242,8 +241,8 @@ class Related(Event):
         return groups.rows, taken(groups.rows, place, self.missing_at)
 
     def _greatest(self, view: EventView, groups: Groups, of_row: np.ndarray) -> np.ndarray:
-        """By place in the groups: that of the first chosen row with the greatest value before; NONE if there is
-        none."""
+        """Return, by place in the groups, the place of the first chosen row with the greatest value before; NONE if
+        there is none."""
         values = np.where(of_row, view.at(self.column, groups.rows), np.iinfo(np.int32).min)
         reached = groups.reached(groups.greatest(values))
         place = taken(reached, groups.before(np.ones(len(of_row), bool)))
@@ -260,28 +259,28 @@ class Related(Event):
 
 
 def last(*kinds: IntEnum, by: tuple[str, ...], **options: Any) -> Related:
-    """The last of these kinds before the event."""
+    """Return the last event of these kinds before the present one."""
     return Related("last", kinds, by, **options)
 
 
 def following(*kinds: IntEnum, by: tuple[str, ...], **options: Any) -> Related:
-    """The first of these kinds after the event."""
+    """Return the first event of these kinds after the present one."""
     return Related("next", kinds, by, **options)
 
 
 def first(*kinds: IntEnum, by: tuple[str, ...], **options: Any) -> Related:
-    """The first of these kinds in the history, before the event or after it."""
+    """Return the first event of these kinds in the history, before or after the present one."""
     return Related("first", kinds, by, **options)
 
 
 def greatest(column: str, *kinds: IntEnum, by: tuple[str, ...], **options: Any) -> Related:
-    """Return, of these kinds, before the event, the first with the greatest value of the column, which fits into
-    int32."""
+    """Return, among events of these kinds before the present one, the first with the greatest value of the column,
+    which fits into int32."""
     return Related("greatest", kinds, by, column=column, **options)
 
 
 def evaluated(expression: Any, view: EventView, rows: Mapping[Event, np.ndarray]) -> Any:
-    """Its values, where the events that it speaks of stand at these rows."""
+    """Return the values of an expression, where the events that it refers to stand at these rows."""
     if isinstance(expression, Operation):
         return APPLIED[expression.name](*(evaluated(arg, view, rows) for arg in expression.args))
     if isinstance(expression, Setting):
@@ -300,7 +299,6 @@ def evaluated(expression: Any, view: EventView, rows: Mapping[Event, np.ndarray]
 
 
 def parts_of(expression: Any) -> Iterator[Any]:
-    """The expression and all that it is made of."""
     yield expression
     if isinstance(expression, Operation):
         for arg in expression.args:
@@ -309,8 +307,8 @@ def parts_of(expression: Any) -> Iterator[Any]:
 
 @dataclass(frozen=True, eq=False)
 class Declared:
-    """A property as it is declared: `bad` is asked of each event for which `given` holds; `explained` is the place of
-    the event that explains a violation."""
+    """A `Declared` is a property as it is declared: `bad` is evaluated for each event for which `given` holds;
+    `explained` is the place of the event that explains a violation."""
 
     each: Each
     bad: Expression
@@ -319,7 +317,7 @@ class Declared:
 
     @cached_property
     def related(self) -> tuple[Related, ...]:
-        """The related events that it speaks of, those that are asked about before those that are related to them."""
+        """Return the related events that the property refers to, each before those that are related to it."""
         ordered: dict[Related, None] = {}
 
         def add(event: Event) -> None:
@@ -338,25 +336,25 @@ class Declared:
 
     @property
     def key(self) -> tuple[str, ...]:
-        """The columns within whose values it can be judged on its own: those in which all related events agree."""
+        """Return the columns within whose values the property can be judged on its own: those in which all related
+        events agree."""
         shared = [set(event.by) for event in self.related]
         return ("history", *(name for name in (self.related[0].by if shared else ()) if all(name in s for s in shared)))
 
     @property
     def kinds(self) -> frozenset[IntEnum]:
-        """The kinds of event that it looks at."""
         return frozenset((*self.each.kinds, *(kind for event in self.related for kind in event.kinds)))
 
     @property
     def needs_order(self) -> bool:
-        """Return whether it compares the places of events that may have happened at different nodes."""
+        """Return whether the property compares the places of events that may have happened at different nodes."""
         across = {event for event in self.related if not event.along and not event.in_place}
         compared = (part.args for part in self._parts() if isinstance(part, Operation) and part.name in ORDERING)
         places = ({arg.event for arg in args if isinstance(arg, Value) and arg.column == "at"} for args in compared)
         return any(event.how != "first" for event in across) or any(across & events for events in places)
 
     def __call__(self, view: EventView) -> Rows:
-        """The rows of a piece that violate it."""
+        """Return the rows of a piece that violate the property."""
         rows: dict[Event, np.ndarray] = {IT: self.each.rows(view)}
         for event in self.related:
             kinds = event.asking.kinds if isinstance(event.asking, Related) else self.each.kinds
@@ -375,8 +373,8 @@ def declared(
     implied: Mapping[IntEnum, frozenset[IntEnum]] = MappingProxyType({}), needs: frozenset[IntEnum] | None = None,
     **options: Any,
 ) -> HistoryProperty[Any]:  # fmt: skip
-    """A history property from its declaration. `implied`: further kinds that must be recorded for a kind to mean what
-    it says; `needs`: the kinds that must be, where they are not just those that it looks at."""
+    """Return a history property from its declaration. `implied` has further kinds that must be recorded for a kind to
+    have its meaning; `needs` the kinds that must be, where they are not just those that it reads."""
     place = explained.at if isinstance(explained, Event) else explained
     kernel = Declared(judged, bad, given, place)
     derived = kernel.kinds.union(*(implied.get(kind, frozenset()) for kind in kernel.kinds))

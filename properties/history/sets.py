@@ -1,11 +1,12 @@
-"""Histories of one system in several vocabularies: a directory with one directory of histories for each.
+"""This module has histories of one system in several vocabularies: a directory with one directory of histories for
+each.
 
     DIR/manifest.json                 the set: which datasets there are, of which run
     DIR/PROTOCOL/manifest.json …      a directory of histories as any other, of the protocol that was simulated
-    DIR/ANOTHER/manifest.json …       the same runs, in the words of another
+    DIR/ANOTHER/manifest.json …       the same runs, in the vocabulary of another
 
-A dataset can be read, moved and judged by itself.  History 7 of each is the same run, reported by what each protocol
-sees of it: steps are counted in each by itself, `time_us` is one clock.  A run need not have an event of every
+A dataset can be read, moved and judged by itself. History 7 of each is the same run, reported by what each protocol
+observes of it: steps are counted in each by itself, `time_us` is one clock. A run need not have an event of every
 protocol, so that a dataset may lack some histories; only the one of the protocol that was simulated has them all.
 """
 
@@ -18,15 +19,13 @@ from fencepost.properties.history.manifest import MANIFEST, HistoryFile, Manifes
 from fencepost.properties.history.vocabulary import SCHEMA_VERSION, HistoryError
 
 DATASETS = "datasets"
-"""The entry that manifests of sets have, and others do not."""
+"""`DATASETS` is the entry that manifests of sets have, and other manifests do not."""
 
 
 class HistorySet(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The manifest of a set.
-
-    `protocol` is the one that was simulated, `datasets` are what each dataset must add up to, under the name of its
-    directory, which is that of its protocol.  `faults` counts what was injected, by name, `histories` the runs.
-    """
+    """A `HistorySet` is the manifest of a set. `protocol` is the one that was simulated, `datasets` are what each
+    dataset must add up to, under the name of its directory, which is that of its protocol. `faults` counts what was
+    injected, by name, `histories` the runs."""
 
     protocol: str
     datasets: tuple[HistoryFile, ...]
@@ -40,7 +39,6 @@ class HistorySet(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def rows(self) -> int:
-        """The events of all datasets."""
         return sum(dataset.rows for dataset in self.datasets)
 
     def write(self, directory: Location) -> None:
@@ -50,8 +48,8 @@ class HistorySet(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @classmethod
     def read(cls, directory: Location) -> "HistorySet | None":
-        """The set that `directory` holds; None if it holds none, but perhaps histories in one vocabulary.  Raises
-        `HistoryError` if it contradicts itself, or is not what its datasets say."""
+        """Return the set in `directory`; None if it has none, but perhaps histories in one vocabulary. Raises
+        `HistoryError` if the set contradicts itself, or differs from its datasets."""
         where = directory / MANIFEST
         if directory.refusal(MANIFEST):
             return None
@@ -70,7 +68,6 @@ class HistorySet(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return found
 
     def _contradictions(self, directory: Location) -> Iterator[str]:
-        """Yield what of it cannot be so."""
         if self.schema_version != SCHEMA_VERSION:
             yield f"schema version {self.schema_version} is unknown; this fencepost reads version {SCHEMA_VERSION}"
         names = [dataset.name for dataset in self.datasets]
@@ -96,7 +93,7 @@ class HistorySet(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def datasets_in(directory: Location) -> dict[str, Location]:
-    """The datasets of a set by protocol; nothing where a directory is no set.  Raises `HistoryError`."""
+    """Return the datasets of a set by protocol; nothing where a directory is no set. Raises `HistoryError`."""
     found = HistorySet.read(directory)
     return {} if found is None else {each.name: directory.within(each.name) for each in found.datasets}
 

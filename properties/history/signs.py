@@ -1,7 +1,7 @@
-"""Signs: by which events of a history one sees that a danger was there, and how often.
+"""This module has signs: events of a history that are evidence of a danger, and how often it occurred.
 
-A `Sign` counts, over whole histories at once.  Nothing is judged by it: it counts how often a danger was exercised
-where histories were found to keep their promises.  A danger without a sign is one that the events do not show.
+A `Sign` counts, over whole histories at once. It is no verdict: it counts how often a danger was exercised where
+histories were found to satisfy their promises. A danger without a sign is one that the events do not reveal.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -14,7 +14,7 @@ Columns = Mapping[str, np.ndarray]
 
 
 class Events:
-    """The columns of whole histories, sorted by (history, step), and how rows of them belong together."""
+    """`Events` are the columns of whole histories, sorted by (history, step), and how rows of them belong together."""
 
     def __init__(self, columns: Columns) -> None:
         self.columns = columns
@@ -23,15 +23,14 @@ class Events:
         return self.columns[name]
 
     def of(self, *kinds: IntEnum) -> np.ndarray:
-        """The rows of these kinds, in order."""
         return np.isin(self["kind"], [int(kind) for kind in kinds]).nonzero()[0]
 
     def groups(self, rows: np.ndarray, *names: str) -> np.ndarray:
-        """For each row the number of its group: those of one history that are equal in these columns."""
+        """Return for each row the number of its group: those of one history that are equal in these columns."""
         return self.together((rows,), *names)[0]
 
     def together(self, several: Iterable[np.ndarray], *names: str) -> list[np.ndarray]:
-        """The same for several sets of rows, numbered alike."""
+        """Return the numbers of groups of several sets of rows, numbered alike."""
         parts = list(several)
         rows = np.concatenate(parts)
         if not len(rows):
@@ -41,20 +40,20 @@ class Events:
         return np.split(number.reshape(-1), np.cumsum([len(part) for part in parts])[:-1])
 
     def first(self, rows: np.ndarray, groups: np.ndarray, count: int) -> np.ndarray:
-        """By group its first row; a row behind all others for a group without one."""
+        """Return by group its first row; a row behind all others for a group without one."""
         table = np.full(count, len(self["kind"]), np.int64)
         np.minimum.at(table, groups, rows)
         return table
 
     def further(self, rows: np.ndarray, within: tuple[str, ...], *names: str) -> int:
-        """How many values of ``names`` there are beyond the first in each group of one history and ``within``."""
+        """Count the values of ``names`` beyond the first in each group of one history and ``within``."""
         if not len(rows):
             return 0
         each, wide = self.groups(rows, *within, *names), self.groups(rows, *within)
         return len(np.unique(each)) - len(np.unique(wide))
 
     def after(self, rows: np.ndarray, others: np.ndarray, *names: str) -> np.ndarray:
-        """Those of the rows before which one of the others stands, equal to it in these columns."""
+        """Return the rows before which one of the other rows stands, equal to it in these columns."""
         mine, theirs = self.together((rows, others), *names)
         count = int(max(mine.max(initial=-1), theirs.max(initial=-1))) + 1
         found: np.ndarray = rows[self.first(others, theirs, count)[mine] < rows]
@@ -63,7 +62,7 @@ class Events:
 
 @dataclass(frozen=True)
 class Sign:
-    """``says``: what is counted, in words."""
+    """A `Sign` counts one thing, which ``says`` describes in words."""
 
     danger: str
     says: str
@@ -71,12 +70,11 @@ class Sign:
 
 
 def events(danger: str, says: str, *kinds: IntEnum) -> Sign:
-    """Each event of these kinds is a case of it."""
     return Sign(danger, says, lambda e: len(e.of(*kinds)))
 
 
 def counted(signs: Iterable[Sign], columns: Columns) -> dict[str, int]:
-    """Return how often each danger is seen; signs of one danger add up."""
+    """Return how often each danger occurred; signs of one danger add up."""
     found = Events(columns)
     counts: dict[str, int] = {}
     for sign in signs:

@@ -1,9 +1,9 @@
-"""How a history that is larger than a worker's memory is dealt out, so that each part can be judged by itself.
+"""This module distributes a history that is larger than a worker's memory, so that each part can be judged by itself.
 
-A property says in which columns events must be equal to matter to one another: its links.  Events that are equal in all
-columns of one of them stay together, and so do those that are connected by others: a read has its record in common with
-the send, and the send its transaction with what the client was answered.  Of a declared property (`related`) all of
-that is read off the declaration; of others `Spread` says it where their `key` and the kinds that they need do not.
+A property names its links: the columns in which events must be equal to affect one another. Events that are equal in
+all columns of one link stay together, and so do those that are connected by others: a read has its record in common
+with the send, and the send its transaction with the client's answer. For a declared property (`related`) the links
+follow from the declaration; for others `Spread` states them where their `key` and the kinds that they need do not.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Link:
-    """Events of one history that are equal in all of these columns stay together; `blank`: those to which they do not
-    apply, too.  `kinds`: the events that it holds together; empty: all."""
+    """Events of one history that are equal in all of a `Link`'s columns stay together; with `blank` those to which they
+    do not apply, too. `kinds` are the events that it connects; empty: all."""
 
     columns: tuple[str, ...]
     blank: bool = False
@@ -33,13 +33,13 @@ class Link:
 
 @dataclass(frozen=True)
 class Spread:
-    """How the events of a history are dealt out for a property.
+    """A `Spread` is how the events of a history are distributed for a property.
 
-    `kinds`: those that it looks at, be they needed or not; empty: all.  `links`: what holds events together; none:
-    every event is judged by itself.  `everywhere`: kinds of which every part has all events, which are not judged.
-    `whole`: all events of the kinds are needed in one place; `ends`: with them the last event of each other kind.
-    `somewhere`: the histories for which something is found in some part, by number, where that matters in all of them:
-    their kernels find the numbers in the config, under the name of the function.
+    `kinds` are those that it reads, be they needed or not; empty: all. `links` connect events; without any, every event
+    is judged by itself. `everywhere` has kinds of which every part has all events, which are not judged. With `whole`,
+    all events of the kinds are needed in one place; with `ends`, the last event of each other kind too. `somewhere` are
+    the histories for which something is found in some part, by number, where that matters in all of them: their kernels
+    find the numbers in the config, under the name of the function.
     """
 
     kinds: frozenset[IntEnum] = frozenset()
@@ -51,7 +51,7 @@ class Spread:
 
     @property
     def text(self) -> str:
-        """`record or txn`: by what events are held together."""
+        """Return by what events are connected, as `record or txn`."""
         if self.whole:
             return "all events of their kinds"
         return " or ".join(map(str, self.links)) or "each event by itself"
@@ -61,12 +61,10 @@ BY_ITSELF, IN_ONE_PLACE = Spread(), Spread(whole=True)
 
 
 def by(*names: str, blank: bool = False) -> tuple[Link, ...]:
-    """A link of one column for each name."""
     return tuple(Link((name,), blank) for name in names)
 
 
 def spread_of(item: "HistoryProperty[Any]") -> Spread:
-    """Return how a property is dealt out."""
     from fencepost.properties.history.related import Declared
 
     if item.spread is not None:
@@ -80,8 +78,8 @@ def spread_of(item: "HistoryProperty[Any]") -> Spread:
 
 
 def of_declared(kernel: "Declared", needs: frozenset[IntEnum]) -> Spread:
-    """Return what a declaration says: related events are found by equal columns, or, where it names none, in all of the
-    history."""
+    """Return how a declared property is distributed: related events are found by equal columns, or, where it names
+    none, in all of the history."""
     from fencepost.properties.history.related import IT
 
     kinds = kernel.kinds | needs
@@ -100,7 +98,8 @@ def of_declared(kernel: "Declared", needs: frozenset[IntEnum]) -> Spread:
 
 
 def _least(links: Sequence[Link]) -> tuple[Link, ...]:
-    """One of the columns that all have in common, or else each, but for those that another one implies."""
+    """Return one of the columns that all links have in common, or else each, except for those that another one
+    implies."""
     if not links:
         return ()
     if shared := tuple(name for name in links[0].columns if all(name in link.columns for link in links)):

@@ -1,9 +1,10 @@
-"""What a history is made of: one row per event, the same columns whether it was simulated or recorded.
+"""This module defines what a history is made of: one row per event, the same columns whether it was simulated or
+recorded.
 
-A `Vocabulary` is one protocol's words: its table of event kinds (`EventKind`) and its columns. The first four columns
-(`history`, `step`, `time_us`, `kind`) are common to every protocol, so that reading, sorting, splitting and counting
-need not know the protocol; the others are the protocol's own. Every column is a non-null integer, -1 meaning "does not
-apply" unless the column says otherwise: NumPy sees plain arrays, and no two readings can differ about nulls.
+A `Vocabulary` has the kinds of one protocol's events (`EventKind`) and its columns. The first four columns (`history`,
+`step`, `time_us`, `kind`) are common to every protocol, so that reading, sorting, splitting and counting need not know
+the protocol; the others are the protocol's own. Every column is a non-null integer, -1 meaning "does not apply" unless
+the column has another value for that: NumPy gets plain arrays, and no two readings can differ about nulls.
 """
 
 from collections.abc import Mapping
@@ -25,13 +26,14 @@ ABSENT = -1  # the value of a column that does not apply to an event, where the 
 
 
 class HistoryError(InputError, ValueError):
-    """A history, or a directory of histories, that cannot be used; the message is one line that says why and where."""
+    """A `HistoryError` is a history, or a directory of histories, that cannot be used; the message is one line that
+    states why and where."""
 
 
 @dataclass(frozen=True)
 class Column:
-    """One column: its name, its type (an integer's, as NumPy and Arrow name it: "int32"), what it means, the unit it is
-    counted in, and its value if it has none."""
+    """A `Column` is its name, its type (an integer's, as NumPy and Arrow name it: "int32"), what it means, the unit it
+    is counted in, and its value if it has none."""
 
     name: str
     type: str
@@ -44,7 +46,7 @@ class Column:
         return np.dtype(str(self.type))
 
     def field(self) -> "pa.Field":
-        """The Arrow field, with all that in its metadata."""
+        """Return the Arrow field, with the column's meaning, unit and absent value in its metadata."""
         import pyarrow as pa
 
         metadata = {"meaning": self.meaning, "unit": self.unit, "absent": str(self.absent)}
@@ -60,11 +62,12 @@ COMMON_COLUMNS = (
 
 
 class EventKind(IntEnum):
-    """One kind of event, a row of its protocol's table: `name = code, "columns that it fills", who shows it`.
+    """An `EventKind` is one kind of event, a row of its protocol's table: `name = code, "columns that it fills",
+    observer`.
 
     The columns stand in one string. An event that is read from JSON lines may lack a `column?`, and if it has an error
-    a `column!` as well. `observer` says in a word of the protocol who sees all events of the kind; it is empty where
-    only the implementation itself does.
+    a `column!` as well. `observer` names, in a word of the protocol, who observes all events of the kind; it is empty
+    where only the implementation itself does.
     """
 
     columns: tuple[str, ...]
@@ -85,8 +88,8 @@ class EventKind(IntEnum):
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """The kinds and columns of one protocol's histories. `public`: what is `observer` by these, every implementation
-    can show; where no kind says who observes it, all."""
+    """A `Vocabulary` has the kinds and columns of one protocol's histories. Every implementation can emit the kinds
+    whose `observer` is in `public`; all kinds where none has an observer."""
 
     protocol: str
     kinds: type[EventKind]
@@ -101,26 +104,22 @@ class Vocabulary:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """The protocol's own columns by name, in their order."""
         return tuple(column.name for column in self.columns)
 
     @cached_property
     def used_by(self) -> Mapping[str, tuple[str, ...]]:
-        """The columns that each kind fills."""
         return MappingProxyType({kind.name: kind.columns for kind in self.kinds})
 
     def observed_by(self, *who: str) -> tuple[str, ...]:
-        """The kinds of which every event is seen by one of these."""
         return tuple(kind.name for kind in self.kinds if kind.observer in who)
 
     @cached_property
     def black_box(self) -> frozenset[str]:
-        """The kinds that every implementation can show."""
         return frozenset(self.observed_by(*self.public))
 
     @cached_property
     def schema(self) -> "pa.Schema":
-        """The Arrow schema, its version and protocol in the metadata (Parquet keeps both)."""
+        """Return the Arrow schema, its version and protocol in the metadata (Parquet preserves both)."""
         import pyarrow as pa  # only who reads or writes files needs it, and it takes long to import
 
         metadata = {"fencepost.schema_version": str(SCHEMA_VERSION), "fencepost.protocol": self.protocol}
@@ -134,4 +133,4 @@ class Vocabulary:
 VOCABULARIES: Found[Vocabulary] = Found(
     ("events.kinds", "events"), write='{name} = Vocabulary("{protocol}", Kind, (Column(…), …)) in events.py'
 )
-"""By protocol: those whose histories can be read."""
+"""`VOCABULARIES` has, by protocol, the vocabularies whose histories can be read."""

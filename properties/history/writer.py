@@ -1,4 +1,4 @@
-"""Writes histories: Parquet, sorted by (history, step), a whole number of histories in each row group.
+"""This module writes histories: Parquet, sorted by (history, step), a whole number of histories in each row group.
 
 `write_histories` is for one process. Generation in many processes gives each its own `HistoryWriter` and makes the
 manifest from what they return.
@@ -32,14 +32,14 @@ def write_histories(
     rows_per_part: int | None = None,
     **described: Any,
 ) -> Manifest:
-    """Write `histories` and their manifest into `directory`; returns the manifest.
+    """Write `histories` and their manifest into `directory`; return the manifest.
 
-    Each item is either (history, rows), the rows being sequences of the columns after `history`, or columns that hold
+    Each item is either (history, rows), the rows being sequences of the columns after `history`, or columns that have
     any number of whole histories. Items come in ascending order of history. `described` are further fields of
     `Manifest` (source, ordered, variant, seed, config, observable, faults, notes); `observable` defaults to every kind.
-    Where `rows_per_part` is given, what is written with it are parts: items may go on with the history of the one
-    before, and a history of more rows is cut into several row groups, which a replay re-keys.
-    Raises `HistoryError` if histories stand there already, or a history is not whole or does not fit the schema.
+    Where `rows_per_part` is given, what is written with it are parts: items may continue the history of the one before,
+    and a history of more rows is cut into several row groups, which a replay re-keys. Raises `HistoryError` if
+    histories are there already, or a history is not whole or does not fit the schema.
     """
     place = Location.of(directory)
     variant = str(described.get("variant", ""))
@@ -60,14 +60,14 @@ def write_histories(
 
 
 def cut_in(*parts: Mapping[int, int]) -> dict[int, int]:
-    """From the `parts` of all writers: in how many row groups each history lies that lies in several."""
+    """Return, from the `parts` of all writers, in how many row groups each history lies that lies in several."""
     sums = sum((Counter(of_file) for of_file in parts), Counter[int]())
     return {history: many for history, many in sorted(sums.items()) if many > 1}
 
 
 class HistoryWriter:
-    """Writes one file of histories; used as a context manager, after which `written` says what the file holds, and
-    `parts` in how many row groups each history lies that was added in parts."""
+    """A `HistoryWriter` writes one file of histories; used as a context manager, after which `written` has what is in
+    the file, and `parts` in how many row groups each history lies that was added in parts."""
 
     written: HistoryFile
 
@@ -77,7 +77,7 @@ class HistoryWriter:
     ) -> None:  # fmt: skip
         self._where = directory / name
         self._name = name
-        # A manifest that says another variant than the files is not of these files.
+        # A manifest that names another variant than the files does not belong to them.
         self._schema = vocabulary.schema.with_metadata({**vocabulary.schema.metadata, "fencepost.variant": variant})
         self._rows_per_group = rows_per_group
         self._waiting: list[Columns] = []
@@ -125,9 +125,9 @@ class HistoryWriter:
             self._flush()
 
     def add_parts(self, columns: Columns, rows: int) -> None:
-        """Add one history after another, each in row groups of its own of at most so many rows; the first may go on
-        with the history that was added last, and at the begin of a file with one of another file.  Raises
-        `HistoryError` if it does not go on with its next step."""
+        """Add one history after another, each in row groups of its own of at most so many rows. The first may continue
+        the history that was added last, and at the begin of a file one of another file. Raises `HistoryError` if it
+        does not continue with its next step."""
         for begin, end in pairwise([*starts_of(columns["history"]).tolist(), len(columns["history"])]):
             history = int(columns["history"][begin])
             for at in range(begin, end, rows):

@@ -1,1 +1,1 @@
-"""What must be true of transactions."""
+"""This package states what must be true of transactions."""

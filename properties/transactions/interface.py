@@ -1,21 +1,22 @@
-"""What implementations of transactions offer, how one comes to rest or gets on after a run, and calls as data.
+"""This module defines what implementations of transactions offer to be driven, how one settles or makes progress after
+a run, and calls as data.
 
-The plug: what fencepost needs of an implementation of transactions to drive it and to watch it.
+The interface is structural: an adapter has to import and inherit nothing. ``factory(config)`` makes a cluster with its
+clients; the driver decides every delivery, loss, append to the transaction log, fail-over and passing of time, and
+reads back events.
 
-Structural: nothing has to be imported or inherited.  ``factory(config)`` makes a cluster with its clients; the driver
-decides every delivery, loss, append to the transaction log, fail-over and passing of time, and reads back events.
 Config keys: ``seed``, ``mode`` ("v1": no verification; "v1-verified": KIP-890 part 1; "v2": KIP-890 part 2),
 ``clients`` (producer slots), ``ids`` (transactional ids: slot s has the id s % ids; absent: one), ``partitions``,
 ``groups`` (their offsets partitions are numbered behind the data partitions), ``keys`` (partitions of a group's input,
 an offset for each of which is in every commit; absent: one), ``transaction_timeout_ms``, ``max_epoch`` (32767 in Kafka;
-the largest epoch ever handed out is one less),
-``unclean_elections`` (replicas out of sync may lead; absent: none does).
+the largest epoch ever handed out is one less), ``unclean_elections`` (replicas out of sync may lead; absent: none
+does).
 
-An implementation need not have all of it: parameters and methods that are named in `ABILITIES` may be missing, and are
-then not used, nor is the config key that goes with them; the report says which.
+Parameters and methods that are named in `ABILITIES` may be missing, and are then not used, nor is the config key that
+goes with them; the report names them.
 
-Of the events only what clients do and hear is needed (`BLACK_BOX`); every further kind of the history vocabulary
-that an implementation emits is held against promises and model as well, and makes the first difference show earlier.
+Only the events of clients are needed (`BLACK_BOX`). Every further kind of the history vocabulary that an implementation
+emits is compared with promises and model as well, so that the first difference is found earlier.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,9 +28,12 @@ from fencepost.properties.roles import Amount, Between, FromConfig, Index, InFli
 from fencepost.properties.transactions.events.kinds import TRANSACTIONS
 
 Message = tuple[int, str, str, str, int]
-"""(number, kind, source, target, request).  Kinds: init, add, produce, end, marker, check, and each with ``_answer``
-appended.  Source and target: ``client-0``, ``admin-0``, ``coordinator``, ``partition-1``.  ``request`` is the number
-of the request that it belongs to; markers have numbers of their own, and a check that of the produce behind it."""
+"""A `Message` is (number, kind, source, target, request).
+
+Kinds are init, add, produce, end, marker, check, and each with ``_answer`` appended. Sources and targets are such as
+``client-0``, ``admin-0``, ``coordinator``, ``partition-1``. ``request`` is the number of the request that the message
+belongs to; markers have numbers of their own, and a check has that of the produce behind it.
+"""
 
 _PARTITIONS = ("partitions", ("groups",))
 _PLACE = Numbered(client=Index("clients"), partition=Index(*_PARTITIONS))
@@ -50,20 +54,20 @@ Key = Annotated[int, Index("keys", fixed=True)]
 Ms = Annotated[int, OneOf(100, 10_000, 30_000, 75_000)]
 
 COLUMNS = TRANSACTIONS.names
-"""What an event may say, by name."""
+"""`COLUMNS` names the columns that an event may have."""
 
 BLACK_BOX = TRANSACTIONS.black_box
-"""What every implementation can show."""
+"""`BLACK_BOX` names the kinds of event that every implementation can emit."""
 
 READERS = 1_000
-"""Readers are numbered from 0 by the driver, and from here on in the column ``client``."""
+"""The driver numbers readers from 0; in the column ``client`` they are numbered from here on."""
 
 
 class System(Protocol):
-    """A cluster that does nothing by itself: nothing happens between two calls."""
+    """A `System` is a cluster that does nothing by itself: nothing happens between two calls."""
 
     def messages(self) -> Sequence[Message]:
-        """What is in flight, oldest first."""
+        """Return the messages in flight, oldest first."""
 
     def deliver(self, number: Number, keep: bool = False) -> None:
         """Deliver one message now; with ``keep`` a copy stays in flight."""
@@ -72,66 +76,67 @@ class System(Protocol):
         """Lose one message."""
 
     def init(self, slot: Slot) -> bool:
-        """initTransactions().  This and the next four: False, and nothing happens, where the producer's state does not
-        allow it; else requests leave, and answers arrive when they are delivered."""
+        """Call initTransactions(). This and the next four return False, and nothing happens, where the producer's state
+        does not allow the call; else requests leave, and answers arrive when they are delivered."""
 
     def begin(self, slot: Slot) -> bool:
-        """beginTransaction()."""
+        """Call beginTransaction()."""
 
     def send(self, slot: Slot, partition: Partition, count: Annotated[int, OneOf(1, 1, 2, 3)] = 1) -> bool:
-        """send() of so many records, which leave as one batch; to a group's offsets partition
-        sendOffsetsToTransaction(), with as many offsets as ``keys`` says."""
+        """Call send() for so many records, which leave as one batch. On a group's offsets partition this is
+        sendOffsetsToTransaction(), with as many offsets as the config key ``keys`` demands."""
 
     def commit(self, slot: Slot) -> bool:
-        """commitTransaction()."""
+        """Call commitTransaction()."""
 
     def abort(self, slot: Slot) -> bool:
-        """abortTransaction()."""
+        """Call abortTransaction()."""
 
     def restart_client(self, slot: Slot) -> None:
-        """Crash; a new instance takes the slot, not initialised.  What the old one sent stays in flight."""
+        """Crash the client; a new instance takes the slot, not initialised. Messages of the old one stay in flight."""
 
     def fence(self, txn_id: Annotated[int, Index("ids")] = 0) -> bool:
-        """Admin.fenceProducers of one transactional id by a fresh admin instance."""
+        """Call Admin.fenceProducers for one transactional id by a fresh admin instance."""
 
     def log_append(self, ok: Annotated[bool, OneOf(True, True, False)] = True) -> bool:
-        """The oldest unfinished append to the transaction log succeeds, or fails; False if there is none."""
+        """Let the oldest unfinished append to the transaction log succeed or fail; return False if there is none."""
 
     def fail_over(self, durable: bool = True) -> None:
-        """Another node takes over the transaction log; ``durable``: unfinished appends made it into the log."""
+        """Let another node take over the transaction log; with ``durable`` unfinished appends are in the log."""
 
     def change_leader(self, partition: Partition, restart: bool = False) -> None:
-        """Another broker leads the partition: what was only in memory, as verifications are, is gone.  ``restart``: the
-        same broker leads again, and has read its snapshot: of each producer's batches it knows the last one."""
+        """Let another broker lead the partition: what was only in memory, as verifications are, is gone. With
+        ``restart`` the same broker leads again, and has read its snapshot: of each producer's batches it knows the last
+        one."""
 
     def leave(self, partition: Partition) -> None:
-        """All replicas of the partition are down, and the cluster's metadata says so: what is sent there is lost."""
+        """Take all replicas of the partition down, as the cluster's metadata reports; messages to it are lost."""
 
     def come_back(self, partition: Partition) -> None:
-        """A replica that is up again leads the partition with all that is in its log."""
+        """Let a replica that is up again lead the partition with all that is in its log."""
 
     def elect_unclean(
         self, partition: Annotated[int, Index("partitions")], lost: Annotated[int, OneOf(1, 1, 2, 3)]
     ) -> None:
-        """A replica that lacks the last ``lost`` batches and markers of a data partition leads it
-        (unclean.leader.election.enable).  Called only where ``unclean_elections`` is on."""
+        """Let a replica that lacks the last ``lost`` batches and markers of a data partition lead it
+        (unclean.leader.election.enable). It is called only where ``unclean_elections`` is on."""
 
     def advance(self, ms: Ms) -> None:
-        """Virtual milliseconds pass: requests time out and are sent again, transactions time out, ids expire."""
+        """Let virtual milliseconds pass: requests time out and are sent again, transactions time out, ids expire."""
 
     def read(
         self, reader: int, partition: Partition, committed: bool = True, offset: int = 0, most: int = 0
     ) -> Sequence[tuple[int, int]]:
-        """What this reader gets next: (offset, record).  One fetch, to the end, or of ``most`` batches if that is not 0
-        (a marker is one).  A reader is read_committed or not, for ever; one that has read nothing of the partition
-        begins at ``offset``."""
+        """Return what this reader gets next, as (offset, record). This is one fetch, to the end, or of ``most`` batches
+        if that is not 0 (a marker is one). A reader is read_committed or not, for ever; one that has read nothing of
+        the partition begins at ``offset``."""
 
     def fetch_offset(self, reader: int, partition: Offsets, key: Key = 0) -> tuple[int, int]:
-        """OffsetFetch that requires stable offsets: (error, record of the committed offset, or -1).  ``key``: of which
-        partition of the group's input."""
+        """Send an OffsetFetch that requires stable offsets; return (error, record of the committed offset, or -1).
+        ``key`` names the partition of the group's input."""
 
     def drain_events(self) -> Sequence[Event]:
-        """The events since the last call, in order."""
+        """Return the events since the last call, in order."""
 
 
 ABILITIES: Mapping[str, tuple[str, str]] = {
@@ -144,56 +149,59 @@ ABILITIES: Mapping[str, tuple[str, str]] = {
     "several offsets in a commit": ("fetch_offset", "key"),
     "unclean elections": ("elect_unclean", ""),
 }
-"""What an implementation may lack: the method, and the parameter of it by which one can tell."""
+"""`ABILITIES` maps what an implementation may lack to the method, and to the parameter of it by which that is found."""
 IDS, BATCHES, PIECES, ANYWHERE, RESTARTS, AWAY, KEYS, UNCLEAN = ABILITIES
 ABILITY_OF_KEY = {"ids": IDS, "keys": KEYS, "unclean_elections": UNCLEAN}
-"""Of keys of the configuration."""
+"""`ABILITY_OF_KEY` maps keys of the configuration to the abilities that they need."""
 
 
 def missing(system: Any, variant: str) -> list[str]:
-    """Methods of the plug that an implementation lacks, and must not."""
     optional = {method for method, parameter in ABILITIES.values() if not parameter} | {"leave"}
     return [name for name in calls.missing(system, (System,)) if name not in optional]
 
 
 def lacking(system: Any) -> frozenset[str]:
-    """Which of the `ABILITIES` an implementation lacks."""
     return frozenset(name for name, where in ABILITIES.items() if not calls.accepts(system, *where))
 
 
-# Settling: a cluster is left alone until nothing is under way any more, and then everything is read, by readers that
-# have read nothing yet.
+# Settling: the driver leaves a cluster alone until nothing is under way any more, and then reads everything with
+# readers that have read nothing yet.
 #
-# Used by the machines at the end of every example, and by the programs that they write, which is why these functions
-# need nothing but the plug.  `probe` then tries whether a new producer can still commit something that is read, on
-# every partition: if not, something hangs.
+# The machines use this at the end of every example, and so do the programs that they write, which is why these
+# functions need nothing but the interface. `probe` then tries whether a new producer can still commit a record that is
+# read, on every partition: if not, something hangs.
 
 Partitions = Annotated[int, FromConfig("partitions")]
 Groups = Annotated[int, FromConfig("groups")]
 Ids = Annotated[int, FromConfig(lambda config: min(config.get("ids", 1), config["clients"]))]
-"""Of so many transactional ids there are clients."""
+"""`Ids` is the number of transactional ids that have clients."""
 Keys = Annotated[int, FromConfig(lambda config: config.get("keys", 1))]
 
 RETRY_MS, WAIT_MS, WAITS = 100, 30_000, 4
-"""What happened may be tried again after a moment; nothing may happen in so many long waits before the cluster counts
-as quiet: transactions time out within 70 s."""
+"""An operation may be tried again after ``RETRY_MS``. The cluster counts as quiet when nothing happens in ``WAITS``
+long waits of ``WAIT_MS``: transactions time out within 70 s."""
 ROUNDS, DELIVERIES, STORMS = 150, 300, 2
-"""More waits, more deliveries without one, or more often as many, and it counts as going on for ever."""
+"""A run counts as going on for ever after ``ROUNDS`` waits, or after more than ``DELIVERIES`` deliveries without a
+wait, ``STORMS`` times."""
 HOUR_MS, EXPIRY_HOURS = 3_600_000, 8 * 24
 EXPIRY_MS = EXPIRY_HOURS * HOUR_MS
 FORGOTTEN_HOURS = 26
-"""Producers are forgotten after a day (producer.id.expiration.ms), and looked for every ten minutes."""
+"""`FORGOTTEN_HOURS` is the time within which partitions forget producers: they do so after a day
+(producer.id.expiration.ms), and check every ten minutes."""
 SETTLING_PIECES, FEW_PIECES = 60, 3
-"""Fetches of a reader in pieces at most; and where there seems to be nothing to read."""
+"""`SETTLING_PIECES` limits the fetches of a reader in pieces, `FEW_PIECES` those where there seems to be nothing to
+read."""
 PROBE_READER = 500
 
 
 class Settled(NamedTuple):
-    """What became of it.  ``records``: (offset, record) by data partition, for read_committed readers; ``written``: for
-    read_uncommitted ones; ``offsets``: (error, record) by offsets partition; ``waited_ms``: virtual time that passed.
+    """A `Settled` is what became of a cluster that was left to settle.
 
-    ``quiet``: False if something went on and on.  Where a commit has several offsets, ``offsets`` has the one that is
-    not known, if there is one, or else the first."""
+    ``records`` has (offset, record) by data partition for read_committed readers, ``written`` the same for
+    read_uncommitted ones, ``offsets`` (error, record) by offsets partition; ``waited_ms`` is the virtual time that
+    passed. ``quiet`` is False if activity did not cease. Where a commit has several offsets, ``offsets`` has the one
+    that is not known, if there is one, or else the first.
+    """
 
     quiet: bool
     waited_ms: int
@@ -203,8 +211,9 @@ class Settled(NamedTuple):
 
 
 class Probed(NamedTuple):
-    """What became of new producers, one for each transactional id (id n in slot n).  ``ready``: were all initialised?
-    ``unread``: partitions on which what one of them committed was not to be read."""
+    """A `Probed` is what became of new producers, one for each transactional id (id n in slot n). ``ready`` is whether
+    all were initialised; ``unread`` has the partitions on which a record that one of them committed could not be read.
+    """
 
     ready: bool
     committed: bool
@@ -213,7 +222,7 @@ class Probed(NamedTuple):
 
 
 def settle(system: System, reader: int, partitions: Partitions, groups: Groups, keys: Keys = 1) -> Settled:
-    """Deliver everything and let time pass until nothing happens; then read.  ``reader`` and the next number must be
+    """Deliver everything and let time pass until nothing happens; then read. ``reader`` and the next number must be
     new."""
     quiet, waited_ms = _rest(system)
     read, seen = (
@@ -225,7 +234,8 @@ def settle(system: System, reader: int, partitions: Partitions, groups: Groups, 
 
 
 def probe(system: System, partitions: Partitions, groups: Groups, ids: Ids = 1, keys: Keys = 1) -> Probed:
-    """A new producer of each transactional id commits one transaction on every partition; is it read?"""
+    """Let a new producer of each transactional id commit one transaction on every partition, and check that it
+    is read."""
     found = [_probe(system, slot, partitions, groups, keys) for slot in range(ids)]
     return Probed(
         all(one.ready for one in found),
@@ -252,8 +262,8 @@ def _probe(system: System, slot: int, partitions: int, groups: int, keys: int) -
 
 
 def expire(system: System, held: Annotated[int, Between(0, 1)] = 0) -> int:
-    """Time passes until transactional ids are forgotten, as long as nothing is under way but so many messages that are
-    ``held`` up; how much (ms)?"""
+    """Let time pass until transactional ids are forgotten, and return how much (ms). It stops early when more than
+    ``held`` messages are under way."""
     for hours in range(EXPIRY_HOURS):
         if len(system.messages()) > held:
             return hours * HOUR_MS
@@ -262,8 +272,8 @@ def expire(system: System, held: Annotated[int, Between(0, 1)] = 0) -> int:
 
 
 def forget(system: System) -> int:
-    """Time passes until partitions forget producers that write nothing, as long as nothing is under way; how much
-    (ms)?"""
+    """Let time pass until partitions forget producers that write nothing, and return how much (ms). It stops early when
+    a message is under way."""
     for hours in range(FORGOTTEN_HOURS):
         if system.messages():
             return hours * HOUR_MS
@@ -272,8 +282,9 @@ def forget(system: System) -> int:
 
 
 def in_pieces(system: System, reader: int, partition: int, most: int, offset: int = 0) -> tuple[tuple[int, int], ...]:
-    """What a read_committed reader gets of a data partition, ``most`` batches a fetch, from an offset on.  ``reader``
-    and the next number must be new: the next one takes all at once, to know how far there is something to read."""
+    """Return what a read_committed reader gets of a data partition with ``most`` batches a fetch, from an offset on.
+    ``reader`` and the next number must be new: the next one reads everything at once, to find how far there are records
+    to read."""
     from_there: dict[str, Any] = {"offset": offset} if offset else {}
     whole = list(system.read(reader + 1, partition, **from_there))
     found: list[tuple[int, int]] = []
@@ -285,7 +296,6 @@ def in_pieces(system: System, reader: int, partition: int, most: int, offset: in
 
 
 def _offset_of(system: System, reader: int, partition: int, keys: int) -> tuple[int, int]:
-    """Of the offsets in a group's commits one that is not known, or else the first."""
     found = [
         system.fetch_offset(reader, partition),
         *(system.fetch_offset(reader, partition, k) for k in range(1, keys)),
@@ -294,7 +304,6 @@ def _offset_of(system: System, reader: int, partition: int, keys: int) -> tuple[
 
 
 def _new_to_read(system: System, partitions: int, groups: int, keys: int) -> list[Sequence[Any]]:
-    """What one reader has not read yet of each data partition, and the committed offset in each of the others."""
     offsets = range(partitions, partitions + groups)
     return [
         *(system.read(PROBE_READER, p) for p in range(partitions)),
@@ -303,7 +312,7 @@ def _new_to_read(system: System, partitions: int, groups: int, keys: int) -> lis
 
 
 def _rest(system: System) -> tuple[bool, int]:
-    """Until nothing happens for a while; did that come, and how long did it take (ms)?"""
+    """Wait until nothing happens for a while; return whether that was reached, and how long it took (ms)."""
     idle = storms = waited_ms = 0
     for _ in range(ROUNDS):
         done = deliver_all(system)
@@ -318,7 +327,7 @@ def _rest(system: System) -> tuple[bool, int]:
 
 
 def deliver_all(system: System) -> int:
-    """Deliver, oldest first, and append, until there is nothing to do; how much was there?"""
+    """Deliver, oldest first, and append, until there is nothing to do; return how much there was."""
     for done in range(DELIVERIES + 1):
         messages = system.messages()
         if messages:
@@ -328,19 +337,21 @@ def deliver_all(system: System) -> int:
     return DELIVERIES + 1
 
 
-# Newcomers: many new producers, one after another, each given the transactional id and gone before the next one comes.
+# Newcomers are many new producers, one after another, each given the transactional id and gone before the next one
+# starts.
 #
-# A broker that draws producer ids by lot repeats one only now and then (txn.P7): among 900,000 ids in half of all runs
-# of 1,100 newcomers, and in all but one in a million of 5,000.  And 32,767 newcomers lead past the last epoch of a
-# producer id (txn.4).  `newcomers` needs nothing but the interface, so that a pasted program can call it.
+# A broker that draws producer ids at random repeats one only now and then (txn.P7): among 900,000 ids in half of all
+# runs of 1,100 newcomers, and in all but one in a million of 5,000. And 32,767 newcomers lead past the last epoch of a
+# producer id (txn.4). `newcomers` needs nothing but the interface, so that a pasted program can call it.
 
 CHURN_RETRY_MS, TRIES = 100, 50
-"""A producer whose request is to be tried again waits so long, and tries so often."""
+"""A new producer whose request is to be tried again waits `CHURN_RETRY_MS`, and tries `TRIES` times."""
 
 
 class Newcomers(NamedTuple):
-    """What became of them.  ``pairs``: (producer id, epoch) of those who were given one, in their order; ``events``:
-    everything that was observed meanwhile, in order; ``waited_ms``: virtual time that passed."""
+    """A `Newcomers` is what became of new producers. ``pairs`` has (producer id, epoch) of those that were given one,
+    in order; ``events`` everything that was observed meanwhile, in order; ``waited_ms`` is the virtual time that
+    passed."""
 
     pairs: tuple[tuple[int, int], ...]
     events: tuple[Any, ...]
@@ -355,7 +366,8 @@ class Newcomers(NamedTuple):
 
 
 def newcomers(system: System, count: int) -> Newcomers:
-    """``count`` producers in slot 0, each a new instance with the same transactional id.  The last one stays."""
+    """Start ``count`` producers in slot 0 one after the other, each a new instance with the same transactional id; the
+    last one stays."""
     pairs: list[tuple[int, int]] = []
     events: list[Event] = []
     waited_ms = 0
@@ -376,33 +388,36 @@ def newcomers(system: System, count: int) -> Newcomers:
     return Newcomers(tuple(pairs), tuple(events), waited_ms)
 
 
-# Progress: from now on nothing is lost or late; does one producer get on?
+# Progress: from now on nothing is lost or late, and one producer must be able to commit.
 #
-# It is driven by nothing but its own calls: what it has open is aborted, and then come a commit, an abort and another
-# commit, each of a transaction with something for every partition.  An abort comes between the two because it is after
-# one that a client must number its batches anew, or ask for its next epoch (txn.13, KIP-360).  Used by the machines,
-# and by the programs that they write, which is why `progress` needs nothing but the plug.
+# Only its own calls drive it: its open transaction is aborted, and then follow a commit, an abort and another commit,
+# each of a transaction with a record for every partition. An abort is between the two commits because after one a
+# client must number its batches anew, or ask for its next epoch (txn.13, KIP-360). The machines use this, and the
+# programs that they write, which is why `progress` needs nothing but the interface.
 
 AllPartitions = Annotated[int, FromConfig(lambda config: config["partitions"] + config.get("groups", 0))]
 
 WANTED = (True, False, True)
-"""How the transactions are to end: is it a commit?"""
+"""`WANTED` lists how the transactions are to end: True for a commit."""
 SPARE = 5
-"""So many more of them may fail: one may pay for what was lost before, and where the same error comes again and again
-some further ones show it."""
+"""`SPARE` is how many further transactions may fail: one may fail because of an earlier loss, and where the same error
+occurs again and again some further ones are evidence of it."""
 RETRIES, PROGRESS_WAITS = 10, 5
-"""What cannot be done yet is tried again after a back-off (`RETRY_MS`), one partition after the other; what was lost
-before is asked for again after request.timeout.ms, and a transaction that is left open is aborted after its time-out
-and the next look at the clock: both within so many long waits (`WAIT_MS`), with back-offs before each."""
+"""An operation that cannot be done yet is tried again after a back-off (`RETRY_MS`), one partition after the other.
+
+A request that was lost before is sent again after request.timeout.ms, and a transaction that is left open is aborted
+after its time-out and the next look at the clock: both within so many long waits (`WAIT_MS`), with back-offs before
+each.
+"""
 PAUSES = (*(*(RETRY_MS,) * RETRIES, WAIT_MS) * PROGRESS_WAITS, *(RETRY_MS,) * RETRIES)
 BOUND_MS = sum(PAUSES)
-"""A call that has not come to its end after so much simulated time never does."""
+"""A call that has not ended after `BOUND_MS` of simulated time never does."""
 
 
 class Progressed(NamedTuple):
-    """What became of it.  ``ended``: how many of the `WANTED` transactions ended as wanted; ``tried``: how many were
-    begun; ``waits``: the call that did not come to an end within `BOUND_MS`, or was not possible: empty where none is;
-    ``waited_ms``: virtual time that passed."""
+    """A `Progressed` is what became of a producer that was driven on. ``ended`` is how many of the `WANTED`
+    transactions ended as wanted; ``tried`` how many were begun; ``waits`` the call that did not end within `BOUND_MS`,
+    or was not possible (empty where there is none); ``waited_ms`` the virtual time that passed."""
 
     ended: int
     tried: int
@@ -411,7 +426,6 @@ class Progressed(NamedTuple):
 
     @property
     def through(self) -> bool:
-        """Did all of them end as wanted?"""
         return self.ended == len(WANTED)
 
 
@@ -437,7 +451,8 @@ def progress(system: System, slot: Slot, partitions: AllPartitions) -> Progresse
 
 
 def _begun(system: System, slot: int) -> tuple[bool, bool, int]:
-    """Wait until a transaction can be begun.  Was another one aborted for that; has one begun; how long did it take?"""
+    """Wait until a transaction can be begun; return whether another one was aborted for that, whether one has begun,
+    and how long it took."""
     aborted, waited_ms = False, 0
     for wait_ms in (*PAUSES, 0):
         deliver_all(system)
@@ -451,14 +466,14 @@ def _begun(system: System, slot: int) -> tuple[bool, bool, int]:
     return aborted, False, waited_ms
 
 
-# Programs on transactions: the calls of the plug and of its helpers, what makes a program simpler, and which dangers
-# calls are.
+# Programs on transactions: the calls of the interface and of its helpers, what makes a program simpler, and which calls
+# are dangers.
 #
 # A message is named by kind, source, target, and position among those (oldest first).
 
 
 class Call(calls.Call):
-    """One call."""
+    """A `Call` is one call of the interface as data."""
 
     interface = (System,)
     helpers = (settle, probe, progress, expire, forget, in_pieces, newcomers)
@@ -489,5 +504,4 @@ class Call(calls.Call):
 
 
 def message(kind: str, source: str, target: str, nth: int = 0) -> Named:
-    """A message, by what it is."""
     return Named((kind, source, target), nth)

@@ -1,1 +1,2 @@
-"""What must be true of transactions, and why it is: `core`, then what it leaves out, a file each."""
+"""This package states what must be true of transactions and why: `core` first, then one file for each thing that `core`
+leaves out."""

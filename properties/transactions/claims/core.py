@@ -1,6 +1,6 @@
-"""What transactions promise, in terms that the cores and the full models share.
+"""This module declares what transactions promise, in terms that the core models and the full models share.
 
-txn.P6 is in `sequences.py`, txn.P9 in `recovery.py`; what a reader gets of all this is in `reading.py`.
+The property txn.P6 is in `sequences.py` and txn.P9 in `recovery.py`; the promises to readers are in `reading.py`.
 """
 
 from fencepost.model.language import (
@@ -32,15 +32,17 @@ from fencepost.model.transactions.abstract.cores import V2Core
 
 
 class Promises(Properties):
-    """The promises of one transactional id."""
+    """These properties are the promises about the transactions of one transactional id."""
 
     def each_record(s, says):
-        """``says``: of a transaction and a partition, the fate of its record there, whether that was late, or sent."""
+        """Require ``says`` of the record of every transaction in every partition. ``says`` gets a transaction, a
+        partition, the fate of the record there, whether it was accepted late, and whether it was sent."""
         return forall(Txn, Partition, lambda t, p: says(t, p, s.fate[t, p], s.late[t, p], s.sent[t, p]))
 
     @promise(rule="txn.P1")
     def no_zombie_write(s):
-        """What was accepted from an owner after a newer owner's InitProducerId was answered is never committed."""
+        """No record that was accepted from an owner after a newer owner's InitProducerId was answered is ever
+        committed."""
         return s.each_record(lambda t, p, fate, late, sent: ~(late & (fate == Fate.COMMITTED)))
 
     @promise(rule="txn.P2")
@@ -55,15 +57,16 @@ class Promises(Properties):
 
     @promise(rule="txn.P3")
     def nothing_committed_unasked(s):
-        """Only what its owner asked to commit is committed: an aborted or open transaction is never visible."""
+        """A record is committed only if its owner asked for a commit: an aborted or open transaction is never
+        visible."""
         return s.each_record(
             lambda t, p, fate, late, sent: implies(fate == Fate.COMMITTED, s.choice[t] == Outcome.COMMIT)
         )
 
     @promise(rule="txn.P4")
     def nothing_lost(s):
-        """Once the owner is told that its transaction is committed, each of its records is, or its marker is under
-        way."""
+        """Once the owner has the answer that its transaction is committed, each record of the transaction is committed
+        or its commit marker is still to be written."""
         return s.each_record(
             lambda t, p, fate, late, sent: implies(
                 s.told_committed(t) & sent, (fate == Fate.COMMITTED) | s.coming(fate, p)
@@ -72,7 +75,7 @@ class Promises(Properties):
 
     @promise(rule="txn.P5")
     def as_told(s):
-        """No record of a transaction comes to another end than the one that its owner was told."""
+        """No record of a transaction ends otherwise than the answer to the transaction's owner reported."""
         return s.each_record(
             lambda t, p, fate, late, sent: implies(
                 s.told[t],
@@ -83,7 +86,7 @@ class Promises(Properties):
 
     @promise(rule="txn.P7")
     def one_owner(s):
-        """No epoch is given to two owners."""
+        """No producer epoch is given to two owners."""
         return forall(Client, Client, Epoch, lambda c, d, e: implies(s.given[c, e] & s.given[d, e], c == d))
 
     @step(rule="txn.P7")
@@ -93,13 +96,13 @@ class Promises(Properties):
 
     @promise(rule="txn.P10")
     def nothing_hangs(s):
-        """An open record is of a transaction that the coordinator has open or prepared, in a partition that it will
-        send a marker to: the last stable offset moves again."""
+        """Every open record belongs to a transaction that the coordinator has open or prepared, in a partition that
+        will get its marker, so that the last stable offset moves again."""
         return s.each_record(lambda t, p, fate, late, sent: implies(fate == Fate.OPEN, s.takes_part(t, p)))
 
     @promise(rule="618.P1")
     def nothing_open_after_a_fence(s):
-        """Once InitProducerId is answered, nothing of an older epoch is undecided any more."""
+        """Once InitProducerId is answered, no record of an older epoch is undecided any more."""
         return s.each_record(lambda t, p, fate, late, sent: implies(fate == Fate.OPEN, s.fence <= s.number[t]))
 
     def takes_part(s, t, p):
@@ -111,19 +114,19 @@ class Promises(Properties):
 
     @progress(rule="txn.P10")
     def ends_in_the_end(s):
-        """Whatever is open or prepared is over in the end."""
+        """Every transaction that is open or prepared is complete in the end."""
         return leads_to(s.phase != Phase.IDLE, s.phase == Phase.IDLE)
 
     @progress(rule="txn.P10")
     def decided_in_the_end(s, t: Txn, p: Partition):
-        """No record stays undecided: the last stable offset moves."""
+        """No record stays undecided for ever, so that the last stable offset moves."""
         return leads_to(s.fate[t, p] == Fate.OPEN, s.fate[t, p] != Fate.OPEN)
 
     def told_committed(s, t):
         return s.told[t] & (s.choice[t] == Outcome.COMMIT)
 
     def coming(s, fate, p):
-        """The marker that commits this record is not written yet, and will be."""
+        """Decide whether the marker that commits this record is not written yet but will be."""
         return (
             (fate == Fate.OPEN)
             & (s.phase == Phase.PREPARED)
@@ -134,7 +137,7 @@ class Promises(Properties):
 
     @witness(of="no_zombie_write")
     def fenced_while_open(s):
-        """An owner was fenced, and a newer one has a record committed."""
+        """An owner was fenced, and a newer owner has a record committed."""
         return exists(
             Txn,
             Txn,
@@ -145,7 +148,7 @@ class Promises(Properties):
 
     @witness(of="nothing_hangs")
     def open_while_prepared(s):
-        """A record is open, and its marker under way."""
+        """A record is open while its transaction is prepared and its marker is under way."""
         return exists(Txn, Partition, lambda t, p: (s.fate[t, p] == Fate.OPEN) & (s.phase == Phase.PREPARED))
 
     @witness(of="nothing_open_after_a_fence")
@@ -178,12 +181,12 @@ class Promises(Properties):
 
     @witness(of="nothing_lost")
     def told_before_the_marker(s):
-        """The owner is told of the commit while a marker is still under way."""
+        """The owner gets the answer to its commit while a marker of the transaction is still under way."""
         return exists(Txn, Partition, lambda t, p: s.told_committed(t) & s.coming(s.fate[t, p], p))
 
     @witness(of="as_told")
     def told_aborted(s):
-        """An owner is told that its transaction is aborted, with a record in a partition."""
+        """An owner gets the answer that its transaction is aborted, and the transaction has a record in a partition."""
         return exists(
             Txn, Partition, lambda t, p: s.told[t] & (s.choice[t] == Outcome.ABORT) & (s.fate[t, p] == Fate.ABORTED)
         )
@@ -195,7 +198,7 @@ class Promises(Properties):
 
     @witness(of="epochs_go_up")
     def third_epoch(s):
-        """The id is in its third epoch."""
+        """The transactional id is in its third producer epoch."""
         return s.epoch >= 2
 
     @witness(of="ends_in_the_end")
@@ -205,23 +208,25 @@ class Promises(Properties):
 
     @witness(of="decided_in_the_end")
     def undecided(s):
-        """A record is open."""
+        """A record of a transaction is open."""
         return exists(Txn, Partition, lambda t, p: s.fate[t, p] == Fate.OPEN)
 
 
-# That transactions get their work done: what keeps a rule that stops all work from counting as redundant.
+# Transactions must make progress: without these services a rule that stops all work would count as redundant.
 
 _CEASING = ("take_over", "mark_late")
-"""Time-outs, and late copies of markers: in a model in which nothing that was sent is ever gone, either could go on for
-ever."""
+"""`_CEASING` lists the actions, time-outs and late copies of markers, that must cease for a service property to hold:
+in a model in which no message is ever lost, either could go on for ever."""
 
 
 class Serving(Properties):
-    """Services of owners that are not fenced; a transaction that is ended by time-out was not served."""
+    """These properties are services to owners that are not fenced; a transaction that is ended by a time-out counts as
+    not served."""
 
     @service(rule="txn.P11", ceasing=_CEASING)
     def appended_in_the_end(s, t: Txn, p: Partition):
-        """A record sent under the present epoch is appended, unless its owner aborts or is fenced."""
+        """A record that is sent under the present epoch is appended in the end, unless its owner aborts or is
+        fenced."""
         return leads_to(
             s.sent[t, p] & (s.fate[t, p] == Fate.ABSENT) & (s.choice[t] != Outcome.ABORT) & (s.number[t] == s.epoch),
             (s.fate[t, p] != Fate.ABSENT) | (s.choice[t] == Outcome.ABORT) | s.is_fenced(t) | s.is_disturbed(t),
@@ -229,7 +234,7 @@ class Serving(Properties):
 
     @service(rule="txn.P11", ceasing=_CEASING)
     def told_in_the_end(s, t: Txn):
-        """An owner that asks for an end is told of it, unless it is fenced first."""
+        """An owner that asks for the end of its transaction gets the answer in the end, unless it is fenced first."""
         return leads_to(
             (s.choice[t] != Outcome.NONE) & ~s.told[t] & (s.number[t] == s.epoch),
             s.told[t] | (s.is_fenced(t) & ~s.success[t]) | s.is_disturbed(t),
@@ -239,12 +244,14 @@ class Serving(Properties):
         return s.number[t] < s.epoch
 
     def is_disturbed(s, t):
-        """Other producers that never stop may keep this transaction from being done; in this model none does."""
+        """Decide whether other producers that never stop may prevent this transaction from ending; in this model none
+        of them does."""
         return ~s.begun[t]
 
     @witness(of="appended_in_the_end")
     def on_its_way(s):
-        """A record of a transaction is under way, after one of an earlier transaction in the same partition."""
+        """A record of a transaction is under way, after a record of an earlier transaction was committed in the same
+        partition."""
         return exists(
             Txn, Txn, Partition,
             lambda t, u, p: s.sent[t, p] & (s.fate[t, p] == Fate.ABSENT) & (s.number[t] == s.epoch)
@@ -253,25 +260,25 @@ class Serving(Properties):
 
     @witness(of="told_in_the_end")
     def asked_to_end(s):
-        """An owner has asked for a commit and knows nothing of it, after an earlier transaction that was committed."""
+        """An owner has asked for a commit and has no answer yet, after an earlier transaction that was committed."""
         return exists(
             Txn, Txn,
             lambda t, u: (s.choice[t] == Outcome.COMMIT) & ~s.told[t] & s.told[u] & (s.choice[u] == Outcome.COMMIT),
         )  # fmt: skip
 
 
-# Why the cores keep the promises: the lemmas, with any number of clients, transactions, partitions and epochs.
+# These lemmas are why the cores satisfy the promises, with any number of clients, transactions, partitions and epochs.
 #
 # The idea: a record that is open belongs to the transaction that the coordinator has open or prepared, in a partition
-# that it will send a marker to; so one Prepare decides all of it.
+# that it will send a marker to; so one Prepare decides every record of the transaction.
 
 
 class Common(Promises, Serving):
-    """Lemmas that hold of every core."""
+    """These lemmas hold in every core model."""
 
     @lemma
     def given_is_past(s):
-        """No epoch is given out that the coordinator has not reached."""
+        """No producer is given an epoch that the coordinator has not reached."""
         return forall(Client, Epoch, lambda c, e: implies(s.given[c, e], e <= s.epoch))
 
     @lemma
@@ -281,7 +288,7 @@ class Common(Promises, Serving):
 
     @lemma
     def nothing_before_it_begins(s):
-        """Only what has begun has a choice, an answer, a result."""
+        """A transaction that has not begun has no choice of an end, no answer and no result."""
         return forall(
             Txn,
             lambda t: (
@@ -292,7 +299,7 @@ class Common(Promises, Serving):
 
     @lemma
     def appended_was_sent(s):
-        """Only what has begun sends, and only what was sent is appended."""
+        """Only a transaction that has begun sends records, and only records that were sent are appended."""
         return forall(
             Txn,
             Partition,
@@ -301,15 +308,15 @@ class Common(Promises, Serving):
 
     @lemma
     def told_of_success(s):
-        """Who was told was answered, and had asked."""
+        """An owner that took the answer to its EndTxn was answered with success, and only after it had asked."""
         return forall(
             Txn, lambda t: implies(s.told[t], s.success[t]) & implies(s.success[t], s.choice[t] != Outcome.NONE)
         )
 
     @lemma
     def parts_of_something(s):
-        """There are partitions in a transaction only while there is one, and markers in them only when it is
-        prepared."""
+        """The coordinator has partitions in a transaction only while it has a transaction, and markers in them only
+        while that is prepared."""
         return forall(
             Partition,
             lambda p: implies(s.parts[p], s.phase != Phase.IDLE) & implies(s.marked[p], s.phase == Phase.PREPARED),
@@ -317,12 +324,12 @@ class Common(Promises, Serving):
 
     @lemma
     def ended_is_past(s):
-        """The transaction prepared last had no later epoch than the present one."""
+        """The transaction that was prepared last has no later epoch than the present one."""
         return s.ended <= s.epoch
 
     @lemma
     def open_is_known(s):
-        """Where a record is open, its epoch is the one that the partition knows."""
+        """If a record is open in a partition, its epoch is the one that the partition knows."""
         return forall(Txn, Partition, lambda t, p: implies(s.fate[t, p] == Fate.OPEN, s.known[p] == s.number[t]))
 
     @lemma
@@ -332,12 +339,12 @@ class Common(Promises, Serving):
 
     @lemma
     def never_late(s):
-        """Nothing is accepted of an owner that was fenced before."""
+        """No record is accepted from an owner that was fenced before."""
         return forall(Txn, Partition, lambda t, p: ~s.late[t, p])
 
 
 def as_prepared(s, records):
-    """Records are of no decided transaction, or of the one prepared."""
+    """Require that every record in ``records`` belongs to an undecided transaction or to the one that is prepared."""
     return forall(
         Txn,
         Partition,
@@ -349,11 +356,11 @@ def as_prepared(s, records):
 
 
 class Deciding(Common):
-    """Lemmas about one outcome for one transaction."""
+    """These lemmas are about transactions that have one outcome each."""
 
     @lemma
     def fate_as_decided(s):
-        """A record comes to the end that the Prepare of its transaction says."""
+        """A record is committed or aborted as the Prepare record of its transaction decides."""
         return forall(
             Txn,
             Partition,
@@ -365,22 +372,22 @@ class Deciding(Common):
 
     @lemma
     def open_as_prepared(s):
-        """An open record is of no decided transaction, or of the one prepared."""
+        """An open record belongs to an undecided transaction or to the one that is prepared."""
         return as_prepared(s, lambda t, p: s.fate[t, p] == Fate.OPEN)
 
     @lemma
     def committed_as_asked(s):
-        """A transaction is committed only if its owner asked for it."""
+        """A transaction is committed only if its owner asked for a commit."""
         return forall(Txn, lambda t: implies(s.result[t] == Outcome.COMMIT, s.choice[t] == Outcome.COMMIT))
 
     @lemma
     def answered_as_decided(s):
-        """Success means that what was asked for is what was decided."""
+        """An owner that is answered with success gets the end that it asked for."""
         return forall(Txn, lambda t: implies(s.success[t], s.result[t] == s.choice[t]))
 
     @lemma
     def all_there_before_commit(s):
-        """A producer that asks for a commit has every record acknowledged."""
+        """A producer that asks for a commit has every record of the transaction acknowledged."""
         return forall(
             Txn,
             Partition,
@@ -389,21 +396,22 @@ class Deciding(Common):
 
     @lemma
     def prepared_has_outcome(s):
-        """What is prepared is a commit or an abort."""
+        """A transaction that is prepared is to be committed or to be aborted."""
         return (s.phase != Phase.PREPARED) | (s.outcome != Outcome.NONE)
 
 
 class AskingLemmas(Common):
-    """Lemmas of partition leaders that ask the coordinator before they take a transaction's first record."""
+    """These lemmas are about partition leaders that ask the coordinator before they take a transaction's first
+    record."""
 
     @lemma
     def asked_was_sent(s):
-        """Leaders ask about what was sent."""
+        """Partition leaders ask the coordinator only about records that were sent."""
         return forall(Txn, Partition, lambda t, p: implies(s.asked[t, p], s.sent[t, p]))
 
     @lemma
     def cleared_takes_part(s):
-        """A leader with a yes to the question it still has may append: a marker will come."""
+        """A leader whose present question was answered with yes may append, because the partition will get a marker."""
         return forall(
             Txn,
             Partition,
@@ -412,16 +420,16 @@ class AskingLemmas(Common):
 
 
 class DecidingAskingLemmas(Deciding, AskingLemmas):
-    """Lemmas of leaders that ask, where one transaction has one outcome."""
+    """These lemmas are about leaders that ask the coordinator, where one transaction has one outcome."""
 
     @lemma
     def cleared_as_prepared(s):
-        """A record that may still be appended is of no decided transaction, or of the one prepared."""
+        """A record that may still be appended belongs to an undecided transaction or to the one that is prepared."""
         return as_prepared(s, lambda t, p: s.asked[t, p] & s.cleared[t, p])
 
 
 class V2Lemmas(DecidingAskingLemmas, of=V2Core):
-    """An epoch is a transaction."""
+    """These lemmas of v2 rest on the fact that each transaction has a producer epoch of its own."""
 
     @lemma
     def one_transaction_an_epoch(s):
@@ -430,17 +438,17 @@ class V2Lemmas(DecidingAskingLemmas, of=V2Core):
 
     @lemma
     def present_epoch_is_open(s):
-        """Nothing of the present epoch is decided: a decision ends the epoch."""
+        """No transaction of the present epoch is decided, because a decision ends the epoch."""
         return forall(Txn, lambda t: implies(s.begun[t] & (s.number[t] == s.epoch), s.result[t] == Outcome.NONE))
 
     @lemma
     def prepared_ends_its_epoch(s):
-        """What is prepared carries a later epoch in its markers than in its records."""
+        """A prepared transaction has a later epoch in its markers than in its records."""
         return (s.phase != Phase.PREPARED) | ((s.ended < s.marker_epoch) & (s.marker_epoch <= s.epoch))
 
     @lemma
     def markers_are_past(s):
-        """Every marker but those of the transaction prepared is older than it."""
+        """Every marker is older than the prepared transaction, except for the markers of that transaction."""
         return forall(
             Partition,
             Epoch,
@@ -454,19 +462,19 @@ class V2Lemmas(DecidingAskingLemmas, of=V2Core):
 
     @lemma
     def somebody_is_open(s):
-        """An open transaction, and the one prepared last, was begun by a producer."""
+        """The open transaction, and the one that was prepared last, were begun by a producer."""
         return implies(
             s.phase == Phase.ONGOING, exists(Txn, lambda t: s.begun[t] & (s.number[t] == s.epoch))
         ) & implies(s.outcome != Outcome.NONE, exists(Txn, lambda t: s.begun[t] & (s.number[t] == s.ended)))
 
     @lemma
     def ended_before(s):
-        """What ended last has an earlier epoch than the present one."""
+        """The transaction that ended last has an earlier epoch than the present one."""
         return (s.outcome == Outcome.NONE) | (s.ended < s.epoch)
 
     @lemma
     def retry_finds_its_own(s):
-        """The result of the transaction that ended last is the one prepared last."""
+        """The result of the transaction that ended last is the outcome that was prepared last."""
         return forall(Txn, lambda t: implies(s.ended_last(t), s.result[t] == s.outcome))
 
     def ended_last(s, t):
@@ -474,12 +482,13 @@ class V2Lemmas(DecidingAskingLemmas, of=V2Core):
 
     @lemma
     def follows_is_bumped(s):
-        """The epoch in an answer to EndTxn is later than the transaction's."""
+        """The epoch in an answer to EndTxn is later than the epoch of the transaction."""
         return forall(Txn, lambda t: implies(s.success[t], (s.number[t] < s.follows[t]) & (s.follows[t] <= s.epoch)))
 
     @lemma
     def follows_is_the_owners(s):
-        """The epoch in an answer to EndTxn was given to no other producer, and no other answer offers it to one."""
+        """The epoch in an answer to EndTxn was given to no other producer, and no answer offers it to another
+        producer."""
         return forall(
             Txn, Client, lambda t, c: implies(s.success[t] & s.given[c, s.follows[t]], c == s.owner[t])
         ) & forall(
@@ -503,8 +512,8 @@ class V2Lemmas(DecidingAskingLemmas, of=V2Core):
 
     @witness(of="one_owner")
     def taken_for_who_missed_an_answer(s):
-        """An owner that never asked for the end of its transaction, which a time-out or another producer ended, has the
-        present epoch."""
+        """An owner has the present epoch although it never asked for the end of its transaction, which a time-out or
+        another producer ended."""
         return exists(
             Txn,
             lambda t: (
@@ -518,12 +527,12 @@ class V2Lemmas(DecidingAskingLemmas, of=V2Core):
 
 
 class V2MutantLemmas(V2Lemmas, of=V2Core):
-    """Lemmas declared for mutants in which a leader does not look again (txn.15): in v2 the epoch of the marker stands
-    in for that."""
+    """These lemmas are for mutants of v2 in which a leader does not check a second time (txn.15); the epoch of the
+    marker replaces that check."""
 
     @lemma
     def cleared_or_past(s):
-        """What was cleared takes part, or the partition knows of a later epoch."""
+        """A partition whose leader was cleared takes part in the transaction, or it knows of a later epoch."""
         return forall(
             Txn,
             Partition,
@@ -532,5 +541,5 @@ class V2MutantLemmas(V2Lemmas, of=V2Core):
 
     @lemma
     def cleared_as_decided(s):
-        """What was cleared and can still be appended is undecided, or ends as prepared."""
+        """A record that was cleared and can still be appended is undecided, or ends as prepared."""
         return as_prepared(s, lambda t, p: s.cleared[t, p] & (s.known[p] <= s.number[t]))

@@ -1,9 +1,9 @@
-"""Claims on cores with overlapping coordinators, time-outs, uncovered logs, and groups.
+"""This module has the claims on cores with overlapping coordinators, time-outs, uncovered logs, and groups.
 
-What is left where a deposed coordinator still answers: all of it in v2, proved; in v1 what the runs show.
+Where a deposed coordinator still answers, v2 keeps every promise (proved) and v1 keeps those that its runs report.
 
-The idea: whatever a cache says of an epoch in v2 was so once, and since then either still is, or the partition knows of
-a later epoch, and refuses.
+The idea of the proof: whatever a cache has about an epoch in v2 was true once; either it still is, or the partition
+knows of a later epoch and refuses.
 """
 
 from fencepost.model.language import Bool, Properties, exists, forall, implies, lemma, refinement, when, witness
@@ -28,11 +28,12 @@ from fencepost.properties.transactions.claims.core import Promises, V2Lemmas, as
 
 
 class OverlappingV2Lemmas(V2Lemmas, of=OverlappingV2):
-    """v2 keeps every promise: a yes of long ago ends at the epoch that the marker has brought since."""
+    """These lemmas prove that v2 keeps every promise: a yes of long ago ends with the epoch that the marker has brought
+    since."""
 
     @lemma
     def cleared_takes_part(s):
-        """A leader with a yes to the question it still has may append, or the partition knows of a later epoch."""
+        """A leader whose present question was answered with yes may append, or its partition knows of a later epoch."""
         return forall(
             Txn,
             Partition,
@@ -43,12 +44,12 @@ class OverlappingV2Lemmas(V2Lemmas, of=OverlappingV2):
 
     @lemma
     def cleared_as_prepared(s):
-        """A record that may still be appended is of no decided transaction, or of the one prepared."""
+        """A record that may still be appended belongs to an undecided transaction or to the one that is prepared."""
         return as_prepared(s, lambda t, p: s.asked[t, p] & s.cleared[t, p] & (s.known[p] <= s.number[t]))
 
     @lemma
     def held_of_somebody(s):
-        """A cache has transactions that there were."""
+        """A coordinator's cache has only transactions that a producer has begun."""
         return forall(
             Partition,
             Epoch,
@@ -57,7 +58,7 @@ class OverlappingV2Lemmas(V2Lemmas, of=OverlappingV2):
 
     @lemma
     def held_or_past(s):
-        """What a cache has open takes part, or the partition knows of a later epoch."""
+        """A transaction that a cache has open takes part in the partition, or the partition knows of a later epoch."""
         return forall(
             Txn,
             Partition,
@@ -66,12 +67,13 @@ class OverlappingV2Lemmas(V2Lemmas, of=OverlappingV2):
 
     @lemma
     def held_as_decided(s):
-        """What a cache has open and can still be appended is undecided, or ends as prepared."""
+        """A transaction that a cache has open and whose records can still be appended is undecided, or ends as
+        prepared."""
         return as_prepared(s, lambda t, p: s.begun[t] & s.held[p, s.number[t]] & (s.known[p] <= s.number[t]))
 
     @lemma
     def settled_as_decided(s):
-        """What a cache has ended was ended so, and is over."""
+        """A transaction that a cache has ended is over, and ended as the cache has it."""
         return forall(
             Epoch,
             Bool,
@@ -91,7 +93,8 @@ class OverlappingV2Lemmas(V2Lemmas, of=OverlappingV2):
 
     @lemma
     def settled_goes_to_the_owner(s):
-        """The epoch in a cached answer is the owner's of the transaction that it ended, and no other's."""
+        """The epoch in a cached answer belongs to the owner of the transaction that the answer ended, and to no other
+        producer."""
         return forall(
             Txn,
             Client,
@@ -116,7 +119,8 @@ class OverlappingV2Lemmas(V2Lemmas, of=OverlappingV2):
 
     @witness(of="nothing_hangs")
     def yes_after_the_end(s):
-        """A deposed coordinator has open what its successor has ended, and the leader was told yes."""
+        """A deposed coordinator has a transaction open that its successor has ended, and it has answered a leader's
+        question with yes."""
         return exists(
             Txn,
             Partition,
@@ -125,18 +129,18 @@ class OverlappingV2Lemmas(V2Lemmas, of=OverlappingV2):
         )  # fmt: skip
 
 
-# What is left of the promises where appends to the transaction log time out: all of them.
+# Every promise holds where appends to the transaction log time out.
 #
-# The idea: a record in doubt says what the coordinator might do next anyway, and nothing is said of it before another
-# coordinator finds it.
+# The idea of the proof: a record in doubt is a step that the coordinator might take next anyway, and it has no effect
+# before another coordinator finds it.
 
 
 class TimedOutV2Lemmas(V2Lemmas, of=TimedOutV2):
-    """v2."""
+    """These lemmas prove the promises of v2 where appends to the transaction log may time out."""
 
     @lemma
     def doubts_of_the_present(s):
-        """What is in doubt could be done now: no append has succeeded since."""
+        """A transition that is in doubt could be done now, because no append has succeeded since."""
         return (
             implies(s.init_in_doubt, s.phase == Phase.IDLE)
             & implies(s.fence_in_doubt, s.phase == Phase.ONGOING)
@@ -158,7 +162,7 @@ class TimedOutV2Lemmas(V2Lemmas, of=TimedOutV2):
 
     @witness(of="nothing_lost")
     def committed_unheard(s):
-        """A transaction is committed in a partition, and its owner was sent away."""
+        """A transaction is committed in a partition, and its owner was not answered with success."""
         return exists(
             Txn,
             Partition,
@@ -173,22 +177,23 @@ class TimedOutV2Lemmas(V2Lemmas, of=TimedOutV2):
         )
 
 
-# What the tail of the transaction log leaves of the promises: all, if markers wait until it is replicated.
+# Every promise but one holds where the tail of the transaction log may be lost, if markers wait until it is replicated.
 #
-# But for one: the epoch of the id goes down when a record is lost.  The epoch that is lost was given to no producer.
+# The exception: the epoch of the id goes down when a record is lost. The epoch that is lost was given to no producer.
 
 
 class CoveredPromises(Promises, of=Covered):
-    """The promises, with a tail that may be lost."""
+    """These are the promises where the tail of the transaction log may be lost."""
 
     @witness(of="one_fate")
     def lost_and_ended_otherwise(s):
-        """An owner asked for a commit, and its transaction was aborted: its Prepare was lost."""
+        """An owner asked for a commit, and its transaction was aborted because its Prepare record was lost."""
         return exists(Txn, lambda t: (s.choice[t] == Outcome.COMMIT) & (s.result[t] == Outcome.ABORT))
 
 
 class CoveredLemmas(V2Lemmas, CoveredPromises, of=Covered):
-    """Why the promises hold where markers wait: no producer knows of a record that has no copy."""
+    """These lemmas are the reason why the promises hold where markers wait: no producer knows of a record that has no
+    copy."""
 
     @lemma
     def nobody_was_told(s):
@@ -203,7 +208,7 @@ class CoveredLemmas(V2Lemmas, CoveredPromises, of=Covered):
 
     @lemma
     def nothing_was_marked(s):
-        """No partition has its marker, and all that were written for it can be taken back."""
+        """No partition has a marker of a record without a copy, and all that was written for it can be taken back."""
         return forall(
             Txn, Partition,
             lambda t, p: implies(
@@ -219,14 +224,14 @@ class CoveredLemmas(V2Lemmas, CoveredPromises, of=Covered):
 
     @lemma
     def said_before(s):
-        """What the log says without it is of an earlier transaction."""
+        """Without the record that has no copy, the log ends with a record of an earlier transaction."""
         return implies(
             s.uncovered & (s.outcome_before != Outcome.NONE),
             (s.ended_before < s.ended) & exists(Txn, lambda t: s.begun[t] & (s.number[t] == s.ended_before)),
         ) & (s.ended_before <= s.ended)
 
 
-# What a group that commits offsets in transactions may rely on: each client of a core, with respect to each partition,
+# A group that commits offsets in transactions may rely on this: each client of a core, with respect to each partition,
 # does what `Fated` does, and nothing else.
 
 STEPS: dict[str, tuple[str, ...]] = {
@@ -235,14 +240,14 @@ STEPS: dict[str, tuple[str, ...]] = {
     "take_over": ("give_up", "fence"), "mark": ("end",), "mark_late": ("end",), "complete": ("end",),
     **dict.fromkeys(("send", "commit", "abort", "ask", "verify", "learn", "fail_over"), ()),
 }  # fmt: skip
-"""What each action of a core is to one of its clients."""
+"""`STEPS` maps each action of a core to the actions that it is for one of its clients."""
 V1_STEPS = {n: steps for n, steps in STEPS.items() if n not in ("ask", "verify", "initialize_again")} | {
     "add_partition": ()
 }
 
 
 class AsFated(Properties):
-    """Of a client, with respect to the partition of the group's offsets: how its transactions look from there."""
+    """This refinement gives the view that a client's transactions offer in the partition of the group's offsets."""
 
     def view(s, c, o):
         return {
@@ -259,16 +264,17 @@ class AsFated(Properties):
         return s.begun[t] & (s.owner[t] == c)
 
     def was_prepared(s, c):
-        """The transaction that is prepared is one of this client."""
+        """Decide whether the prepared transaction belongs to this client."""
         return (s.phase == Phase.PREPARED) & exists(Txn, lambda t: s.is_of(t, c) & (s.number[t] == s.ended))
 
     def awaits_marker(s, o):
-        """The marker of what is prepared has not reached the partition, if it goes there at all."""
+        """Decide whether the marker of the prepared transaction has not reached the partition, if it goes
+        there at all."""
         return s.known[o] < s.marker_epoch
 
     def has_newest(s, c):
-        """The newest epoch is the client's, or on its way to it in an answer to EndTxn, or what it is answered if it
-        asks again; or the id is not known yet, so that no producer has fenced another."""
+        """Decide whether the client has the newest epoch, is being sent it in an answer to EndTxn, or would get it by
+        asking again. The answer is yes also for an id that is not known yet, because no producer has fenced another."""
         on_its_way = exists(Txn, lambda t: s.success[t] & (s.owner[t] == c) & (s.follows[t] == s.epoch))
         if_it_asks = exists(
             Txn,
@@ -277,8 +283,8 @@ class AsFated(Properties):
         return s.given[c, s.epoch] | on_its_way | if_it_asks | (s.epoch == 0)
 
     def is_astray(s, t, p):
-        """A record is open in another transaction than its own, came to another end than that, or one that its owner
-        did not ask for."""
+        """Decide whether a record is open in another transaction than its own, ended otherwise than that, or ended in a
+        way that its owner did not ask for."""
         prepared = when(s.phase == Phase.PREPARED, s.outcome, Outcome.NONE)
         fate, result = s.fate[t, p], s.result[t]
         return (
@@ -290,12 +296,12 @@ class AsFated(Properties):
 
 
 class OnV2(AsFated):
-    """Of each form of v2."""
+    """This refinement holds in each form of v2."""
 
     @lemma
     def known_is_past(s):
-        """No partition knows a later epoch than the coordinator, nor than the one in the markers that are on their
-        way; one that has such a marker knows that epoch."""
+        """No partition knows a later epoch than the coordinator, nor than the markers that are under way; a partition
+        that has such a marker knows the marker's epoch."""
         return forall(
             Partition,
             lambda p: (
@@ -307,21 +313,22 @@ class OnV2(AsFated):
 
     @refinement(of=Fated, actions=STEPS)
     def does_as_fated(s, c: Client, o: Partition):
-        """What the coordinator and the partition say of a client's transactions is all that a group has to know."""
+        """A group has to know no more of a client's transactions than the view of the coordinator and of the
+        partition."""
         return s.view(c, o)
 
 
 class FatedV2(V2Lemmas, OnV2, of=V2Core):
-    """Of v2."""
+    """This refinement is for v2."""
 
 
 class FatedOverlappingV2(OverlappingV2Lemmas, OnV2, of=OverlappingV2):
-    """Of v2 with deposed coordinators that still answer."""
+    """This refinement is for v2 with deposed coordinators that still answer."""
 
     @lemma
     def settled_is_over(s):
-        """The epoch in a cached answer is not later than that of the transaction which is prepared, and is the present
-        one if the transaction is the one that ended last."""
+        """The epoch in a cached answer is not later than that of the prepared transaction. It is the present epoch if
+        the answer is for the transaction that ended last."""
         return forall(
             Epoch, Bool,
             lambda e, commit: implies(
@@ -333,7 +340,8 @@ class FatedOverlappingV2(OverlappingV2Lemmas, OnV2, of=OverlappingV2):
 
     @lemma
     def answered_alike(s):
-        """The epoch in the answer is the same from each coordinator; it is the present one after what ended last."""
+        """The epoch in an answer is the same from each coordinator, and it is the present one for the transaction that
+        ended last."""
         return forall(
             Txn, Bool,
             lambda t, commit: implies(
@@ -345,35 +353,37 @@ class FatedOverlappingV2(OverlappingV2Lemmas, OnV2, of=OverlappingV2):
 
 
 class FatedTimedOutV2(TimedOutV2Lemmas, OnV2, of=TimedOutV2):
-    """Of v2 with appends that time out whose records are in the log."""
+    """This refinement is for v2 where appends time out although their records are in the log."""
 
 
 class OnV1(AsFated):
-    """Of v1, where markers carry the epoch of the transaction itself, and without fail-over."""
+    """This refinement is for v1 without fail-over, where markers carry the epoch of the transaction itself."""
 
     def awaits_marker(s, o):
         return ~s.marked[o]
 
 
 class FatedLateV1(OnV1, of=LateRecordCore):
-    """Of v1 where records come late."""
+    """This refinement is for v1 where records arrive late."""
 
     @refinement(of=Fated, actions=V1_STEPS)
     def does_as_fated(s, c: Client, o: Partition):
-        """What the coordinator and the partition say of a client's transactions."""
+        """A group has to know no more of a client's transactions than the view of the coordinator and of the
+        partition."""
         return s.view(c, o)
 
 
 class FatedVerified(OnV1, of=VerifiedCore):
-    """Of v1 with verification."""
+    """This refinement is for v1 with verification."""
 
     @refinement(of=Fated, actions=V1_STEPS | {"ask": (), "verify": ()})
     def does_as_fated(s, c: Client, o: Partition):
-        """What the coordinator and the partition say of a client's transactions."""
+        """A group has to know no more of a client's transactions than the view of the coordinator and of the
+        partition."""
         return s.view(c, o)
 
 
 class FatedPromptV1(OnV1, of=PromptV1Core):
-    """Of v1 on a network that is prompt."""
+    """This refinement is for v1 on a network that is prompt."""
 
     does_as_fated = FatedLateV1.does_as_fated

@@ -1,6 +1,7 @@
-"""Claims on the core of v1, on several records of a transaction, and on partitions that are unavailable.
+"""This module states why the core of v1 keeps its promises on a prompt network, and what verification alone gives on
+any network.
 
-Why the core of v1 keeps its promises, on a prompt network; and what verification alone gives on any.
+It also has the claims about several records of one transaction and about partitions that are unavailable.
 """
 
 from fencepost.model.language import Bool, exists, forall, implies, lemma, promise, witness
@@ -31,18 +32,19 @@ from fencepost.properties.transactions.claims.core import (
 
 
 class V1Lemmas(Common):
-    """An epoch is an owner: it serves one transaction at a time."""
+    """These lemmas of v1 rest on the fact that an epoch identifies an owner, which has one transaction at a time."""
 
     @lemma
     def added_before_sent(s):
-        """Only what has begun adds partitions, and only to what was added anything is sent."""
+        """Only a transaction that has begun adds partitions, and records are sent only to partitions that were
+        added."""
         return forall(
             Txn, Partition, lambda t, p: implies(s.added[t, p], s.begun[t]) & implies(s.sent[t, p], s.added[t, p])
         )
 
     @lemma
     def added_is_not_ahead(s):
-        """Nothing was added to a transaction later than the one that is prepared."""
+        """No partition was added to a later transaction than the one that is prepared."""
         return forall(
             Txn,
             Partition,
@@ -51,17 +53,17 @@ class V1Lemmas(Common):
 
     @lemma
     def follows_itself(s):
-        """The owner goes on with the same epoch."""
+        """In v1 the owner of a transaction goes on with the same epoch after its end."""
         return forall(Txn, lambda t: implies(s.success[t], s.follows[t] == s.number[t]))
 
 
 class PromptLemmas(V1Lemmas, Deciding):
-    """Why v1 keeps the promises on a network that is prompt."""
+    """These lemmas are the reason why v1 keeps its promises on a network that is prompt."""
 
     @lemma
     def left_behind_is_replaced(s):
-        """Where markers were left behind, the transaction is still prepared, or markers of a later coordinator have
-        come."""
+        """If markers of a transaction were left behind, the transaction is still prepared, or markers of a later
+        coordinator have arrived."""
         return forall(
             Partition,
             Epoch,
@@ -75,7 +77,7 @@ class PromptLemmas(V1Lemmas, Deciding):
 
     @lemma
     def one_at_a_time(s):
-        """If two transactions have the same epoch, the owner of one knows how it ended."""
+        """If two transactions have the same epoch, the owner of one of them knows how it ended."""
         return forall(
             Txn,
             Txn,
@@ -86,7 +88,8 @@ class PromptLemmas(V1Lemmas, Deciding):
 
     @lemma
     def open_is_not_told(s):
-        """A producer whose transaction has open records has not heard how it ended, or the transaction is prepared."""
+        """A producer whose transaction has open records does not know yet how it ended, or the transaction is
+        prepared."""
         return forall(
             Txn,
             Partition,
@@ -95,7 +98,7 @@ class PromptLemmas(V1Lemmas, Deciding):
 
     @lemma
     def added_takes_part(s):
-        """A partition that was added takes part until it has its marker, unless the owner has decided; after an end
+        """A partition that was added takes part until it has its marker, unless the owner has decided. After an end
         that the owner did not ask for, the partition knows of a later epoch."""
         return forall(
             Txn,
@@ -107,7 +110,7 @@ class PromptLemmas(V1Lemmas, Deciding):
 
     @lemma
     def unasked_end_bumps(s):
-        """An end that the owner did not ask for has a later epoch in its markers."""
+        """A transaction that ends without a request of its owner has a later epoch in its markers."""
         return forall(
             Txn,
             Partition,
@@ -119,12 +122,13 @@ class PromptLemmas(V1Lemmas, Deciding):
 
     @lemma
     def added_as_prepared(s):
-        """What takes part and has not asked for an end is undecided, or ends as prepared."""
+        """A transaction that has a partition and whose owner has not asked for its end is undecided, or ends as
+        prepared."""
         return as_prepared(s, lambda t, p: s.added[t, p] & (s.choice[t] == Outcome.NONE) & s.is_under_way(t))
 
     @lemma
     def added_and_undecided_is_open(s):
-        """What takes part with the present epoch and is not decided is the open transaction."""
+        """An undecided transaction with the present epoch and with a partition is the open transaction."""
         return forall(
             Txn,
             Partition,
@@ -136,12 +140,12 @@ class PromptLemmas(V1Lemmas, Deciding):
 
     @lemma
     def decided_on_something(s):
-        """An owner that has decided had added a partition."""
+        """An owner that has decided on the end of its transaction had added a partition to it."""
         return forall(Txn, lambda t: implies(s.choice[t] != Outcome.NONE, exists(Partition, lambda p: s.added[t, p])))
 
     @lemma
     def untold_is_the_latest(s):
-        """A producer that waits to hear of a decided transaction waits to hear of the one that ended last."""
+        """A producer that waits for the answer about a decided transaction waits for the one that ended last."""
         return forall(
             Txn,
             lambda t: implies(
@@ -162,7 +166,8 @@ class PromptLemmas(V1Lemmas, Deciding):
 
     @lemma
     def ongoing_undecided(s):
-        """No producer waits to hear of an earlier transaction while another one with the same epoch is open."""
+        """No producer waits for the answer about an earlier transaction while another one with the same epoch
+        is open."""
         return forall(
             Txn,
             lambda t: implies(
@@ -173,15 +178,15 @@ class PromptLemmas(V1Lemmas, Deciding):
 
 
 class PromptV1Lemmas(PromptLemmas, of=PromptV1Core):
-    """v1 keeps every promise on a prompt network."""
+    """These lemmas prove that v1 keeps every promise on a prompt network."""
 
 
 class PromptV1MutantLemmas(PromptV1Lemmas, of=PromptV1Core):
-    """Lemmas declared for mutants in which an answer or a marker is not looked at twice."""
+    """These lemmas are declared for mutants in which an answer or a marker is not checked a second time."""
 
     @lemma
     def ends_as_asked(s):
-        """While its epoch is the present one, a transaction whose end its owner waits for ends as asked."""
+        """While its epoch is the present one, a transaction whose owner waits for its end ends as the owner asked."""
         return forall(
             Txn,
             lambda t: implies(
@@ -192,7 +197,7 @@ class PromptV1MutantLemmas(PromptV1Lemmas, of=PromptV1Core):
 
     @lemma
     def known_is_past(s):
-        """No partition knows of a later epoch than the marker that is coming, or the coordinator."""
+        """No partition knows of a later epoch than the coordinator, nor than the marker that is under way."""
         return forall(
             Partition,
             lambda p: (
@@ -203,16 +208,17 @@ class PromptV1MutantLemmas(PromptV1Lemmas, of=PromptV1Core):
 
     @lemma
     def markers_are_not_older(s):
-        """The markers of what is prepared carry its epoch, or a later one."""
+        """The markers of a prepared transaction carry its epoch, or a later one."""
         return (s.phase != Phase.PREPARED) | ((s.ended <= s.marker_epoch) & (s.marker_epoch <= s.epoch))
 
 
 class PromptVerifiedLemmas(PromptLemmas, DecidingAskingLemmas, of=PromptVerifiedCore):
-    """Why v1 with verification keeps the promises on a network that is prompt."""
+    """These lemmas are the reason why v1 with verification keeps its promises on a network that is prompt."""
 
     @lemma
     def held_back_is_open(s):
-        """What a leader holds back of the present epoch is undecided, or a marker is coming that ends the wait."""
+        """A record of the present epoch about which a leader asks the coordinator is undecided, or a marker is under
+        way that ends the wait."""
         return forall(
             Txn,
             Partition,
@@ -224,22 +230,23 @@ class PromptVerifiedLemmas(PromptLemmas, DecidingAskingLemmas, of=PromptVerified
 
 
 class VerifiedLemmas(V1Lemmas, AskingLemmas, of=VerifiedCore):
-    """What verification alone gives, however late and often requests come, as long as coordinators do not overlap: a
-    deposed one that still answers breaks three of these promises (`overlapping.py`)."""
+    """These properties are what verification alone gives, however late and often requests arrive, as long as
+    coordinators do not overlap. A deposed coordinator that still answers breaks three of these promises
+    (`overlapping.py`)."""
 
     def is_disturbed(s, t):
-        """A late EndTxn of another transaction with the same epoch ends this one, again and again."""
+        """Decide whether a late EndTxn of another transaction with the same epoch can end this one, again and again."""
         return exists(Txn, lambda u: (u != t) & s.begun[u] & (s.number[u] == s.number[t]))
 
 
-# What transactions promise of a second record in a partition, and why it is so.
+# These claims are about a second record of a transaction in a partition.
 #
-# The idea of the proof is that of the cores, for second records as for first ones: whatever is open belongs to the
+# The idea of the proof is that of the cores, for second records as for first ones: every open record belongs to the
 # transaction that the coordinator has open or prepared, in a partition that it will send a marker to.
 
 
 class SeveralPromises(Promises, of=Several):
-    """The promises, of first and second records."""
+    """These are the promises for transactions that send a first and a second record to a partition."""
 
     def each_record(s, says):
         return Promises.each_record(s, says) & forall(
@@ -248,7 +255,7 @@ class SeveralPromises(Promises, of=Several):
 
     @promise(rule="txn.P2")
     def one_fate(s):
-        """No transaction is committed in one record and aborted in another, be it in another partition or the same."""
+        """No transaction is committed in one record and aborted in another, in another partition or in the same."""
         return Promises.one_fate(s) & forall(
             Txn, Partition, Partition,
             lambda t, p, q: ~(
@@ -259,7 +266,7 @@ class SeveralPromises(Promises, of=Several):
 
     @witness(of="nothing_hangs")
     def second_open_while_prepared(s):
-        """Two records are open, and their marker under way."""
+        """Two records of a transaction are open in one partition, and their marker is under way."""
         return exists(
             Txn, Partition,
             lambda t, p: (s.fate[t, p] == Fate.OPEN) & (s.second[t, p] == Fate.OPEN) & (s.phase == Phase.PREPARED),
@@ -267,7 +274,7 @@ class SeveralPromises(Promises, of=Several):
 
     @witness(of="nothing_hangs")
     def second_after_the_end(s):
-        """The first record was decided, and the second can still come."""
+        """The first record of a transaction was decided, and the second one can still arrive."""
         return exists(
             Txn, Partition,
             lambda t, p: (s.fate[t, p] == Fate.ABORTED) & s.may_come(t, p) & s.told[t] & (s.phase == Phase.IDLE),
@@ -275,7 +282,7 @@ class SeveralPromises(Promises, of=Several):
 
 
 class SeveralLemmas(SeveralPromises, of=SeveralAsking):
-    """The lemmas of leaders that ask, of second records."""
+    """These lemmas are about second records of a transaction, where leaders ask the coordinator."""
 
     @lemma
     def second_was_sent(s):
@@ -289,17 +296,18 @@ class SeveralLemmas(SeveralPromises, of=SeveralAsking):
 
     @lemma
     def second_is_known(s):
-        """Where a second record is open, its epoch is the one that the partition knows."""
+        """If a second record is open in a partition, its epoch is the one that the partition knows."""
         return forall(Txn, Partition, lambda t, p: implies(s.second[t, p] == Fate.OPEN, s.known[p] == s.number[t]))
 
     @lemma
     def second_never_late(s):
-        """No second record is accepted of an owner that was fenced before."""
+        """No second record is accepted from an owner that was fenced before."""
         return forall(Txn, Partition, lambda t, p: ~s.second_late[t, p])
 
     @lemma
     def cleared_again_takes_part(s):
-        """A leader with a yes to a question about a second record may append it: a marker will come."""
+        """A leader whose question about a second record was answered with yes may append it, because the partition will
+        get a marker."""
         return forall(
             Txn, Partition,
             lambda t, p: implies(s.asked_again[t, p] & s.cleared_again[t, p], s.begun[t] & s.takes_part(t, p)),
@@ -307,11 +315,11 @@ class SeveralLemmas(SeveralPromises, of=SeveralAsking):
 
 
 class SeveralV2Lemmas(V2Lemmas, SeveralLemmas, of=SeveralV2):
-    """Why v2 keeps the promises for several transactional ids."""
+    """These lemmas are the reason why v2 keeps the promises where transactions have several records."""
 
     @lemma
     def second_as_decided(s):
-        """A second record comes to the end that the Prepare of its transaction says."""
+        """A second record is committed or aborted as the Prepare record of its transaction decides."""
         return forall(
             Txn, Partition,
             lambda t, p: implies(s.second[t, p] == Fate.COMMITTED, s.result[t] == Outcome.COMMIT)
@@ -320,7 +328,8 @@ class SeveralV2Lemmas(V2Lemmas, SeveralLemmas, of=SeveralV2):
 
     @lemma
     def second_as_prepared(s):
-        """A second record that is open, or may be appended, is of no decided transaction, or of the one prepared."""
+        """A second record that is open, or may be appended, belongs to an undecided transaction or to the one that is
+        prepared."""
         return as_prepared(
             s, lambda t, p: (s.second[t, p] == Fate.OPEN) | (s.asked_again[t, p] & s.cleared_again[t, p])
         )
@@ -334,25 +343,25 @@ class SeveralV2Lemmas(V2Lemmas, SeveralLemmas, of=SeveralV2):
         )  # fmt: skip
 
 
-# What partitions that go away, start again, lose a tail and forget leave of the promises of transactions.
+# These claims are about partitions that go away, restart, lose a tail and forget.
 #
 # The idea of the proof: an open record is acknowledged and every replica knows its epoch, or it may as well not have
 # arrived; and a leader that forgets its questions asks again.
 
 
 class MortalLemmas(Promises, of=Mortal):
-    """Lemmas about replicas; and that the faults meet something."""
+    """These lemmas are about replicas, and witnesses here state that the faults have an effect."""
 
     @witness(of="nothing_hangs")
     def away_at_its_marker(s):
-        """A partition has a record open, its marker is due, and it has no leader."""
+        """A partition has an open record and its marker is due, but the partition has no leader."""
         return exists(
             Txn, Partition, lambda t, p: (s.fate[t, p] == Fate.OPEN) & s.away[p] & (s.phase == Phase.PREPARED)
         )
 
     @lemma
     def acknowledged_is_there(s):
-        """What was acknowledged is in the log, and every replica knows the epoch of what is open."""
+        """A record that was acknowledged is in the log, and every replica knows the epoch of a record that is open."""
         return forall(
             Txn, Partition,
             lambda t, p: implies(s.acked[t, p], s.fate[t, p] != Fate.ABSENT)
@@ -368,13 +377,13 @@ class MortalLemmas(Promises, of=Mortal):
 
 
 class MortalPromptVerifiedLemmas(PromptVerifiedLemmas, MortalLemmas, of=MortalPromptVerified):
-    """Why v1 with verification keeps them on a prompt network, where the leader's question to the coordinator stands in
-    for what the partition knew."""
+    """These lemmas are the reason why v1 with verification keeps its promises on a prompt network, where the leader's
+    question to the coordinator replaces what the partition knew."""
 
     @lemma
     def added_takes_part(s):
-        """A partition that has a record of what was added takes part until it has its marker; what it knew of others
-        may be forgotten."""
+        """A partition that has an open record of a transaction takes part in it until it has its marker, although the
+        partition may have forgotten other producers."""
         return forall(
             Txn, Partition,
             lambda t, p: implies(

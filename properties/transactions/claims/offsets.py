@@ -1,7 +1,7 @@
-"""What offsets committed in transactions promise to a group, and why it is so.
+"""This module states what offsets committed in transactions promise to a group, and why.
 
-The idea of the proof: what the coordinator has in memory is a matter of the log up to where it has read, so it makes no
-difference whether it was there when the log was written, or read it afterwards.
+The idea of the proof: the memory of the coordinator depends only on the log up to where it has read, so it makes no
+difference whether it was there when the log was written or read it afterwards.
 """
 
 from fencepost.model.language import Properties, exists, forall, implies, leads_to, lemma, promise, service, witness
@@ -18,7 +18,8 @@ from fencepost.model.transactions.parts.offsets_deleted import OffsetsDeleted
 
 
 class TransactionalOffsetsProperties(Properties, of=TransactionalOffsets):
-    """Promises about memory and answers; then lemmas about the log, about what was read of it, and about compaction."""
+    """These properties are promises about memory and answers, then lemmas about the log, about the part of it that was
+    read, and about compaction."""
 
     def is_committed(s, x):
         return s.fate[x] == Fate.COMMITTED
@@ -29,7 +30,7 @@ class TransactionalOffsetsProperties(Properties, of=TransactionalOffsets):
     @promise(rule="txn.P9")
     def memory_is_what_the_log_says(s):
         """A coordinator that has read the log, or what compaction has left of it, has the last committed record in
-        force, and nothing if that is a tombstone."""
+        force, and no record if that one is a tombstone."""
         return implies(s.is_loaded(), forall(Record, lambda x: (s.in_force == x) == ((s.last == x) & ~s.empty[x])))
 
     @promise(rule="txn.P3")
@@ -39,13 +40,13 @@ class TransactionalOffsetsProperties(Properties, of=TransactionalOffsets):
 
     @promise(rule="txn.P2")
     def not_before_it_is_decided(s):
-        """No fetch is answered while a transaction may still change the offset: a consumer that
-        goes on from it goes on from the records of the same transactions."""
+        """No fetch is answered while a transaction may still change the offset, because a consumer that resumes there
+        would process records of that transaction again."""
         return ~s.fetched_early
 
     @service(rule="txn.P10")
     def answered_in_the_end(s):
-        """Fetches are refused for a while only, given that markers come."""
+        """Fetches of offsets are refused for a while only, given that markers arrive."""
         return leads_to(~s.is_answerable(), s.is_answerable())
 
     def is_answerable(s):
@@ -53,7 +54,8 @@ class TransactionalOffsetsProperties(Properties, of=TransactionalOffsets):
 
     @witness(of="memory_is_what_the_log_says")
     def committed_too_late(s):
-        """A transaction was committed last, and its offset is not in force: another one stands after it in the log."""
+        """A transaction was committed last, and its offset is not in force because another offset stands after it in
+        the log."""
         return s.is_loaded() & exists(
             Record, Record,
             lambda x, y: s.is_committed(x) & (s.in_force == y) & (s.place[x] < s.place[y])
@@ -62,7 +64,7 @@ class TransactionalOffsetsProperties(Properties, of=TransactionalOffsets):
 
     @witness(of="memory_is_what_the_log_says")
     def read_again_after_compaction(s):
-        """A coordinator is taking over, has passed a record that compaction removed, and has something pending."""
+        """A coordinator that takes over has passed a record that compaction removed, and has an offset pending."""
         return ~s.is_loaded() & exists(
             Record, Record,
             lambda x, y: s.is_committed(x) & ~s.kept[x] & (s.place[x] < s.cursor) & s.pending[y],
@@ -85,12 +87,12 @@ class TransactionalOffsetsProperties(Properties, of=TransactionalOffsets):
 
     @lemma
     def cursor_in_the_log(s):
-        """The coordinator has read up to the end at most, and positions begin with 1."""
+        """The coordinator has read up to the end of the log at most, and positions begin with 1."""
         return (1 <= s.cursor) & (s.cursor <= s.end)
 
     @lemma
     def records_in_the_log(s):
-        """Records stand in the log, and were decided there."""
+        """Records that were written stand in the log, and were decided there."""
         return forall(
             Record,
             lambda x: implies(
@@ -101,7 +103,7 @@ class TransactionalOffsetsProperties(Properties, of=TransactionalOffsets):
 
     @lemma
     def one_record_at_a_place(s):
-        """No two records stand at one place."""
+        """No two records stand at one position of the log."""
         return forall(
             Record, Record,
             lambda x, y: implies(s.is_written(x) & s.is_written(y) & (s.place[x] == s.place[y]), x == y),
@@ -109,7 +111,7 @@ class TransactionalOffsetsProperties(Properties, of=TransactionalOffsets):
 
     @lemma
     def nothing_of_what_was_not_written(s):
-        """What was not written is no tombstone, of no transaction, and in no memory."""
+        """A record that was not written is no tombstone, belongs to no transaction, and is in no memory."""
         return forall(
             Record,
             lambda x: implies(
@@ -119,7 +121,7 @@ class TransactionalOffsetsProperties(Properties, of=TransactionalOffsets):
 
     @lemma
     def plain_is_committed(s):
-        """What is outside of transactions was committed where it stands; a tombstone is."""
+        """A record outside of transactions counts as committed at its own position, and tombstones are such records."""
         return forall(
             Record,
             lambda x: implies(
@@ -130,19 +132,19 @@ class TransactionalOffsetsProperties(Properties, of=TransactionalOffsets):
 
     @lemma
     def markers_in_the_log(s):
-        """Markers stand in the log."""
+        """Every marker stands at a position in the log."""
         return forall(Producer, Position, lambda p, o: implies(s.is_marker(p, o), (1 <= o) & (o < s.end)))
 
     @lemma
     def one_marker_at_a_place(s):
-        """No two markers stand at one place."""
+        """No two markers stand at one position of the log."""
         return forall(
             Producer, Producer, Position, lambda p, q, o: implies(s.is_marker(p, o) & s.is_marker(q, o), p == q)
         ) & forall(Producer, Position, lambda p, o: ~(s.commit_marker[p, o] & s.abort_marker[p, o]))
 
     @lemma
     def markers_beside_records(s):
-        """Where a record stands there is no marker."""
+        """No marker stands at the position of a record."""
         return forall(Record, Producer, lambda x, p: implies(s.is_written(x), ~s.is_marker(p, s.place[x])))
 
     def is_marker(s, p, o):
@@ -150,7 +152,7 @@ class TransactionalOffsetsProperties(Properties, of=TransactionalOffsets):
 
     @lemma
     def decided_by_a_marker(s):
-        """A record of a transaction was decided by a marker of its producer, which says so."""
+        """A record of a transaction was committed or aborted by a marker of its producer with that outcome."""
         return forall(
             Record,
             lambda x: (
@@ -172,33 +174,33 @@ class TransactionalOffsetsProperties(Properties, of=TransactionalOffsets):
 
     @lemma
     def open_is_owed_a_marker(s):
-        """A producer that has an undecided record here is owed a marker."""
+        """A producer that has an undecided record in the partition will get a marker there."""
         return forall(Record, Producer, lambda x, p: implies((s.fate[x] == Fate.OPEN) & (s.by[x] == p), s.open[p]))
 
     @lemma
     def compaction_waits(s):
-        """Nothing is removed before it is decided."""
+        """Compaction removes no record that is undecided."""
         return forall(Record, lambda x: implies(s.fate[x] == Fate.OPEN, s.kept[x]))
 
     def was_decided(s, x):
-        """The coordinator has read of its fate."""
+        """Decide whether the coordinator has read the position where the record was decided."""
         return (s.is_committed(x) | s.is_aborted(x)) & (s.decided[x] < s.cursor)
 
     def awaits_its_marker(s, x):
-        """The coordinator has read the record, and not its marker."""
+        """Decide whether the coordinator has read the record but not its marker."""
         return s.transactional[x] & (s.place[x] < s.cursor) & ~s.was_decided(x)
 
     @lemma
     def pending_awaits_its_marker(s):
-        """What is pending was read, and its marker was not; its producer waits."""
+        """A pending record was read and its marker was not, and its producer waits."""
         return forall(Record, lambda x: implies(s.pending[x], s.awaits_its_marker(x))) & forall(
             Record, Producer, lambda x, p: implies(s.pending[x] & (s.by[x] == p), s.waiting[p])
         )
 
     @lemma
     def pending_is_the_last(s):
-        """What was read, was not removed, and awaits its marker: its producer waits, and has nothing earlier
-        pending."""
+        """The producer of a record that was read, was not removed, and awaits its marker is waiting, and has no earlier
+        record pending."""
         return forall(
             Record, Producer,
             lambda x, p: implies(s.awaits_its_marker(x) & s.kept[x] & (s.by[x] == p), s.waiting[p]),
@@ -211,7 +213,8 @@ class TransactionalOffsetsProperties(Properties, of=TransactionalOffsets):
 
     @lemma
     def in_force_was_decided(s):
-        """What is in force was committed, as far as was read, stands where memory has it, and after every tombstone."""
+        """The record in force was committed at a position that was read, stands where memory has it, and stands after
+        every tombstone."""
         return (
             forall(
                 Record,
@@ -226,7 +229,8 @@ class TransactionalOffsetsProperties(Properties, of=TransactionalOffsets):
 
     @lemma
     def committed_is_in_force_or_replaced(s):
-        """No committed record that was read and not removed stands after what is in force, or the last tombstone."""
+        """No committed record that was read and not removed stands after the record in force, or after the last
+        tombstone."""
         return forall(
             Record,
             lambda x: implies(
@@ -237,7 +241,7 @@ class TransactionalOffsetsProperties(Properties, of=TransactionalOffsets):
 
     @lemma
     def the_last_is_the_last(s):
-        """No committed record stands after the last one, and compaction leaves it alone."""
+        """No committed record stands after the last one, and compaction does not remove the last one."""
         return forall(Record, lambda x: implies(s.is_committed(x), s.place[x] <= s.last_place)) & forall(
             Record,
             lambda x: implies(s.last == x, s.is_committed(x) & s.kept[x] & (s.place[x] == s.last_place)),
@@ -245,7 +249,7 @@ class TransactionalOffsetsProperties(Properties, of=TransactionalOffsets):
 
     @lemma
     def emptied_by_a_tombstone(s):
-        """Where memory was emptied there is a tombstone."""
+        """At the position where memory was emptied there is a tombstone."""
         return forall(
             Record,
             lambda t: implies(
@@ -266,11 +270,11 @@ class TransactionalOffsetsProperties(Properties, of=TransactionalOffsets):
 
 
 class MarkerDroppedProperties(TransactionalOffsetsProperties, of=MarkerDropped):
-    """What is left of the promises where a marker is dropped."""
+    """These are the promises that still hold where a marker is dropped."""
 
     @promise(rule="txn.P5")
     def as_the_coordinator_decided(s):
-        """An offset comes to the end that its transaction came to."""
+        """An offset is committed or aborted as its transaction was."""
         return forall(
             Record,
             lambda x: implies(
@@ -280,12 +284,13 @@ class MarkerDroppedProperties(TransactionalOffsetsProperties, of=MarkerDropped):
 
     @promise(rule="txn.P3")
     def no_aborted_offset_fetched(s):
-        """No fetch is answered with an offset of a transaction that was aborted, whatever the log says of it."""
+        """No fetch is answered with an offset of a transaction that was aborted, even if the log has no abort marker
+        for it."""
         return forall(Record, lambda x: implies(s.fetched[x], s.meant[x] != Fate.ABORTED))
 
     @witness(of="as_the_coordinator_decided")
     def decided_elsewhere_only(s):
-        """A transaction is over, and its offset is pending."""
+        """A transaction has ended, and its offset is still pending."""
         return exists(Record, lambda x: s.pending[x] & (s.meant[x] != Fate.NONE))
 
     @witness(of="no_aborted_offset_fetched")
@@ -295,12 +300,12 @@ class MarkerDroppedProperties(TransactionalOffsetsProperties, of=MarkerDropped):
 
 
 class OffsetsDeletedProperties(TransactionalOffsetsProperties, of=OffsetsDeleted):
-    """The same promises, where offsets are deleted while a transaction has them pending: what counts is still the order
-    of the log."""
+    """These are the same promises where offsets are deleted while a transaction has them pending; the order of the log
+    still decides."""
 
     @witness(of="memory_is_what_the_log_says")
     def committed_in_vain(s):
-        """A transaction was committed after its offset had been deleted: nothing is in force."""
+        """A transaction was committed after its offset had been deleted, and no offset is in force."""
         return s.is_loaded() & (s.in_force == None) & exists(  # noqa: E711
             Record, Record,
             lambda x, y: s.transactional[x] & s.is_committed(x) & s.empty[y] & (s.place[x] < s.place[y])
@@ -308,15 +313,15 @@ class OffsetsDeletedProperties(TransactionalOffsetsProperties, of=OffsetsDeleted
         )  # fmt: skip
 
 
-# What the coordinator of groups answers from is what its log says, and its open batch (txn.P9).
+# The coordinator of groups answers from what is in its log and in its open batch (txn.P9).
 
 
 class GroupMemoryProperties(Properties, of=GroupMemory):
-    """The promise about memory, batch and log."""
+    """This is the promise about the memory, the open batch and the log of a group coordinator."""
 
     @promise(rule="txn.P9")
     def memory_is_what_was_written(s):
-        """Between operations memory has what is in the log or in the open batch, and nothing else."""
+        """Between operations the coordinator's memory has exactly what is in the log or in the open batch."""
         return implies(
             s.working == None,  # noqa: E711
             forall(Write, lambda w: s.in_memory[w] == (s.in_log[w] | s.in_batch[w])),
@@ -324,14 +329,14 @@ class GroupMemoryProperties(Properties, of=GroupMemory):
 
     @witness(of="memory_is_what_was_written")
     def written_after_a_failure(s):
-        """A batch was given up, one was written, and one is open."""
+        """One batch was given up, another was written, and a third is open."""
         return exists(
             Write, Write, Write, lambda u, v, w: s.given_up[u] & s.in_log[v] & s.in_batch[w] & ~s.in_memory[u]
         )
 
     @lemma
     def one_at_work(s):
-        """An operation that is at work has changed memory, and nothing else of memory is unwritten."""
+        """An operation that is at work has changed memory, and the rest of memory is in the log or in the batch."""
         return forall(
             Write,
             lambda w: implies(
@@ -342,7 +347,8 @@ class GroupMemoryProperties(Properties, of=GroupMemory):
 
     @lemma
     def each_in_one_place(s):
-        """What is in the batch is not in the log, and what is at work in neither; only what was begun is anywhere."""
+        """A write in the batch is not in the log, one that is at work is in neither, and only writes that were begun
+        are anywhere."""
         return forall(
             Write,
             lambda w: ~(s.in_batch[w] & s.in_log[w])

@@ -1,7 +1,7 @@
-"""What readers of transactions rely on, and why it is so.
+"""This module states what readers of transactions rely on, and why it holds.
 
-The idea of the proof: transactions of one producer do not overlap, and what an answer reaches is decided and
-replicated, so a record is left out exactly if its own transaction is in the list that came with it.
+The idea of the proof: transactions of one producer do not overlap, and a fetch reaches only offsets that are decided
+and replicated, so a record is left out exactly if its own transaction is in the list that came with it.
 """
 
 from fencepost.model.language import (
@@ -25,7 +25,8 @@ from fencepost.model.transactions.parts.reading import Kind, Offset, Phase, Read
 
 
 class ReadCommittedProperties(Properties, of=ReadCommitted):
-    """Promises to readers; then lemmas about the log, about pieces of it, and about lists."""
+    """These properties are promises to readers, then lemmas about the log, about fetched pieces of it, and about lists
+    of aborted transactions."""
 
     def is_committed(s, t):
         return s.phase[t] == Phase.COMMITTED
@@ -34,13 +35,13 @@ class ReadCommittedProperties(Properties, of=ReadCommitted):
         return s.phase[t] == Phase.ABORTED
 
     def is_stable(s, o):
-        """Is this record below the last stable offset?"""
+        """Decide whether this record is below the last stable offset."""
         return (o < s.high) & forall(Txn, lambda t: implies(s.unstable(t), o < s.first[t]))
 
     @promise(rule="txn.P3")
     def only_what_was_committed(s):
-        """What a read_committed reader was given is in the log, now and later, and of no open or aborted
-        transaction."""
+        """A record that a read_committed reader was given is in the log, now and later, and belongs to no open or
+        aborted transaction."""
         return forall(
             Reader, Offset, Txn,
             lambda r, o, t: implies(
@@ -51,7 +52,8 @@ class ReadCommittedProperties(Properties, of=ReadCommitted):
 
     @promise(rule="txn.P4")
     def all_that_was_committed(s):
-        """A reader was given every record that it has passed of a committed transaction or outside of transactions."""
+        """A reader was given every record that it has passed if the record belongs to a committed transaction or to
+        none."""
         return forall(
             Reader, Offset, Txn,
             lambda r, o, t: implies(
@@ -85,8 +87,8 @@ class ReadCommittedProperties(Properties, of=ReadCommitted):
 
     @witness(of="only_what_was_committed")
     def one_of_two(s):
-        """Two transactions were open together; a reader was given the record of the committed one, and left out that of
-        the aborted one."""
+        """Two transactions were open together; a reader was given the record of the committed one and not that of the
+        aborted one."""
         return exists(
             Reader, Offset, Offset, Txn, Txn,
             lambda r, a, b, t, u: ~s.sees_all[r] & s.returned[r, a] & s.part[t, a] & s.part[u, b]
@@ -101,7 +103,7 @@ class ReadCommittedProperties(Properties, of=ReadCommitted):
 
     @witness(of="all_that_was_committed")
     def several_pieces(s):
-        """A reader has a second piece before it, which begins inside of an aborted transaction, and ends before its
+        """A reader has fetched a second piece, which begins inside of an aborted transaction and ends before its
         marker."""
         return exists(
             Reader, Txn,
@@ -111,27 +113,27 @@ class ReadCommittedProperties(Properties, of=ReadCommitted):
 
     @witness(of="stable_is_decided")
     def waits_for_replication(s):
-        """A transaction has ended, and its marker is all that keeps the last stable offset back."""
+        """A transaction has ended, and only its marker holds the last stable offset back."""
         return exists(Txn, lambda t: s.unreplicated(t) & (s.first[t] < s.high)) & forall(Txn, lambda t: ~s.is_open(t))
 
     @witness(of="never_back")
     def open_behind_stable(s):
-        """A transaction is open, and what stands before it is stable."""
+        """A transaction is open, and the records before it are stable."""
         return exists(Txn, lambda t: s.is_open(t) & s.is_stable(0))
 
     @lemma
     def high_watermark_in_the_log(s):
-        """The high watermark does not pass the end."""
+        """The high watermark does not pass the end of the log."""
         return s.high <= s.end
 
     @lemma
     def nothing_past_the_end(s):
-        """Past the end there is no record, and before it there is one."""
+        """Every offset before the end of the log has a record, and none past the end has one."""
         return forall(Offset, lambda o: (s.kind[o] == Kind.NOTHING) == (s.end <= o))
 
     @lemma
     def parts_are_data(s):
-        """What is part of a transaction is data of its producer, from its first record to its marker."""
+        """Each record of a transaction is data of its producer, between its first record and its marker."""
         return forall(
             Txn, Offset,
             lambda t, o: implies(
@@ -146,7 +148,7 @@ class ReadCommittedProperties(Properties, of=ReadCommitted):
 
     @lemma
     def part_of_one(s):
-        """A record is part of one transaction."""
+        """A record belongs to one transaction at most."""
         return forall(Txn, Txn, Offset, lambda t, u, o: implies(s.part[t, o] & s.part[u, o], t == u))
 
     @lemma
@@ -163,7 +165,7 @@ class ReadCommittedProperties(Properties, of=ReadCommitted):
 
     @lemma
     def markers_say_so(s):
-        """A transaction ended as its marker says, which is its producer's."""
+        """A transaction ended with the outcome of its marker, which is a marker of its producer."""
         return forall(
             Txn, Offset,
             lambda t, o: implies(
@@ -174,7 +176,8 @@ class ReadCommittedProperties(Properties, of=ReadCommitted):
 
     @lemma
     def one_after_the_other(s):
-        """What a producer wrote after it had begun a transaction is part of it, or its marker, or comes later."""
+        """A record that a producer wrote after it had begun a transaction belongs to that transaction, is its marker,
+        or comes after it."""
         return forall(
             Txn, Offset,
             lambda t, o: implies(
@@ -201,20 +204,21 @@ class ReadCommittedProperties(Properties, of=ReadCommitted):
 
     @lemma
     def indexed_is_aborted(s):
-        """The index has the aborted transactions, and no others."""
+        """The index of aborted transactions has all aborted transactions and no others."""
         return forall(Txn, lambda t: s.indexed[t] == s.is_aborted(t))
 
     @lemma
     def pieces_are_stable(s):
-        """What a reader fetched lies below the high watermark, and for read_committed below every transaction that is
-        not settled."""
+        """A piece that a reader fetched lies below the high watermark, and for read_committed below every transaction
+        that is not settled."""
         return forall(Reader, lambda r: (s.position[r] <= s.upto[r]) & (s.upto[r] <= s.high)) & forall(
             Reader, Txn, lambda r, t: implies(~s.sees_all[r] & s.unstable(t), s.upto[r] <= s.first[t])
         )
 
     @lemma
     def lists_are_right(s):
-        """The list has what was aborted and reaches into what is left of a piece, and for read_uncommitted nothing."""
+        """The list with a piece has the aborted transactions that reach into the rest of the piece; for
+        read_uncommitted it is empty."""
         return forall(
             Reader, Txn,
             lambda r, t: s.listed[r, t]
@@ -223,7 +227,7 @@ class ReadCommittedProperties(Properties, of=ReadCommitted):
 
     @lemma
     def returned_is_passed(s):
-        """Only records that were passed have been given."""
+        """A reader was given only records that it has passed."""
         return forall(Reader, Offset, lambda r, o: implies(s.returned[r, o], o < s.position[r]))
 
     @lemma
@@ -236,11 +240,12 @@ class ReadCommittedProperties(Properties, of=ReadCommitted):
 
 
 class UncleanReadingPromises(ReadCommittedProperties, of=UncleanReading):
-    """The promises, where the log loses what readers were given, or only that it was committed."""
+    """These are the promises to readers where the log loses records that readers were given, or only the fact that they
+    were committed."""
 
     @promise(rule="txn.P3")
     def given_is_not_aborted(s):
-        """No transaction is aborted of which a read_committed reader was given a record."""
+        """No transaction is aborted after a read_committed reader was given a record of it."""
         return forall(Reader, Txn, lambda r, t: ~(s.given[r, t] & ~s.sees_all[r] & s.is_aborted(t)))
 
     @witness(of="given_is_not_aborted")
@@ -249,14 +254,14 @@ class UncleanReadingPromises(ReadCommittedProperties, of=UncleanReading):
         return exists(Reader, Txn, lambda r, t: s.given[r, t] & ~s.sees_all[r] & s.is_open(t))
 
 
-# What cleaning leaves of the promises to readers, and why it is so.
+# These are the promises to readers that hold where the log is cleaned, and why.
 #
-# The idea of the proof: while a record of a transaction is left, its marker is, and its entry in the index; and what is
-# in a piece was left when the list that came with it was made.
+# The idea of the proof: while a record of a transaction is left, its marker is left too, and its entry in the index;
+# and a record in a piece was left when the list that came with the piece was made.
 
 
 class CleanedPromises(ReadCommittedProperties, of=Cleaned):
-    """The promises, of a log that is cleaned."""
+    """These are the promises to readers of a log that is cleaned."""
 
     @promise(rule="txn.P4")
     def all_that_was_committed(s):
@@ -272,12 +277,12 @@ class CleanedPromises(ReadCommittedProperties, of=Cleaned):
 
     @promise(rule="txn.P9")
     def ended_is_known_again(s):
-        """A broker that reads the log again takes no transaction for open whose end it has passed."""
+        """A broker that reads the log again takes no transaction for open if it has passed the end of it."""
         return forall(Txn, lambda t: implies(s.open_again[t], s.is_open(t) | (s.replayed <= s.last[t])))
 
     @promise(rule="txn.P9")
     def open_is_known_again(s):
-        """A broker that reads the log again takes every transaction for open that is, or may be, and has a record
+        """A broker that reads the log again takes every transaction for open that is or may be open and has a record
         left."""
         return forall(
             Txn,
@@ -287,7 +292,7 @@ class CleanedPromises(ReadCommittedProperties, of=Cleaned):
 
     @witness(of="ended_is_known_again")
     def waits_for_its_marker(s):
-        """A broker takes a transaction for open that was aborted, and of which all records have been removed since."""
+        """A broker takes a transaction for open that was aborted and whose records have all been removed since."""
         return exists(Txn, lambda t: s.open_again[t] & s.is_aborted(t) & s.nothing_left(t) & (s.first[t] < s.replayed))
 
     @witness(of="open_is_known_again")
@@ -297,7 +302,7 @@ class CleanedPromises(ReadCommittedProperties, of=Cleaned):
 
     @witness(of="only_what_was_committed")
     def removed_from_the_log_only(s):
-        """A record of an aborted transaction is in a reader's piece, and in the log no more."""
+        """A record of an aborted transaction is in a piece that a reader fetched, but no longer in the log."""
         return exists(
             Reader, Txn, Offset,
             lambda r, t, o: s.kept[r, o] & s.gone[o] & s.part[t, o] & s.is_aborted(t) & (s.position[r] <= o)
@@ -306,19 +311,19 @@ class CleanedPromises(ReadCommittedProperties, of=Cleaned):
 
 
 class CleanedProperties(CleanedPromises, of=Cleaned):
-    """Lemmas about what is left."""
+    """These lemmas are about what cleaning leaves of a log."""
 
     @lemma
     def indexed_is_aborted(s):
-        """The index has nothing but aborted transactions, and all of those of which a record is left."""
+        """The index has only aborted transactions, and all of those that have a record left."""
         return forall(Txn, lambda t: implies(s.indexed[t], s.is_aborted(t))) & forall(
             Txn, Offset, lambda t, o: implies(s.is_aborted(t) & s.part[t, o] & ~s.gone[o], s.indexed[t])
         )
 
     @lemma
     def markers_stay(s):
-        """Where a record is left of a transaction that has ended, or an entry in the index, or a broker that takes it
-        for open, there is its marker."""
+        """The marker of an ended transaction stays as long as a record of it is left, it has an entry in the index, or
+        a broker takes it for open."""
         return forall(
             Txn, Offset,
             lambda t, o: implies(
@@ -328,12 +333,13 @@ class CleanedProperties(CleanedPromises, of=Cleaned):
 
     @lemma
     def only_the_replicated_is_removed(s):
-        """What is removed was replicated."""
+        """Only records that were replicated are removed."""
         return forall(Offset, lambda o: implies(s.gone[o] | s.released[o], o < s.high))
 
     @lemma
     def only_the_aborted_is_not_released(s):
-        """What is removed and not released is a marker, or of a transaction that was aborted for good."""
+        """A record that is removed and not released is a marker, or belongs to a transaction that was aborted
+        for good."""
         return forall(
             Offset, lambda o: implies(s.gone[o] & ~s.released[o], s.kind[o] != Kind.PLAIN)
         ) & forall(
@@ -343,8 +349,8 @@ class CleanedProperties(CleanedPromises, of=Cleaned):
 
     @lemma
     def lists_are_right(s):
-        """The list has nothing but what was aborted, and reaches into what is left of a piece, and with every record of
-        such a transaction in the piece that transaction, and its marker."""
+        """The list has only aborted transactions that reach into the rest of a piece; for every record of an aborted
+        transaction in the piece it has that transaction and its marker."""
         return forall(
             Reader, Txn,
             lambda r, t: implies(
@@ -363,14 +369,14 @@ class CleanedProperties(CleanedPromises, of=Cleaned):
 
     @lemma
     def pieces_have_what_is_left(s):
-        """What is not in a piece is in the log no more."""
+        """A record that is missing from a fetched piece is no longer in the log."""
         return forall(
             Reader, Offset, lambda r, o: implies((s.position[r] <= o) & (o < s.upto[r]) & ~s.kept[r, o], s.gone[o])
         )
 
     @lemma
     def everything_to_those_who_want_it(s):
-        """A read_uncommitted reader was given every record that it passed and that was left."""
+        """A read_uncommitted reader was given every record that it passed and that was left by cleaning."""
         return forall(
             Reader, Offset,
             lambda r, o: implies(
@@ -380,7 +386,8 @@ class CleanedProperties(CleanedPromises, of=Cleaned):
 
     @lemma
     def replays_what_is_replicated(s):
-        """A broker reads what is replicated, and knows of no transaction whose first record it has not reached."""
+        """A broker that reads the log again reads replicated records only, and knows of no transaction whose first
+        record it has not reached."""
         return (s.replayed <= s.high) & forall(Txn, lambda t: implies(s.open_again[t], s.is_begun_before(t)))
 
     def is_begun_before(s, t):

@@ -1,6 +1,6 @@
-"""What a transaction log promises to the coordinator that reads it, and why it is so.
+"""This module states what a transaction log promises to the coordinator that reads it, and why.
 
-The idea of the proof: the last record of an id says what memory says, wherever memory has got to, but for a transition
+The idea of the proof: the last record of an id agrees with memory, however far memory has read, except for a transition
 that is pending or was given up.
 """
 
@@ -23,20 +23,21 @@ from fencepost.model.transactions.parts.recovery import Id, Phase, Position, Tra
 
 
 class TransactionLogProperties(Properties, of=TransactionLog):
-    """Promises about what is read again and about outcomes; then lemmas about last records, memory and outcomes."""
+    """These properties are promises about reading the log again and about outcomes, then lemmas about last records,
+    memory and outcomes."""
 
     def says_the_same(s, o, t):
         return (s.phase[t] == s.known_as(s.says[o])) & (s.epoch[t] == s.epoch_of(s.says[o], s.number[o]))
 
     def is_certain(s, t):
-        """Nothing is pending, and no outcome is open."""
+        """Decide whether the id has no pending transition and no open outcome."""
         return (s.pending[t] == Phase.UNKNOWN) & ~s.doubtful[t]
 
     @promise(rule="txn.P9")
     def memory_is_what_the_log_says(s):
-        """A coordinator that has read the log, however much of it compaction has left, knows each id by its last
-        record, and no others: what its predecessor knew, but for what was pending there, or given up with an open
-        outcome."""
+        """A coordinator that has read the log, or what compaction left of it, knows each id by its last record, and no
+        other ids. That is what its predecessor knew, except for transitions that were pending there, or were given up
+        with an open outcome."""
         return forall(
             Id, Position,
             lambda t, o: implies(
@@ -46,7 +47,7 @@ class TransactionLogProperties(Properties, of=TransactionLog):
 
     @promise(rule="txn.P5")
     def one_outcome(s):
-        """No transaction is both: committed to one, its owner or a partition, and aborted to another."""
+        """No transaction is committed to its owner or one partition and aborted to another."""
         return forall(Id, lambda t: ~(s.was_commit[t] & s.was_abort[t]))
 
     @service(rule="txn.P10")
@@ -56,7 +57,8 @@ class TransactionLogProperties(Properties, of=TransactionLog):
 
     @witness(of="memory_is_what_the_log_says")
     def read_without_what_was_replaced(s):
-        """A coordinator has taken over and read a transaction that is prepared; an older record of it is gone."""
+        """A coordinator has taken over and read a prepared transaction, and an older record of the transaction
+        is gone."""
         return s.is_loaded() & exists(
             Position, Position,
             lambda x, y: (x < y) & (s.id[x] == s.id[y]) & (y < s.end) & ~s.kept[x] & s.newest[y]
@@ -65,14 +67,14 @@ class TransactionLogProperties(Properties, of=TransactionLog):
 
     @witness(of="memory_is_what_the_log_says")
     def in_the_log_unknown_to_memory(s):
-        """An append was given up, and its record is in the log: memory and log differ."""
+        """An append was given up although its record is in the log, so that memory and log differ."""
         return exists(
             Position, lambda o: s.newest[o] & s.doubtful[s.id[o]] & (s.phase[s.id[o]] != s.known_as(s.says[o]))
         )
 
     @witness(of="one_outcome")
     def both_prepared(s):
-        """A commit is in the log and was given up, and the same transaction was aborted after it."""
+        """A commit that was given up is in the log, and the same transaction was aborted after it."""
         return exists(
             Position, Position,
             lambda x, y: (x < y) & (s.id[x] == s.id[y]) & (s.says[x] == Phase.PREPARE_COMMIT)
@@ -81,12 +83,12 @@ class TransactionLogProperties(Properties, of=TransactionLog):
 
     @lemma
     def cursor_in_the_log(s):
-        """No more is read than there is."""
+        """A coordinator reads no further than to the end of the transaction log."""
         return s.cursor <= s.end
 
     @lemma
     def nothing_past_the_end(s):
-        """Past the end there is no record."""
+        """No record of the transaction log stands past its end."""
         return forall(
             Position,
             lambda o: (
@@ -105,7 +107,8 @@ class TransactionLogProperties(Properties, of=TransactionLog):
 
     @lemma
     def newest_is_kept(s):
-        """Compaction leaves the last record of an id, but for a tombstone of which nothing older is left."""
+        """Compaction leaves the last record of an id, unless it is a tombstone and no older record of the id
+        is left."""
         return forall(Position, lambda x: implies(s.newest[x] & ~s.kept[x], s.says[x] == Phase.DEAD)) & forall(
             Position, Position,
             lambda x, y: implies(s.newest[x] & ~s.kept[x] & (s.id[x] == s.id[y]), ~s.kept[y]),
@@ -113,7 +116,8 @@ class TransactionLogProperties(Properties, of=TransactionLog):
 
     @lemma
     def what_was_read_is_known(s):
-        """Where the last record of an id was read, memory has it, but for one given up or not yet acknowledged."""
+        """If the last record of an id was read, memory agrees with it, unless it was given up or is not acknowledged
+        yet."""
         return forall(
             Position, Id,
             lambda o, t: implies(
@@ -123,7 +127,7 @@ class TransactionLogProperties(Properties, of=TransactionLog):
 
     @lemma
     def removed_is_unknown(s):
-        """An id of which compaction has left nothing is unknown to a coordinator that reads the log."""
+        """An id that has no record left after compaction is unknown to a coordinator that reads the log."""
         return forall(
             Position, Id,
             lambda o, t: implies(
@@ -145,12 +149,12 @@ class TransactionLogProperties(Properties, of=TransactionLog):
 
     @lemma
     def only_the_active_one_changes(s):
-        """Nothing is pending, given up or queued to be known before the log is read."""
+        """No transition is pending, given up or appended before the coordinator has read the log."""
         return s.is_loaded() | forall(Id, lambda t: (s.pending[t] == Phase.UNKNOWN) & ~s.doubtful[t] & ~s.appended[t])
 
     @lemma
     def unrecorded_is_unknown(s):
-        """What has no record is unknown, and has come to nothing."""
+        """An id without a record is unknown, and has no outcome."""
         return forall(
             Id,
             lambda t: implies(
@@ -161,12 +165,13 @@ class TransactionLogProperties(Properties, of=TransactionLog):
 
     @lemma
     def recorded_has_a_last_record(s):
-        """One of the records of an id is its last."""
+        """One of the records of each recorded id is its last."""
         return forall(Id, lambda t: implies(s.recorded[t], exists(Position, lambda o: s.newest[o] & (s.id[o] == t))))
 
     @lemma
     def transitions_are_the_known_ones(s):
-        """Only an open transaction is ended, only an ended one is completed, and the rest is for idle ids."""
+        """Only an open transaction can be prepared, only a prepared one completed, and the other transitions are for
+        idle ids."""
         return forall(
             Id,
             lambda t: implies(s.is_prepared(s.pending[t]), s.phase[t] == Phase.ONGOING)
@@ -181,12 +186,12 @@ class TransactionLogProperties(Properties, of=TransactionLog):
 
     @lemma
     def queued_is_prepared(s):
-        """Markers are queued of prepared transactions, for which nothing else is pending."""
+        """Markers are queued only for prepared transactions that have no other transition pending."""
         return forall(Id, lambda t: implies(s.queued[t], s.is_prepared(s.phase[t]) & (s.pending[t] == Phase.UNKNOWN)))
 
     @lemma
     def prepared_is_final(s):
-        """If memory has a transaction prepared, its last record says so too, or says that it is complete."""
+        """If memory has a transaction prepared, its last record is the same Prepare record, or a Complete record."""
         return forall(
             Position, Id,
             lambda o, t: implies(
@@ -197,7 +202,8 @@ class TransactionLogProperties(Properties, of=TransactionLog):
 
     @lemma
     def memory_keeps_to_the_outcome(s):
-        """A coordinator that has read the log has no transaction open that was ended, nor ended in another way."""
+        """A coordinator that has read the log has no transaction open that was ended, and none ended in another way
+        than it was."""
         return implies(
             s.is_loaded(), forall(Id, lambda t: s.fits(s.phase[t], t) & implies(s.appended[t], s.fits(s.pending[t], t)))
         )
@@ -211,22 +217,23 @@ class TransactionLogProperties(Properties, of=TransactionLog):
 
     @lemma
     def the_log_keeps_to_the_outcome(s):
-        """Nor does the last record of an id say so."""
+        """The last record of an id has no transaction open that was ended, and none ended in another way than
+        it was."""
         return forall(Position, lambda o: implies(s.newest[o], s.fits(s.says[o], s.id[o])))
 
 
-# What a coordinator's successor must find in the log (txn.P9), and what a producer that is alone notices where it does
-# not (txn.P8).
+# A coordinator's successor must find this in the log (txn.P9), and a producer that is alone notices where it does not
+# (txn.P8).
 
 
 class MetadataInTheLog(Properties, of=Metadata):
-    """The promises about the metadata of one transactional id and the transaction log."""
+    """These are the promises about the metadata of one transactional id and the transaction log."""
 
     @promise(rule="txn.P9")
     def all_of_it_is_in_the_log(s):
         """Phase, producer id and epoch, the epoch before, the ids before and after, partitions and time-out are at any
-        moment what a coordinator that takes over would read; while a record is written and not durable yet, it would
-        read what that transition comes to."""
+        moment what a coordinator that takes over would read from the log. While a record is written and not durable
+        yet, that coordinator would read the metadata after the transition."""
         return s.is_in_the_log()
 
     def is_in_the_log(s):
@@ -258,14 +265,14 @@ class MetadataInTheLog(Properties, of=Metadata):
 
     @promise(rule="txn.P9")
     def none_is_forgotten(s):
-        """What a transaction comes to, whether it goes on or ends, has every partition that it had: else that one gets
-        no marker."""
+        """After each transition of an open transaction the metadata still has every partition that it had; a partition
+        that is missing would get no marker."""
         goes_on = (s.stage != Stage.NOTHING) & (s.phase == MetadataPhase.ONGOING) & (s.to_phase != MetadataPhase.EMPTY)
         return implies(goes_on, forall(Partition, lambda p: implies(s.parts[p], s.to_parts[p])))
 
     @witness(of="none_is_forgotten")
     def another_partition(s):
-        """A partition is added to a transaction that has one."""
+        """A partition is added to a transaction that already has one."""
         return (
             (s.stage != Stage.NOTHING)
             & (s.phase == MetadataPhase.ONGOING)
@@ -284,12 +291,13 @@ class MetadataInTheLog(Properties, of=Metadata):
 
 
 class MetadataPromises(MetadataInTheLog, of=Metadata):
-    """The promises about the metadata of one transactional id, and about its producer."""
+    """These are the promises about the metadata of one transactional id, and about its producer."""
 
     @promise(rule="txn.P8")
     def retries_are_answered(s):
-        """A producer that is alone and in time is never refused for repeating its own request.  It fails, also where
-        all is in the log: at the end of a producer id's epochs (see `retries_are_answered_before_the_end`)."""
+        """A producer that is alone and in time is never refused for repeating its own request. The property fails at
+        the end of a producer id's epochs, even where all metadata is in the log (see
+        `retries_are_answered_before_the_end`)."""
         return implies(s.refused, s.too_slow)
 
     @promise(rule="txn.P8")
@@ -315,20 +323,21 @@ class MetadataPromises(MetadataInTheLog, of=Metadata):
 
     @witness(of="no_reserved_epoch")
     def second_id(s):
-        """The producer goes on with another id."""
+        """The producer goes on with another producer id."""
         return s.own_id >= 2
 
 
 class MetadataInDoubt(MetadataInTheLog, of=MetadataTimedOut):
-    """The promises about the metadata where appends time out: `all_of_it_is_in_the_log` fails there."""
+    """These are the promises about the metadata where appends time out; `all_of_it_is_in_the_log` fails there."""
 
     @promise(rule="txn.P9")
     def all_that_is_certain_is_in_the_log(s):
-        """The same, unless the last append timed out: then a coordinator that takes over may know of one transition
-        more than memory does."""
+        """Unless the last append timed out, the metadata in memory is what a coordinator that takes over would read
+        from the log. After a time-out such a coordinator may know of one transition more than memory does."""
         return implies(~s.in_doubt, s.is_in_the_log())
 
     @witness(of="all_that_is_certain_is_in_the_log")
     def prepared_in_doubt(s):
-        """The log has a commit that memory has not: a coordinator that takes over commits what this one has open."""
+        """The log has a commit that memory does not have, so that a coordinator that takes over commits a transaction
+        which is open in this one."""
         return (s.log_phase == MetadataPhase.PREPARE_COMMIT) & (s.phase == MetadataPhase.ONGOING)

@@ -1,7 +1,7 @@
-"""What sequence numbers promise to a producer, and why it is so.
+"""This module states what sequence numbers promise to a producer, and why.
 
-The idea of the proof: in one epoch each number stands for one batch, so a number that is known again is that batch;
-and only the epoch that the partition knows is written to, or the start of a newer one.
+The idea of the proof: in one epoch each number stands for one batch, so a number that is known already is that batch;
+and writes are accepted only in the epoch that the partition knows, or at the start of a newer one.
 """
 
 from fencepost.model.language import (
@@ -27,32 +27,32 @@ from fencepost.model.transactions.parts.sequences import (
 
 
 class Promises(Properties):
-    """What every variant promises, the rejected ones included."""
+    """These are the promises of every variant, the rejected ones included."""
 
     @promise(rule="txn.P6")
     def written_once(s):
-        """One logical send is written once, however often it is sent and arrives, while no more are under way than
+        """A batch is written once, however often it is sent and arrives, as long as no more batches are under way than
         the partition remembers."""
         return ~s.written_twice
 
     @promise(rule="txn.P4")
     def told_is_written(s):
-        """A batch that the application was told of is in the log."""
+        """A batch whose success was reported to the application is in the log."""
         return forall(Send, lambda a: implies(s.told[a], s.written[a]))
 
     @promise(rule="txn.P2")
     def in_its_transaction(s):
-        """No batch is written in a later transaction than its own, whose fate it would then share."""
+        """No batch is written in a later transaction than its own, whose outcome it would then share."""
         return ~s.strayed
 
     @service(rule="txn.P11")
     def settled_in_the_end(s, a: Send):
-        """A batch under way is answered in the end, or given up by its producer."""
+        """A batch under way is answered in the end, or its producer gives it up."""
         return leads_to(s.is_under_way(a), ~s.is_under_way(a))
 
     @witness(of="written_once")
     def late_copy(s):
-        """A batch was written, another one after it, and a copy of the first one can still arrive."""
+        """Two batches were written one after the other, and a copy of the first one can still arrive."""
         return exists(
             Send, Send, Epoch,
             lambda a, b, e: s.written[a] & s.written[b] & s.sent[a, e] & s.sent[b, e]
@@ -61,7 +61,7 @@ class Promises(Properties):
 
     @witness(of="told_is_written")
     def two_under_way(s):
-        """Two batches are under way, both are written, and the producer was told of neither."""
+        """Two batches are under way and both are written, and the producer has an answer for neither."""
         return exists(
             Send, Send,
             lambda a, b: (a != b) & s.is_under_way(a) & s.is_under_way(b) & s.written[a] & s.written[b],
@@ -69,21 +69,22 @@ class Promises(Properties):
 
     @witness(of="in_its_transaction")
     def both_transactions(s):
-        """Batches of two transactions were written."""
+        """Batches of two transactions were written to the partition."""
         return exists(Send, Send, lambda a, b: s.written[a] & s.written[b] & (s.turn_of[a] < s.turn_of[b]))
 
 
 class SequencesProperties(Promises, of=Sequences):
-    """Lemmas about epochs, numbers and the partition's memory."""
+    """These lemmas are about epochs, sequence numbers and the partition's memory."""
 
     @lemma
     def known_is_past(s):
-        """The partition knows no epoch that is still to come, and nothing was sent in one."""
+        """The partition knows no epoch that is still to come, and no batch was sent in one."""
         return (s.known <= s.epoch) & forall(Send, Epoch, lambda a, e: implies(s.sent[a, e], e <= s.epoch))
 
     @lemma
     def settled_was_expected(s):
-        """In the present epoch the partition is between the producer's oldest batch under way and its next one."""
+        """In the present epoch the partition expects a number between the producer's oldest batch under way and its
+        next one."""
         return (
             (s.settled <= s.next)
             & (s.next <= s.settled + s.most)
@@ -93,7 +94,7 @@ class SequencesProperties(Promises, of=Sequences):
 
     @lemma
     def numbers_are_used(s):
-        """Numbers of the present epoch are below the next one."""
+        """Sequence numbers that were sent in the present epoch are below the producer's next one."""
         return forall(Send, Epoch, lambda a, e: implies(s.sent[a, e] & (e == s.epoch), s.number[a, e] < s.next))
 
     @lemma
@@ -106,12 +107,13 @@ class SequencesProperties(Promises, of=Sequences):
 
     @lemma
     def sent_in_one_epoch(s):
-        """A batch is sent in one epoch."""
+        """A batch is sent in one epoch only."""
         return forall(Send, Epoch, Epoch, lambda a, e, f: implies(s.sent[a, e] & s.sent[a, f], e == f))
 
     @lemma
     def written_is_expected_no_more(s):
-        """What was written was sent, in an epoch that is over, or under a number that is past; and all those are."""
+        """Every batch that was written was sent in an epoch that is over or under a number that is past, and every
+        batch of that kind in the partition's epoch was written."""
         return forall(
             Send, Epoch,
             lambda a, e: implies(s.sent[a, e] & s.written[a], s.is_past(a, e))
@@ -123,35 +125,35 @@ class SequencesProperties(Promises, of=Sequences):
 
     @lemma
     def written_was_sent(s):
-        """Nothing is written, or known to the application, that was not sent."""
+        """No batch is written, or known to the application, that was not sent."""
         return forall(Send, lambda a: implies(s.written[a], exists(Epoch, lambda e: s.sent[a, e])))
 
     @lemma
     def answered_was_written(s):
-        """There are no answers but to what was written."""
+        """Only batches that were written are answered."""
         return forall(Send, Epoch, lambda a, e: implies(s.answered[a, e], s.sent[a, e] & s.written[a]))
 
     @lemma
     def to_come_is_of_this_transaction(s):
-        """What can still be written is of the producer's present epoch and transaction."""
+        """A batch that can still be written belongs to the producer's present epoch and transaction."""
         return forall(
             Send, Epoch,
             lambda a, e: implies(s.sent[a, e] & ~s.is_past(a, e), (e == s.epoch) & (s.turn_of[a] == s.turn)),
         )  # fmt: skip
 
 
-# What sequence numbers promise where leaders forget: under which conditions a batch is still written once.
+# These claims are about leaders that forget: under which conditions a batch is still written once.
 #
-# The idea of the proof: what a leader forgets is never its last batch, so that an only batch under way is known again
-# or comes next; and a producer that gives up sends nothing under two numbers, so that nothing has to be known again.
+# The idea of the proof: a leader never forgets the last batch, so that the only batch under way is recognised or is the
+# next one; and a producer that gives up sends nothing under two numbers, so that nothing has to be recognised.
 
 
 class ForgetfulLemmas(Promises, of=Forgetful):
-    """Lemmas about epochs, numbers, and what the leader and its replicas know."""
+    """These lemmas are about epochs, sequence numbers, and what the leader and its replicas know."""
 
     @witness(of="written_once")
     def forgotten_and_written(s):
-        """A batch is in the log, under way, and forgotten: it would be refused."""
+        """A batch is in the log, under way, and forgotten by the leader, so that a copy of it would be refused."""
         return exists(
             Send, lambda a: s.written[a] & s.is_under_way(a) & s.is_refused(s.number[a, s.epoch]) & (s.known == s.epoch)
         )
@@ -163,7 +165,7 @@ class ForgetfulLemmas(Promises, of=Forgetful):
 
     @lemma
     def known_is_past(s):
-        """The partition and its replicas know no epoch that is still to come, and nothing was sent in one."""
+        """The partition and its replicas know no epoch that is still to come, and no batch was sent in one."""
         return (
             (s.known <= s.epoch) & (s.safe_known <= s.epoch)
             & forall(Send, Epoch, lambda a, e: implies(s.sent[a, e], e <= s.epoch))
@@ -171,8 +173,8 @@ class ForgetfulLemmas(Promises, of=Forgetful):
 
     @lemma
     def settled_was_expected(s):
-        """In the present epoch the partition, and its replicas, are between the producer's oldest batch under way and
-        its next one."""
+        """In the present epoch the partition and its replicas expect a number between the producer's oldest batch under
+        way and its next one."""
         return (
             (s.settled <= s.next)
             & (s.next <= s.settled + s.most)
@@ -187,12 +189,12 @@ class ForgetfulLemmas(Promises, of=Forgetful):
 
     @lemma
     def the_last_is_kept(s):
-        """The leader remembers the last batch at least."""
+        """The leader remembers at least the last batch of a producer."""
         return s.blank | (s.kept_from < s.expected) | (s.kept_from == 0)
 
     @lemma
     def died_is_settled(s):
-        """What has no copies left was answered, or given up."""
+        """A batch that has no copies left was answered, or given up."""
         return forall(
             Send, Epoch,
             lambda a, e: implies(s.died[a, e], s.sent[a, e] & ((e < s.epoch) | (s.number[a, e] < s.settled))),
@@ -206,7 +208,7 @@ class ForgetfulLemmas(Promises, of=Forgetful):
 
     @lemma
     def written_was_sent(s):
-        """Nothing is in the log that was not sent, and nothing is replicated that is not there."""
+        """Every batch in the log was sent, and every replicated batch is in the log."""
         return forall(
             Send,
             lambda a: implies(s.written[a], exists(Epoch, lambda e: s.sent[a, e])) & implies(s.copied[a], s.written[a]),
@@ -216,7 +218,7 @@ class ForgetfulLemmas(Promises, of=Forgetful):
 
     @lemma
     def told_is_copied(s):
-        """What the application knows to be written is replicated."""
+        """A batch that the application knows to be written is replicated."""
         return forall(Send, lambda a: implies(s.told[a], s.copied[a]))
 
     def is_past(s, a, e, known, expected):
@@ -224,7 +226,8 @@ class ForgetfulLemmas(Promises, of=Forgetful):
 
     @lemma
     def written_is_expected_no_more(s):
-        """What is in the log and can arrive again is of an epoch that is over, or has a number that is past."""
+        """A batch that is in the log and can arrive again belongs to an epoch that is over, or has a number that is
+        past."""
         return forall(
             Send, Epoch,
             lambda a, e: implies(s.can_arrive(a, e) & s.written[a], ~s.blank & s.is_past(a, e, s.known, s.expected))
@@ -235,7 +238,7 @@ class ForgetfulLemmas(Promises, of=Forgetful):
 
     @lemma
     def remembered_was_written(s):
-        """What the leader remembers is in the log; so is the last batch, of which every replica knows."""
+        """A batch that the leader remembers is in the log; so is the last batch, which every replica knows."""
         return forall(
             Send, Epoch,
             lambda a, e: implies(
@@ -251,7 +254,8 @@ class ForgetfulLemmas(Promises, of=Forgetful):
 
     @lemma
     def blank_is_fresh(s):
-        """Where the producer was forgotten, what can arrive is under way, or was given up with all before it."""
+        """Where the producer was forgotten, a batch that can arrive is under way, or was given up with all batches
+        before it."""
         return forall(
             Send, Epoch,
             lambda a, e: implies(
@@ -262,11 +266,11 @@ class ForgetfulLemmas(Promises, of=Forgetful):
 
 
 class InOrder(ForgetfulLemmas, of=Forgetful):
-    """Where nothing is given up without a marker."""
+    """These lemmas hold where no batch is given up without a marker."""
 
     @lemma
     def to_come_is_of_this_transaction(s):
-        """What can still be written is of the producer's present epoch and transaction."""
+        """A batch that can still be written belongs to the producer's present epoch and transaction."""
         return forall(
             Send, Epoch,
             lambda a, e: implies(
@@ -280,24 +284,25 @@ class InOrder(ForgetfulLemmas, of=Forgetful):
         )  # fmt: skip
 
 
-# Whether a partition refuses a producer that is alone and sends again what it was not told of (txn.P8).
+# A partition must not refuse a producer that is alone and sends again what it has no answer for (txn.P8).
 #
-# It does not, as long as it forgets nothing of the producer.  A leader that has forgotten a batch takes its copy for
-# one that is out of order: the producer then fails what it has under way, or aborts, though all it did was to wait for
-# an answer.
+# It does not, as long as it forgets nothing of the producer. A leader that has forgotten a batch takes its copy for one
+# that is out of order: the producer then fails what it has under way, or aborts, though it only waited for an answer.
 
 
 class Refusals(Promises):
-    """The promises of one producer in one partition."""
+    """These are the promises about refusals to one producer in one partition."""
 
     @promise(rule="txn.P8")
     def never_out_of_order(s):
-        """The oldest batch under way, sent again or for the first time, is never refused as out of order."""
+        """The oldest batch under way is never refused as out of order, whether it is sent for the first time
+        or again."""
         return forall(Send, lambda a: ~s.is_oldest_and_refused(a))
 
     @witness(of="never_out_of_order")
     def written_and_not_answered(s):
-        """The oldest batch under way is in the log, its answer is lost, and the batch after it is there as well."""
+        """The oldest batch under way is in the log although its answer is lost, and the batch after it is in the log as
+        well."""
         return exists(
             Send, Send,
             lambda a, b: s.sent[a, s.epoch] & s.written[a] & (s.number[a, s.epoch] == s.settled)

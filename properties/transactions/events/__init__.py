@@ -1,3 +1,2 @@
-"""The events of transactions and what each means to the model: `kinds`, then of driven runs and
-simulated histories (`driven`), then of brokers over the wire and of recordings (`wire`).
-"""
+"""This package maps the events of transactions to steps of the model: `kinds` first, then `driven` for driven runs and
+simulated histories, and `wire` for brokers over the wire and recordings."""

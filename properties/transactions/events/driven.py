@@ -1,7 +1,5 @@
-"""What each event of a driven run, or of a simulated history, means to the model.
-
-What the events of partitions and readers say about the model of transactions.
-"""
+"""This module maps each event of a driven run, or of a simulated history, to steps of the model of transactions, events
+of partitions and readers included."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -50,12 +48,11 @@ def something_open(s, e):
 
 
 def joins(s, partition, number):
-    """Something of that epoch is open there, so that the leader asks no coordinator."""
+    """Decide whether a record of that epoch is open in the partition, so that the leader asks no coordinator."""
     return exists(Txn, lambda t: (s.fate[t, partition] == Fate.OPEN) & (s.number[t] == number))
 
 
 def _is_current(s, e):
-    """The marker is one that the coordinator waits for."""
     return s.is_current(e.partition, e.number, e.commit) & (e.term == s.term)
 
 
@@ -106,11 +103,10 @@ def refusals(produce_code, marker_code):
 
 
 def checked(code):
-    """A leader's question is answered."""
     return Observation("partition_checked", (Do("verify", RECORD, when=good),), before=code, rule="txn.15")
 
 
-# What the events of a history of transactions say about the model's state and steps, for one transactional id.
+# These observations map the events of a history to the model's state and steps, for one transactional id.
 #
 # The model numbers the epochs of all producer ids in one row (`guessing.py`).  An event's pair is so one ``number``, 0
 # for none; ``next_base`` is the first number of the producer id after it.  What else is not a stored column:
@@ -149,7 +145,7 @@ def _outcome(e):
 
 
 def _named(s, e):
-    """A request names the pair that its producer was given last, and a retry names it again."""
+    """Decide whether the request names the pair that its producer was given last; a retry has to name it again."""
     return implies(e.number != 0, s.holds[e.client] == e.number) & implies(
         s.asking[e.client], s.again[e.client] == (e.number != 0)
     )
@@ -262,7 +258,6 @@ ADDING = (
 
 
 def _unseen(s, e):
-    """No event reported the beginning of what is now in the log."""
     return s.pending == Pending.NOTHING
 
 
@@ -275,18 +270,19 @@ def _completed(e):
 
 
 def _new_epoch(s, e):
-    """A retry that names the epoch before is written to the log as well, and nothing changes."""
+    """Decide whether the record has a new epoch. A retry that names the epoch before is written to the log as well, and
+    changes nothing."""
     return (e.logged == EMPTY) & (s.epoch < e.number)
 
 
 def not_asked(s, e):
-    """The client does not wait for its first InitProducerId."""
     return ~s.is_sent(e.client)
 
 
 def by_init(action, starts, comes_late=not_asked):
-    """An InitProducerId arrives, or another copy of it, and begins ``ask_for_epoch``, or ``fence_first`` where a
-    transaction is open.  ``comes_late``: when it may be a copy of which no client takes the answer."""
+    """Return the steps of an InitProducerId that arrives, or of another copy of it. It begins ``ask_for_epoch``, or
+    ``fence_first`` where a transaction is open. ``comes_late`` decides when it may be a copy whose answer no client
+    takes."""
     return (
         Do("lose_answer", CLIENT, when=lambda s, e: (
             starts(s, e) & s.asking[e.client] & (s.answered[e.client] != 0) & ~e.late & ~s.stray[e.client])),
@@ -307,7 +303,7 @@ def _by_the_clock(comes_late):
 
 
 def _logged(s, e):
-    """What was pending, and what is now in the log."""
+    """Decide whether the record now in the log is what was pending."""
     cause = when(
         s.pending == Pending.NOTHING, True,
         ((e.logged == EMPTY) & (s.pending == Pending.INIT)) | ((e.logged == ONGOING) & (s.pending == Pending.ADD))
@@ -331,12 +327,11 @@ def _in_log(s, e):
 
 
 def _answers_again(s, e):
-    """A retry gets the answer that the first request got."""
     return e.counts & s.asking[e.client] & (s.answered[e.client] == 0) & (e.named != 0)
 
 
 def logged(ask, add, comes_late):
-    """A record of the transaction log."""
+    """Return the observation of a record of the transaction log."""
     return Observation(
         "txn_logged",
         (
@@ -424,13 +419,14 @@ def _by_variant(comes_late):
 BY_VARIANT: Mapping[str, tuple[Observation, ...]] = _by_variant(not_asked)
 
 
-# What the events of histories say about the model, where that differs from what they say to who drives a cluster.
+# These observations of histories differ from those of driven runs.
 #
-# Everything is seen in a history but when a record sets out for the transaction log.  So ``busy`` and ``away`` are what
-# the events explain: a record that is logged later was asked for before, or a coordinator goes away.
+# A history has every event except for the moment when a record is sent to the transaction log. So ``busy`` and ``away``
+# follow from the events: a record that is logged later was asked for before, or a coordinator goes away.
 
 HISTORY_COLUMNS: Mapping[str, Any] = COLUMNS
-"""``others``: producers of another transactional id *have* an offset pending in the partition."""
+"""`HISTORY_COLUMNS` adds the columns of simulated histories; ``others`` is set where producers of another transactional
+id have an offset pending in the partition."""
 
 
 OFFSET_FETCHED = Observation(
@@ -445,7 +441,8 @@ OFFSET_FETCHED = Observation(
 
 
 def _not_asked_or_again(s, e):
-    """A copy of a client's first InitProducerId may also come while the client asks again and names its pair."""
+    """Decide whether a copy of a client's first InitProducerId may arrive; it may also arrive while the client asks
+    again and names its pair."""
     return not_asked(s, e) | (s.again[e.client] & (e.named == 0) & ~s.stray[e.client])
 
 
@@ -460,8 +457,9 @@ def _held(variant, o):
 
 
 def _further(is_taken):
-    """One more record of a transaction that is over in the partition.  The model has another one in its place there,
-    and nothing changes; only what lets it in is held against the model."""
+    """Return the observation of one more record of a transaction that is over in the partition. The model has another
+    record in its place there and nothing changes; only the condition that lets the record in is compared with the
+    model."""
     return Observation(
         "further_record",
         before=lambda s, e: (
@@ -483,12 +481,14 @@ _BY_MODE: Mapping[str, tuple[Observation, ...]] = {
     for variant, observations in _by_variant(_not_asked_or_again).items()
 }
 RELEASES = {"4.0": "v2", "4.3": "v2-4.3"}
-"""Of v2: since KAFKA-19367 a fence has one bump.  What shows is the same."""
+"""`RELEASES` maps releases of Kafka to variants of v2: since KAFKA-19367 (4.3) a fence bumps the epoch once, which is
+not visible in the events."""
 HISTORY_BY_VARIANT = {**_BY_MODE, RELEASES["4.3"]: _BY_MODE["v2"]}
 
 
 def variant_of(manifest: Manifest) -> str:
-    """The mode that the config names, and of v2 the release, 4.0 if it does not say.  Raises `HistoryError`."""
+    """Return the variant for the mode that the config names, and for v2 its release, 4.0 by default. Errors:
+    `HistoryError`."""
     mode, release = str(manifest.config.get("mode", "v2")), str(manifest.config.get("release", "4.0"))
     if mode not in BY_VARIANT:
         raise HistoryError(f"no model for mode {mode!r}")

@@ -1,11 +1,12 @@
-"""Kinds of events, the faults that they show, error codes, and what the models leave out.
+"""This module defines the kinds of events, the faults that they are evidence of, error codes, and what the models leave
+out.
 
-The events of transactions (KIP-98, KIP-360, KIP-890): kinds, columns, and which column speaks in which kind.
+The kinds are those of transactions (KIP-98, KIP-360, KIP-890), each with the columns that it uses.
 
-Codes and names are a file format: histories written years ago carry them. Add new ones at the end; never renumber.
-Below 20 is what clients do and are answered, from 20 on the transaction coordinator, from 40 on the leaders of
-partitions, from 50 on the readers. A reader has each partition for itself: one that is given a partition anew, as by a
-rebalance, is another reader.
+Codes and names are a file format: histories written years ago contain them. Add new ones at the end and never renumber.
+Codes below 20 are what clients do and are answered, from 20 on the transaction coordinator, from 40 on the leaders of
+partitions, from 50 on the readers. Each reader reads one partition; a reader that is assigned a partition again, as by
+a rebalance, is another reader.
 """
 
 from enum import IntEnum
@@ -22,12 +23,12 @@ PAIR_IF_ANY = "producer_id? epoch?"
 BATCH = f"node partition offset {PAIR} sequence record request"
 MARKER = f"node partition {PAIR} outcome coordinator_epoch"
 
-CLIENTS = "clients"  # what clients do, are answered and read: every implementation can show it
+CLIENTS = "clients"  # what clients do, are answered and read: every implementation can emit it
 LOGS = "logs"  # what is found on the disks of brokers
 
 
 class Kind(EventKind):
-    """What happened in one event: code, columns, and who observes it."""
+    """A `Kind` is what happened in one event: its code, its columns, and who observes it."""
 
     client_started = 1, "client txn_id", CLIENTS  # a new instance, with an empty memory
     client_stopped = 2, "client", CLIENTS  # crashed; what it sent stays in flight
@@ -44,7 +45,7 @@ class Kind(EventKind):
     end_sent = 11, f"client txn_id txn outcome request {PAIR}", CLIENTS  # EndTxn leaves; each retry again
     # the client learns the end: without an error, as it asked; and the pair for its next transaction
     end_told = 12, f"client txn outcome request {PAIR_IF_ANY} error", CLIENTS
-    client_failed = 13, "client error", CLIENTS  # fatal: there is no way out of it
+    client_failed = 13, "client error", CLIENTS  # a fatal error of the client
     # Admin.fenceProducers has its answer for one transactional id
     fence_told = 14, f"client txn_id request {PAIR_IF_ANY} error", CLIENTS
 
@@ -82,7 +83,7 @@ class Kind(EventKind):
 
 
 class State(IntEnum):
-    """States of the transaction log, in Kafka's numbers."""
+    """`State` lists the states of the transaction log, with Kafka's numbers."""
 
     Empty = 0
     Ongoing = 1
@@ -122,13 +123,13 @@ COLUMNS = (
 TRANSACTIONS = Vocabulary("transactions", Kind, COLUMNS, public=(CLIENTS,))
 
 
-# Which events of transactions detect a danger; see `fencepost.properties.history.signs`.
+# These events of transactions are evidence of a danger; see `fencepost.properties.history.signs`.
 
 WRITTEN = (Kind.batch_appended, Kind.batch_duplicate, Kind.batch_refused)
 
 
 def _late(e: Events) -> int:
-    """Requests that reach a partition after the client was given the end of the transaction that they belong to."""
+    """Count requests that reach a partition after the client was answered about the end of their transaction."""
     sent, reported, arrived = e.of(Kind.record_sent), e.of(Kind.end_told), e.of(*WRITTEN)
     reported = reported[e["error"][reported] == 0]
     ended, mine = e.together((reported, sent), "client", "txn")
@@ -142,7 +143,7 @@ def _late(e: Events) -> int:
 
 
 def _zombies(e: Events) -> int:
-    """What an initialised client sends after another instance of its transactional id has been initialised."""
+    """Count what an initialised client sends after another instance of its transactional id has been initialised."""
     started, taken = e.of(Kind.client_started), e.of(Kind.init_taken)
     taken = taken[e["error"][taken] == 0]
     sent = e.of(Kind.add_sent, Kind.record_sent, Kind.end_sent)
@@ -161,7 +162,7 @@ def _zombies(e: Events) -> int:
 
 
 def _lost(e: Events) -> int:
-    """Requests with a record that no leader saw, and whose record was sent again."""
+    """Count requests with a record that no leader received and that was sent again."""
     sent, arrived = e.of(Kind.record_sent), e.of(*WRITTEN)
     records = e.groups(sent, "record")
     again = np.bincount(records)[records] > 1 if len(sent) else np.zeros(0, np.bool_)
@@ -174,7 +175,7 @@ def _lost(e: Events) -> int:
 
 
 def _answered_again(e: Events) -> int:
-    """Transactions whose end the coordinator answered without an error more than once."""
+    """Count transactions whose end the coordinator answered without an error more than once."""
     handled, sent = e.of(Kind.end_handled), e.of(Kind.end_sent)
     handled = handled[e["error"][handled] == 0]
     mine, theirs = e.together((handled, sent), "request")
@@ -186,7 +187,7 @@ def _answered_again(e: Events) -> int:
 
 
 def _overtaken(e: Events) -> int:
-    """Batches that are written behind one that the same client sent later."""
+    """Count batches that are written after a batch that the same client sent later."""
     sent, written = e.of(Kind.record_sent), e.of(Kind.batch_appended)
     mine, theirs = e.together((sent, written), "request")
     count = int(max(mine.max(initial=-1), theirs.max(initial=-1))) + 1
@@ -203,7 +204,6 @@ def _overtaken(e: Events) -> int:
 
 
 def _repeated(e: Events, within: tuple[str, ...], name: str) -> int:
-    """Groups of records sent that have more than one value of ``name``."""
     sent = e.of(Kind.record_sent)
     if not len(sent):
         return 0
@@ -238,13 +238,14 @@ SIGNS = (
 )  # fmt: skip
 
 
-# What the model of transactions cannot follow in a history, though it may be right: why, and how it is noticed.
+# The model of transactions cannot follow these things in a history, though they may be right: why, and how each is
+# detected.
 #
 # The model has one record for all of a transaction's in a partition, one memory for all producer ids there, and no
-# question of a leader that outlives a marker.  Of these only the last can come about in v2.  Of a further record that
-# comes after the end of its transaction a history reveals enough all the same (`BESIDE`).  And it remembers two things
-# that Kafka's coordinator does not: the pair that InitProducerId named where the id had been forgotten, and how the
-# last transaction ended once a retry of InitProducerId was written to the log (as Empty).
+# question of a leader that outlives a marker. Only the last of these can happen in v2. A history reveals enough of a
+# further record that arrives after the end of its transaction (`BESIDE`). And the model remembers two things that
+# Kafka's coordinator does not: the pair that InitProducerId named where the id had been forgotten, and how the last
+# transaction ended once a retry of InitProducerId was written to the log (as Empty).
 
 LATE_RECORD = "v1: a record joins what a late one has opened, of whose transaction another record was there in time"
 OLD_ID = "v1: a record of an earlier producer id comes late"
@@ -256,9 +257,9 @@ ERASED = "a retry of InitProducerId erased how the last transaction ended, which
 TOO_LARGE = "an epoch is larger than {}"
 TOO_MANY = "one transactional id has more {} than {}"
 BESIDE = 1_000
-"""The code of a further record's append that comes late, in the place of `batch_appended`."""
+"""`BESIDE` is the code of a further record's append that arrives late, in the place of `batch_appended`."""
 MOST = {"clients": 256, "transactions": 256, "partitions": 64, "pairs": 1024, "fail_overs": 64}
-"""Of one transactional id in one history: how far it is followed."""
+"""`MOST` limits how many of each thing are followed for one transactional id in one history."""
 
 
 SENT = (Kind.init_sent, Kind.add_sent, Kind.record_sent, Kind.end_sent)
@@ -266,9 +267,9 @@ TAKEN = (Kind.init_taken, Kind.fence_told)
 
 # Error codes: in which states of the model each code that an implementation answers with is right.
 #
-# A code that may be tried again is right where a pending transition or a fault explains it: 51 while something is on
-# its way to the log or a transaction is being completed; 14, 15 and 16 (column ``away``) after a failed append or a
-# fail-over, 14 also where a producer id is needed. Whoever answers with a code that is in none of these lists is
+# A code that may be tried again is right where a pending transition or a fault explains it: 51 while a record is on its
+# way to the log or a transaction is being completed; 14, 15 and 16 (column ``away``) after a failed append or a
+# fail-over, 14 also where a producer id is needed. An implementation that answers with a code in none of these lists is
 # wrong.
 
 NONE, FAILED = 0, -1
@@ -284,23 +285,25 @@ def _away(e):
 
 
 def waits(s, e):
-    """A client that asks now has to ask again."""
+    """Decide whether a client that asks now has to ask again."""
     return (s.pending != Pending.NOTHING) | (s.phase == Phase.PREPARED) | e.busy
 
 
 def quiet(s):
-    """Nothing is pending or being completed, as far as the model knows: requests are judged by their epoch."""
+    """Decide whether no transition is pending or being completed, so that requests are judged by their epoch."""
     return (s.pending == Pending.NOTHING) & (s.phase != Phase.PREPARED)
 
 
 def foreign(s, number):
-    """An epoch of another producer id than the present one, or of a transactional id that is forgotten."""
+    """Decide whether an epoch belongs to another producer id than the present one, or to a transactional id that is
+    forgotten."""
     return (number < s.base) | (s.base + s.last + 1 < number) | s.unknown
 
 
 def needs_id(s):
-    """What comes next needs a producer id, of which the coordinator's broker may have none at hand (KIP-730): the
-    transactional id is not known, or the epochs of its producer id are used up, perhaps by a fence."""
+    """Decide whether the next step needs a producer id, of which the coordinator's broker may have none at hand
+    (KIP-730). That is so if the transactional id is not known, or the epochs of its producer id are used up, perhaps by
+    a fence."""
     fenced_first = (s.phase == Phase.ONGOING) & (s.live() + 1 >= s.base + s.last)
     return (s.epoch == 0) | s.unknown | (s.live() >= s.base + s.last) | fenced_first
 
@@ -316,7 +319,7 @@ def _retriable_with_id(s, e):
 
 
 def init_code(s, e):
-    """InitProducerId."""
+    """Decide whether the error code of an answer to InitProducerId fits the state."""
     fenced = (e.named != 0) & (e.named != s.live()) & (e.named != s.remembers) & ~s.unknown
     return (
         ((e.error == NONE) | (e.error == FENCED) | (e.error == FAILED) | (e.error == CONCURRENT) | _away(e))
@@ -337,7 +340,7 @@ def _pair_known(e):
 
 
 def _pair_code(s, e):
-    """Who may add: the exact pair."""
+    """Decide whether the error code fits a request that must name the exact pair, as one that adds partitions."""
     return (
         _retriable(s, e)
         & implies((e.error == FENCED) | (e.error == INVALID_MAPPING), quiet(s))
@@ -347,13 +350,14 @@ def _pair_code(s, e):
 
 
 def add_code(s, e):
-    """AddPartitionsToTxn and AddOffsetsToTxn of a client; v2: a leader's question."""
+    """Decide whether the error code fits AddPartitionsToTxn or AddOffsetsToTxn of a client; in v2 also a leader's
+    question."""
     return _pair_known(e) & _pair_code(s, e)
 
 
 def verify_code(s, e):
-    """A leader's question (v1-verified).  What is pending is not looked at; a fence is in memory before it is
-    pending."""
+    """Decide whether the error code fits a leader's question in v1-verified. The coordinator does not look at pending
+    transitions there; a fence is in memory before it is pending."""
     right = (e.number == s.live()) & (s.pending != Pending.FENCE) & ~s.unknown
     return (
         (_pair_known(e) | (e.error == ABORTABLE))
@@ -372,7 +376,7 @@ def _end_known(e):
 
 
 def end_code_v1(s, e):
-    """EndTxn with the exact pair, or nothing."""
+    """Decide whether the error code fits an EndTxn of v1, which must name the exact pair."""
     mine = s.number[e.txn] == s.live()
     return (
         _end_known(e)
@@ -386,8 +390,9 @@ def end_code_v1(s, e):
 
 
 def end_code_v1_over_the_wire(s, e):
-    """EndTxn below version 5 as Kafka answers it: id and epoch are looked at before what is being completed, so that a
-    fenced producer hears it while the markers are due, and another outcome than the one prepared is refused (48)."""
+    """Decide whether the error code fits an EndTxn below version 5 as Kafka answers it. Kafka checks id and epoch
+    before the transition that is being completed, so that a fenced producer learns of its fence while the markers are
+    due, and another outcome than the prepared one is refused (48)."""
     mine = s.number[e.txn] == s.live()
     ended = (s.phase == Phase.IDLE) | (s.phase == Phase.PREPARED)
     return (
@@ -401,7 +406,8 @@ def end_code_v1_over_the_wire(s, e):
 
 
 def end_code_v2(s, e):
-    """EndTxn with the exact pair, or the one before it in a retry."""
+    """Decide whether the error code fits an EndTxn of v2, which names the exact pair, or in a retry the pair
+    before it."""
     mine = s.number[e.txn] == s.live()
     again = s.is_retry(e.txn) & s.is_next_to_present(e.txn) & (s.outcome != Outcome.NONE) & (s.phase == Phase.IDLE)
     other = again & (s.outcome != s.choice[e.txn])
@@ -419,7 +425,8 @@ def end_code_v2(s, e):
 
 
 def _end_answer(s, e):
-    """A success says what the log says: this transaction, or one taken for it, has just ended so, or had."""
+    """Decide whether a successful answer agrees with the log: the transaction, or one taken for it, has ended
+    as asked."""
     return (
         implies(e.error == NONE, s.phase != Phase.ONGOING)
         & implies(e.error == NONE, s.outcome == s.choice[e.txn])
@@ -428,7 +435,8 @@ def _end_answer(s, e):
 
 
 def produce_code_v1(s, e):
-    """Produce, where leaders ask no coordinator; or an offset commit.  Sequence numbers are not in the model."""
+    """Decide whether the error code fits a Produce where leaders ask no coordinator, or an offset commit. The model has
+    no sequence numbers."""
     of_leaders = (e.error == OUT_OF_ORDER) | (e.error == UNKNOWN_PARTITION) | (e.error == NOT_LEADER)
     return (of_leaders | (e.error == OLD_EPOCH) | _by_the_group(e) | _away(e)) & implies(
         e.error == OLD_EPOCH, e.number < s.known[e.partition]
@@ -436,7 +444,8 @@ def produce_code_v1(s, e):
 
 
 def _asked_code(s, e):
-    """Produce, where the leader passes on what the coordinator answered it, perhaps some time ago."""
+    """Decide whether the error code fits a Produce where the leader passes on the coordinator's answer, which may be
+    old."""
     old = (e.number < s.known[e.partition]) | (e.number != s.live()) | (s.pending == Pending.FENCE) | e.away
     return (
         implies(e.error == OLD_EPOCH, old)
@@ -446,8 +455,8 @@ def _asked_code(s, e):
 
 
 def _by_the_group(e):
-    """What a group's coordinator says to an offset commit of who is not its member as it is now (KIP-447).  The model
-    has no group; nothing is written, as after any other refusal."""
+    """Decide whether a group's coordinator refused an offset commit because the sender is not its present member
+    (KIP-447). The model has no group; nothing is written, as after any other refusal."""
     member = (e.error == UNKNOWN_MEMBER) | (e.error == FENCED_INSTANCE) | (e.error == STALE_MEMBER)
     return member | (e.error == ILLEGAL_GENERATION) | (e.error == REBALANCE) | (e.error == NO_GROUP)
 
@@ -467,12 +476,13 @@ def produce_code_v2(s, e):
 
 
 def _of_older_id(s, e):
-    """The partition knows a later producer id; for this one it has a memory of its own, which the model has not."""
+    """Decide whether the partition knows a later producer id. For the older id the partition has a separate memory,
+    which is not in the model."""
     return e.next_base <= s.known[e.partition]
 
 
 def _marker_code(s, e, old):
-    """WriteTxnMarkers.  ``old``: the epoch is."""
+    """Decide whether the error code fits a WriteTxnMarkers; ``old`` is whether its epoch is old."""
     is_known = (e.error == OLD_EPOCH) | (e.error == COORDINATOR_FENCED)
     old_term = e.term < s.known_term[e.partition]
     return is_known & (
@@ -485,6 +495,7 @@ def marker_code_v1(s, e):
 
 
 def marker_code_v2(s, e):
-    """An equal epoch is a retry, unless something is open."""
+    """Decide whether the error code fits a WriteTxnMarkers of v2, where an equal epoch is a retry unless a record is
+    open."""
     opened = exists(Txn, lambda t: s.fate[t, e.partition] == Fate.OPEN)
     return _marker_code(s, e, (e.number < s.known[e.partition]) | ((e.number == s.known[e.partition]) & opened))

@@ -1,12 +1,12 @@
-"""What each event of brokers over the wire, or of a recording, means to the model.
+"""This module maps each event of brokers over the wire, or of a recording, to steps of the model.
 
-What a broker that acts by itself may have done: the steps of the model behind one request that was delivered to it,
-and those that nothing calls for.
+It lists the steps of the model that may be behind one request that was delivered to a broker, and those that a broker
+may take without a request.
 
-A request is served from its arrival to its answer before the call that delivers it returns, so that what takes several
-steps in the model (asked for, written to the log, answered) is one kind here.  No kind is ever shown: each is a guess,
-kept until an answer or a reader says otherwise.  ``…_refused`` changes nothing; ``record_added`` is a record that is
-refused by its partition when the coordinator has already made that part of the transaction (v2).
+A request is served from its arrival to its answer before the call that delivers it returns, so that several steps of
+the model (asked for, written to the log, answered) are one kind here. No such kind is ever observed: each is a guess,
+which holds until an answer or a reader contradicts it. ``…_refused`` changes nothing; ``record_added`` is a record that
+its partition refuses after the coordinator has made that partition part of the transaction (v2).
 """
 
 from collections.abc import Mapping
@@ -40,7 +40,7 @@ from fencepost.properties.transactions.events.driven import COLUMNS as SHARED
 from fencepost.properties.transactions.events.kinds import NONE
 
 OLD_OR_LATER = 1_000
-"""No code of Kafka's: stands for `codes.OLD_EPOCH` or one that is tried again."""
+"""`OLD_OR_LATER` is no code of Kafka's; it stands for `codes.OLD_EPOCH` or a code that is tried again."""
 
 # InitProducerId
 
@@ -135,7 +135,6 @@ def _is_absent(s, e):
 
 
 def _first(s, e):
-    """The leader has to ask."""
     return _is_absent(s, e) & ~something_open(s, e)
 
 
@@ -159,10 +158,9 @@ def _refused_v1(s, e):
 
 
 def _refused_asking(s, e):
-    """A producer that is not in a transaction here is asked for first, and only then the sequence number counts.
-
-    ``CONCURRENT`` stands for every code with which a coordinator has the leader let its producer wait.
-    """
+    """Decide whether a producer's record may be refused where the leader asks the coordinator first and only then looks
+    at the sequence number. ``CONCURRENT`` stands for every code with which a coordinator makes the leader's producer
+    wait."""
     gap_or_later = (e.error == kinds.OUT_OF_ORDER) | (e.error == kinds.CONCURRENT)
     reported = (e.error == kinds.INVALID_MAPPING) | (e.error == kinds.ABORTABLE) | (e.error == kinds.INVALID_STATE)
     old = _is_behind(s, e) | (~joins(s, e.partition, e.number) & (e.number != s.live()))
@@ -177,7 +175,6 @@ def _refused_asking(s, e):
 
 
 def _is_part(s, e):
-    """The coordinator says yes, and nothing new."""
     return (e.number == s.live()) & (s.phase == Phase.ONGOING) & s.parts[e.partition]
 
 
@@ -193,8 +190,8 @@ def _refused_verified(s, e):
 
 
 def _refused_v2(s, e):
-    """The coordinator looks at what is pending before it looks at the epoch; since KAFKA-19690 the partition does not
-    ask it then."""
+    """Decide whether v2 may refuse the record. The coordinator looks at what is pending before the epoch; since
+    KAFKA-19690 the partition does not ask it then."""
     either = _is_behind(s, e) & (s.phase == Phase.PREPARED)
     return (
         (_refused_asking(s, e) | (e.error == OLD_OR_LATER))
@@ -218,7 +215,7 @@ def _record(steps, refused, may_write):
     )
 
 
-# What nothing calls for
+# Steps without a request.
 
 UNCALLED = (
     Observation("marked", (Do("mark", MARKER),), rule="txn.12"),
@@ -245,42 +242,45 @@ BY_VARIANT = {
     ),
     "v2": (
         *EVERYBODY, *_end(kinds.end_code_v2), *_record(ADDED, _refused_v2, lambda s, e: True),
-        # The coordinator makes it part of the transaction, whatever the partition says afterwards.
+        # The coordinator makes the partition part of the transaction, whatever the partition answers afterwards.
         Observation("record_added", ADDED, rule="txn.15", before=lambda s, e: (
             _first(s, e) & _is_new_part(s, e) & (e.number == s.live()) & (s.phase != Phase.PREPARED))),
     ),
 }  # fmt: skip
-"""Shown and unshown kinds, per variant."""
+"""`BY_VARIANT` maps each variant to its observed and unobserved kinds."""
 
 
-# What the rows of a recording of real brokers say about the model of one transactional id.
+# These observations map the rows of a recording of real brokers to the model of one transactional id.
 #
-# A recording has what clients saw and what lies in the logs.  The rest is hidden: that a request arrived and was
+# A recording has what clients observed and what lies in the logs. The rest is hidden: that a request arrived and was
 # judged, that a leader asked the coordinator and was answered, that another coordinator took over, that a producer's
 # time was up. Such a step is taken together with the row that reveals its effect, or, where a client was given an
 # error, as a row of its own between the request and the answer.
 #
-# Columns that events of histories have mean what they mean there (`events.py`).  ``further`` is a second partition that
-# the same record of the transaction log adds, where there is one (``more``).
+# Columns that events of histories have mean the same here (`driven.py`). ``further`` is a second partition that the
+# same record of the transaction log adds, where there is one (``more``).
 
 COLUMNS: Mapping[str, Any] = {**SHARED, "further": Partition, "more": Bool}
 
 HIDDEN = {"init_taken": "init_handled", "fence_told": "init_handled", "add_taken": "add_handled",
           "end_told": "end_handled"}  # fmt: skip
-"""By answer that a client took: what the coordinator did, as a row of its own where it was an error."""
+"""`HIDDEN` maps each answer that a client took to what the coordinator did, which is a row of its own where it was an
+error."""
 
 NOT_THE_COORDINATORS = frozenset({
     kinds.UNKNOWN_PARTITION, kinds.NOT_LEADER, kinds.TIMED_OUT, kinds.NOT_ENOUGH_REPLICAS,
 })  # fmt: skip
-"""Codes that a client reports of itself, or of a partition: they say nothing of the coordinator."""
+"""`NOT_THE_COORDINATORS` lists codes that a client reports about itself, or about a partition, and that are no evidence
+about the coordinator."""
 
 _further = {**TXN, "p": "further"}
 
 
 LOADED = Do("fail_over", {}, when=lambda s, e: s.term < e.term)
-"""Another coordinator took over before this: it wrote it, or sent the marker."""
+"""`LOADED` is the fail-over to another coordinator before the observed one, which then wrote the record or sent the
+marker."""
 
-# Answers, and what the coordinator did for one without an error where no record of its log says so
+# Answers without an error, and what the coordinator did for one where no record of its log reveals it.
 
 
 def _holds(s, e):
@@ -288,7 +288,6 @@ def _holds(s, e):
 
 
 def _follows(s, e):
-    """The transaction ended as its owner asked, and this is the epoch that follows."""
     reported = (e.error == NONE) & s.begun[e.txn]
     return implies(reported, e.commit == (s.choice[e.txn] == Outcome.COMMIT)) & implies(
         reported & (e.number != 0), s.follows[e.txn] == e.number
@@ -314,7 +313,6 @@ ANSWERED = {
 
 
 def _asks(s, e):
-    """The leader does not know yet that this record may be written."""
     knows = s.cleared[e.txn, e.partition] & s.asked[e.txn, e.partition]
     return (s.fate[e.txn, e.partition] == Fate.ABSENT) & ~joins(s, e.partition, s.number[e.txn]) & ~knows
 
@@ -325,7 +323,8 @@ RECORDED_ASKED = (Do("ask", RECORD, when=_asks), Do("verify", RECORD, when=_asks
 
 
 def _adding(variant):
-    """One record of the log adds a partition, or two; in v2 on behalf of a leader that asks."""
+    """Return the steps with which one record of the log adds one or two partitions; in v2 on behalf of a leader that
+    asks."""
     ask, add = ("ask_to_verify", "verify") if variant == "v2" else ("ask_to_add_partition", "add_partition")
     steps = []
     for when, columns in (
@@ -338,7 +337,8 @@ def _adding(variant):
 
 
 def _may_follow(s, e):
-    """No coordinator that was deposed writes; a retry of InitProducerId is written once more with its epoch."""
+    """Decide whether the record may follow in the log: no deposed coordinator writes, and a retry of InitProducerId is
+    written again with its epoch."""
     again = (e.logged == EMPTY) & ~(s.epoch < e.number)
     return (
         (s.term <= e.term) & (e.term <= s.term + 1)

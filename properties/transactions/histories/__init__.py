@@ -1,3 +1,2 @@
-"""What must hold of the events of transactions: `view`, then the properties; `late` is what a late copy
-explains.
-"""
+"""This package states what must hold of the events of transactions: `view` first, then the properties; `late` decides
+which violations a late copy explains."""

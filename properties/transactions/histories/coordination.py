@@ -1,6 +1,6 @@
-"""Kernels about the coordinator, about fencing, and about answers.
+"""This module has kernels about the coordinator, about fencing and about answers.
 
-Kernels about the transaction coordinator: its log, what it answers, and the markers that follow from it.
+Kernels about the transaction coordinator judge its log, its answers, and the markers that follow from it.
 """
 
 import numpy as np
@@ -23,10 +23,8 @@ PREDECESSORS_V2 = PREDECESSORS | {State.PrepareAbort: _IDLE | {State.Ongoing}}  
 
 
 def states_follow_on(view: TransactionView) -> Rows:
-    """Records of the transaction log, against the one before; after an expiry only Empty may come.
-
-    The first record of an id is not judged, since a log that was compacted starts anywhere.
-    """
+    """Compare each record of the transaction log with the one before; after an expiry only Empty may come. The first
+    record of an id is not judged, since a log that was compacted starts anywhere."""
     rows = view.rows_of(Kind.txn_logged, Kind.id_expired)
     groups = Groups(rows, numbered(view.place[rows], view.at("txn_id", rows))[0])
     state, forgotten = view.at("state", groups.rows), len(State)
@@ -51,7 +49,8 @@ def _is_prepare(view: TransactionView, rows: np.ndarray) -> np.ndarray:
 
 
 def _prepared(view: TransactionView, rows: np.ndarray, bump: int = 0) -> np.ndarray:
-    """For rows with a pair and an outcome: the first Prepare of the same, its epoch `bump` higher; or NEVER."""
+    """Return, for rows with a pair and an outcome, the first Prepare record of the same with an epoch `bump` higher, or
+    NEVER."""
     prepares = view.prepares
     wanted = (view.at("producer_id", rows), view.at("epoch", rows) + bump, view.at("outcome", rows))
     values = (view.at("producer_id", prepares), view.at("epoch", prepares), view.outcome_of(prepares))
@@ -59,27 +58,26 @@ def _prepared(view: TransactionView, rows: np.ndarray, bump: int = 0) -> np.ndar
 
 
 def _markers(view: TransactionView) -> np.ndarray:
-    """Markers of which the Prepare records are observed."""
     markers = view.rows_of(Kind.marker_appended)
     observed: np.ndarray = markers[view.has_prepares(markers)]
     return observed
 
 
 def markers_as_prepared(view: TransactionView) -> Rows:
-    """Markers, against the Prepare records of their pair, at any time."""
+    """Compare each marker with the Prepare records of its pair, at any time."""
     markers = _markers(view)
     return found(markers, _prepared(view, markers) == NEVER, np.full(len(markers), NEVER))
 
 
 def markers_after_prepare(view: TransactionView) -> Rows:
-    """Markers for which there is a Prepare record, against when it became durable."""
+    """Compare each marker that has a Prepare record with the time when that record became durable."""
     markers = _markers(view)
     prepared = _prepared(view, markers)
     return found(markers, (prepared != NEVER) & (prepared > markers), prepared)
 
 
 def ends_answered_as_logged(view: TransactionView) -> Rows:
-    """Successful answers to EndTxn, against the Prepare records of the pair that was asked about."""
+    """Compare each successful answer to EndTxn with the Prepare records of the pair that was asked about."""
     handled = view.fine(Kind.end_handled)
     sent = _asked(view, handled, Kind.end_sent)
     handled, sent = handled[sent != NEVER], sent[sent != NEVER]
@@ -88,11 +86,12 @@ def ends_answered_as_logged(view: TransactionView) -> Rows:
 
 
 def prepared_as_asked(view: TransactionView) -> Rows:
-    """Prepare records, against what was asked of the coordinator before.
+    """Compare each Prepare record with the requests that the coordinator got before.
 
-    A commit needs an EndTxn that asks for it. An abort needs one too, or a fence's bump: the coordinator's own aborts
-    fence. Until KAFKA-19367 that is one more than an EndTxn's, but at the very last epoch, where there is no second
-    one. Since then it is the same in v2, where the log says nothing of why a transaction was aborted.
+    A commit needs an EndTxn that asks for it. An abort needs one too, or the epoch bump of a fence, because the
+    coordinator's own aborts fence. Until KAFKA-19367 a fence's bump is one more than an EndTxn's, except at the very
+    last epoch, where there is no second bump. Since then both are the same in v2, where the log has no reason for an
+    abort.
     """
     log, bump = view.logged, int(view.is_v2)
     judged = _is_prepare(view, log.rows) & log.same
@@ -108,7 +107,7 @@ def prepared_as_asked(view: TransactionView) -> Rows:
 
 
 def completed_after_markers(view: TransactionView) -> Rows:
-    """Complete records, against the batches that were appended before their Prepare."""
+    """Compare each Complete record with the batches that were appended before its Prepare record."""
     log, batches = view.logged, view.rows_of(Kind.batch_appended)
     follows = log.same & (view.columns["state"][log.rows] >= State.CompleteCommit)
     complete = np.full(view.size, NEVER)
@@ -127,7 +126,7 @@ def completed_after_markers(view: TransactionView) -> Rows:
 
 
 def markers_as_told(view: TransactionView) -> Rows:
-    """Markers that close a transaction on a partition, against what its owner is answered, at any time."""
+    """Compare each marker that closes a transaction on a partition with what its owner is answered, at any time."""
     _, markers, owner = view.decisions
     commit = view.columns["outcome"][markers] == COMMIT
     reported = np.where(commit, view.abort_reported[owner], view.commit_reported[owner])
@@ -135,7 +134,8 @@ def markers_as_told(view: TransactionView) -> Rows:
 
 
 def markers_as_decided(view: TransactionView) -> Rows:
-    """Commit markers that close a transaction on a partition, against whether its owner had asked for a commit."""
+    """Compare each commit marker that closes a transaction on a partition with whether its owner had asked for a
+    commit."""
     _, markers, owner = view.decisions
     known = owner < view.numbers_of("txn").size
     commit = view.columns["outcome"][markers] == COMMIT
@@ -144,7 +144,7 @@ def markers_as_decided(view: TransactionView) -> Rows:
 
 
 def transactions_share_fate(view: TransactionView) -> Rows:
-    """Markers that decide a record, against the first that decided a record of the same transaction."""
+    """Compare each marker that decides a record with the first marker that decided a record of the same transaction."""
     _, markers, owner = view.decisions
     known = owner < view.numbers_of("txn").size
     markers, owner = markers[known], owner[known]
@@ -160,11 +160,9 @@ FENCED_ERRORS = (47, 90)  # INVALID_PRODUCER_EPOCH, PRODUCER_FENCED
 
 
 def fence_before(view: TransactionView, writes: np.ndarray, at: np.ndarray) -> np.ndarray:
-    """For rows that carry a pair and a transactional id: the fence reported before row `at` that leaves them behind.
-
-    That is one with a greater epoch of the same producer id; or, since an id with no epochs left is replaced, one with
-    another producer id that was asked for after theirs was first reported. NEVER if there is none.
-    """
+    """Return, for rows with a pair and a transactional id, the fence reported before row `at` that fences the pair, or
+    NEVER. Such a fence has a greater epoch of the same producer id. It may also have another producer id, since an id
+    with no epochs left is replaced, if it was asked for after the row's producer id was first reported."""
     epoch = view.columns["epoch"]
     higher = _greatest_before(view.fences_of_id, epoch, view.numbers_of("producer_id").of[writes], at)
     behind = taken(epoch, higher, NONE) > epoch[writes]
@@ -173,13 +171,14 @@ def fence_before(view: TransactionView, writes: np.ndarray, at: np.ndarray) -> n
 
 
 def _greatest_before(timeline: Timeline, column: np.ndarray, number: np.ndarray, before: np.ndarray) -> np.ndarray:
-    """For numbers of groups: of the rows below `before`, the first that reported the greatest value; or NEVER."""
+    """Return, for numbers of groups, the first of the rows below `before` that reported the greatest value, or
+    NEVER."""
     _, reached = timeline.greatest(column)
     return taken(reached, timeline.place_before(number, before), NEVER)
 
 
 def _replaced(view: TransactionView, writes: np.ndarray, at: np.ndarray) -> np.ndarray:
-    """Return, of the fences reported before, that which was asked for last, if it gave another producer id, and late
+    """Return, of the fences reported before, the one that was asked for last, if it gave another producer id late
     enough."""
     ids, txn_ids, asked = view.numbers_of("producer_id"), view.numbers_of("txn_id"), view.fence_asked
     own = txn_ids.of[writes]
@@ -193,7 +192,7 @@ def _replaced(view: TransactionView, writes: np.ndarray, at: np.ndarray) -> np.n
 
 
 def fenced_somewhere(view: TransactionView) -> np.ndarray:
-    """The histories in which a pair that is reported fenced sent anything, before or after."""
+    """Return the histories in which a pair that is reported fenced sent anything, before or after."""
     return np.unique(view.columns["history"][_sent_behind(view)])
 
 
@@ -204,8 +203,8 @@ def _sent_behind(view: TransactionView) -> np.ndarray:
 
 
 def _where_fenced(view: TransactionView, rows: np.ndarray) -> np.ndarray:
-    """Return which of these rows are of such a history: in the others nothing can be late, and nothing is judged.  Of a
-    piece of a history the config says which they are."""
+    """Return which of these rows are in a history with a fenced pair that sent something; in the others no row is
+    judged. For a piece of a history the config names those histories."""
     key = fenced_somewhere.__name__
     if key in view.config:
         found: np.ndarray = np.isin(view.columns["history"][rows], view.config[key])
@@ -218,7 +217,8 @@ def _where_fenced(view: TransactionView, rows: np.ndarray) -> np.ndarray:
 
 
 def _fenced_by(view: TransactionView, rows: np.ndarray, sent: np.ndarray, at: np.ndarray) -> Rows:
-    """Rows where a pair was fenced, by what was ``sent`` with it, and when that counts; NEVER if one is not known."""
+    """Return the rows whose pair was fenced, by what was ``sent`` with it and when that counts; NEVER if one is not
+    known."""
     known = (sent != NEVER) & (at != NEVER) & _where_fenced(view, rows)
     rows, sent, at = rows[known], sent[known], at[known]
     fence = fence_before(view, sent, at)
@@ -226,26 +226,28 @@ def _fenced_by(view: TransactionView, rows: np.ndarray, sent: np.ndarray, at: np
 
 
 def fenced_unread(view: TransactionView) -> Rows:
-    """Records read where a pair was fenced, by when they were first sent."""
+    """Judge each record that was read although its pair was fenced when it was first sent."""
     reads = view.rows_of(Kind.record_read)
     sent = view.sent_at(reads)
     return _fenced_by(view, reads, sent, sent)
 
 
 def fenced_appends_unread(view: TransactionView) -> Rows:
-    """Records read where a pair was fenced, by when they were appended."""
+    """Judge each record that was read although its pair was fenced when it was appended."""
     reads, records = view.rows_of(Kind.record_read), view.numbers_of("record")
     appended = records.first(view.rows_of(Kind.batch_appended))[records.of[reads]]
     return _fenced_by(view, reads, view.sent_at(reads), appended)
 
 
 def fenced_never_commit(view: TransactionView) -> Rows:
-    """Ends reported as asked, a commit, where a pair was fenced, by when the owner first asked for a commit."""
+    """Judge each end that is reported as the commit that was asked for, if the pair was fenced when its owner first
+    asked."""
     return _fenced_ends(view, COMMIT)
 
 
 def fenced_never_abort(view: TransactionView) -> Rows:
-    """Ends reported as asked, an abort, by when the owner first asked for an abort."""
+    """Judge each end that is reported as the abort that was asked for, if the pair was fenced when its owner first
+    asked."""
     return _fenced_ends(view, ABORT)
 
 
@@ -257,7 +259,8 @@ def _fenced_ends(view: TransactionView, outcome: int) -> Rows:
 
 
 def init_bumps_epoch(view: TransactionView) -> Rows:
-    """Pairs given by InitProducerId after others of the id, against those reported before it was asked for."""
+    """Compare each pair that InitProducerId gave after others of the id with the pairs reported before it was asked
+    for."""
     fences = view.fences
     rows, asked = fences.rows[fences.asked >= 0], fences.asked[fences.asked >= 0]
     epoch, ids = view.columns["epoch"], view.numbers_of("producer_id")
@@ -267,12 +270,12 @@ def init_bumps_epoch(view: TransactionView) -> Rows:
 
 
 def lone_client_never_fenced(view: TransactionView) -> Rows:
-    """Instances informed that they are fenced, in histories in which no client can have fenced them.
+    """Judge each instance that was informed of a fence, in histories in which no client can have fenced it.
 
-    Another instance, an admin, a time-out or an expiry of the id may; so may a late copy of its own InitProducerId,
-    which without a pair looks like that of a successor, and with the pair before the present one aborts what is open
-    (TransactionCoordinator.scala, `prepareInitProducerIdTransit`); and so may a coordinator that takes over, since it
-    does not remember the epoch before the last bump (as shipped: lastProducerEpoch is in no record).
+    Another instance, an admin, a time-out or an expiry of the id may fence. So may a late copy of its own
+    InitProducerId, which without a pair looks like that of a successor, and with the pair before the present one aborts
+    what is open (TransactionCoordinator.scala, `prepareInitProducerIdTransit`). So may a coordinator that takes over,
+    since it does not remember the epoch before the last bump (as shipped: lastProducerEpoch is in no record).
     """
     failed = view.rows_of(Kind.client_failed)
     failed = failed[np.isin(view.columns["error"][failed], FENCED_ERRORS)]
@@ -294,9 +297,12 @@ def lone_client_never_fenced(view: TransactionView) -> Rows:
 
 
 def _repeated_inits(view: TransactionView) -> np.ndarray:
-    """Rows at which an InitProducerId was handled that is no attempt of its client's: without a pair, after one for the
-    same id had succeeded; with one, after the client had taken an answer to this very request, or the next pair, which
-    may be the answer to another attempt, made when this one's answer did not come in time."""
+    """Return the rows at which an InitProducerId was handled that is no attempt of its client's.
+
+    That is one without a pair, after one for the same id had succeeded; or one with a pair, after the client had taken
+    an answer to this very request, or the next pair, which may be the answer to another attempt that was made when this
+    answer did not come in time.
+    """
     handled, requests, txn_ids = view.rows_of(Kind.init_handled), view.numbers_of("request"), view.numbers_of("txn_id")
     request = requests.of[handled]
     sent = _asked(view, handled, Kind.init_sent)
@@ -310,35 +316,35 @@ def _repeated_inits(view: TransactionView) -> np.ndarray:
     return repeated
 
 
-# What an instance that was fenced is answered, whatever it asks for: nothing that it could go on with (txn.P1).
+# An instance that was fenced gets no answer with which it could go on, whatever it asks for (txn.P1).
 #
-# The readers' side of the promise, that nothing of it is ever read, shows only where there is something to be read;
-# these show at the answer. A producer is fenced if another was given a greater pair before the question was first sent:
-# an answer to a question that left before may be as late as it likes. Asked of driven runs alone, as `driven` says.
+# The readers' side of the promise, that none of its records is ever read, can be checked only where there is something
+# to be read; these properties are checked at the answer. A producer is fenced if another was given a greater pair
+# before the request was first sent: an answer to a request that left before may be as late as it likes. They are
+# checked on driven runs alone (see `DRIVEN`).
 
 _GIVEN = frozenset({Kind.init_sent, Kind.init_taken, Kind.end_told, Kind.fence_told})
 
 
 def fenced_never_given(view: TransactionView) -> Rows:
-    """Pairs given by InitProducerId to who named a pair that was fenced."""
+    """Judge each pair that InitProducerId gave to a client which had named a fenced pair."""
     taken = view.fine(Kind.init_taken)
     return _asked_while_fenced(view, taken, _asked(view, taken, Kind.init_sent))
 
 
 def fenced_never_added(view: TransactionView) -> Rows:
-    """AddPartitionsToTxn and AddOffsetsToTxn that succeeded."""
+    """Judge each AddPartitionsToTxn and AddOffsetsToTxn that succeeded although its pair was fenced."""
     taken = view.fine(Kind.add_taken)
     return _asked_while_fenced(view, taken, _asked(view, taken, Kind.add_sent))
 
 
 def fenced_never_acknowledged(view: TransactionView) -> Rows:
-    """Records and offsets acknowledged, by when they were first sent."""
+    """Judge each record or offset that was acknowledged although its pair was fenced when it was first sent."""
     acked = view.rows_of(Kind.record_acked)
     return _asked_while_fenced(view, acked, view.sent_at(acked))
 
 
 def _asked(view: TransactionView, rows: np.ndarray, kind: Kind) -> np.ndarray:
-    """For answers: the row at which their request left."""
     requests = view.numbers_of("request")
     asked: np.ndarray = requests.first(view.rows_of(kind))[requests.of[rows]]
     return asked

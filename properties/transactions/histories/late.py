@@ -1,13 +1,11 @@
-"""Who owns a transactional id in a run, and which violations a late copy explains.
+"""This module follows who owns a transactional id in a run, and which violations a late copy explains.
 
-Who owns a transactional id, as its driver knows, and that no refused client takes it away again (txn.P8).
-
-An instance that was given the id, while no other request for it was under way, is its owner until another asks for it
-in earnest, or time or a take-over may have ended its transaction. It is not where another request, or a copy of its
-own, arrived between its request and the answer that it took: that one may have been given the id after it. Instances
-from before may go on to ask for whatever they like with the pairs that they held: they are refused, and what is refused
-leaves nothing behind. So an owner that is informed that it is fenced, or that its transaction is over, has been done
-wrong.
+The owner of an id must not lose it to a client that was refused (txn.P8). An instance that was given the id, while no
+other request for it was under way, is its owner until another instance asks for it with a pair that counts, or time or
+a take-over may have ended its transaction. It is not the owner if another request, or a copy of its own, arrived
+between its request and the answer that it took, because the other request may have been given the id after it. Earlier
+instances may go on to send any requests with the pairs that they had: these are refused, and a refused request has no
+effect. So an owner that is informed that it is fenced, or that its transaction is over, is a violation.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
@@ -19,13 +17,14 @@ from fencepost.properties.trace_spec import Excuse
 from fencepost.properties.transactions.interface import Message
 
 ENDING = frozenset({"fail_over", "expire", "fence", "probe", "newcomers"})
-"""Calls after which an id may have another owner, or none; as after an append to the log that fails."""
+"""`ENDING` lists calls after which an id may have another owner, or none, as it may after a failed append to the log.
+"""
 TAKEN = frozenset({47, 48, 49, 90})
-"""What its owner has done nothing to deserve."""
+"""`TAKEN` lists the errors with which an owner learns that it has lost its id or its transaction."""
 
 
 class Owned(NamedTuple):
-    """By which instance, with which pair."""
+    """An `Owned` names the instance that owns an id, and its pair."""
 
     client: int
     producer_id: int
@@ -33,7 +32,7 @@ class Owned(NamedTuple):
 
 
 class Owners:
-    """The owners of the ids of one run."""
+    """`Owners` follows the owners of the ids of one run."""
 
     def __init__(self) -> None:
         self._owner: dict[int, Owned] = {}  # by transactional id
@@ -46,7 +45,8 @@ class Owners:
     def watch(
         self, made: Made, events: Sequence[Event], messages: Sequence[Message]
     ) -> Iterator[tuple[str, Event, tuple[int, int]]]:
-        """Take note of a call. Where an owner has been done wrong: what, by which event, and under which pair."""
+        """Take note of a call, and yield each violation against an owner: what happened, by which event, and under
+        which pair."""
         if made.call.name in ENDING or (made.call.name == "log_append" and made.call.get("ok") is False):
             self._owner.clear()
         self._arriving(made, events, messages)
@@ -70,7 +70,8 @@ class Owners:
                     yield f"{words}{read(event, 'error')}", event, owned[1:]
 
     def _arriving(self, made: Made, events: Sequence[Event], messages: Sequence[Message]) -> None:
-        """Which InitProducerIds arrive in this call; of a call that delivers many the order is not observed."""
+        """Take note of the InitProducerIds that arrive in this call; their order is not observed in a call that
+        delivers many."""
         flying = {message[4] for message in messages if message[1] == "init"}
         if made.call.name != "deliver":
             asked = {read(event, "request", -1) for event in events if read(event, "kind") == "init_sent"}
@@ -83,7 +84,8 @@ class Owners:
         self._flying = flying
 
     def _asked(self, event: Event, client: int) -> None:
-        """In earnest, unless it names a pair that is behind the owner's, who has no transaction open."""
+        """Note a request for the id, after which the id has no known owner. The request has no effect if it names an
+        older pair than the owner's while the owner has no transaction open."""
         txn_id = self._id[client] = read(event, "txn_id", -1)
         owned = self._owner.get(txn_id)
         named = read(event, "producer_id", -1), read(event, "epoch", -1)
@@ -92,13 +94,12 @@ class Owners:
             self._owner.pop(txn_id, None)
 
     def _begun(self, client: int, messages: Sequence[Message]) -> None:
-        """While a transaction is open, Kafka aborts it for an InitProducerId that names whatever epoch of the id."""
+        """Note an open transaction, which Kafka aborts for an InitProducerId that names any epoch of the id."""
         self._open.add(client)
         if any(message[1] == "init" for message in messages):
             self._owner.clear()
 
     def _taken(self, event: Event, client: int, messages: Sequence[Message]) -> None:
-        """As long as another request is on its way, its copies included, the id may go on to another."""
         request = read(event, "request", -1)
         is_overtaken = request in self._overtaken
         self._arrived.discard(request)
@@ -106,7 +107,7 @@ class Owners:
             self._owner[self._id[client]] = Owned(client, read(event, "producer_id"), read(event, "epoch"))
 
     def _ended(self, event: Event, client: int) -> None:
-        """From KIP-890, part 2, on the end of a transaction gives its owner the next pair."""
+        """Note the end of a transaction, which gives its owner the next pair from KIP-890, part 2, on."""
         self._open.discard(client)
         txn_id = self._id.get(client, -1)
         pair: tuple[Any, Any] = read(event, "producer_id", -1), read(event, "epoch", -1)
@@ -114,8 +115,8 @@ class Owners:
             self._owner[txn_id] = Owned(client, *pair)
 
 
-# What comes late below v2, as the driver that delivers it sees it, and which promises that excuses; first
-# of all, what late copies and unclean elections break by design.
+# The driver observes which messages arrive late below v2, and these classes decide which promises that excuses. First
+# of all, these sets list what late copies and unclean elections break by design.
 #
 # An excuse is of one record, one transaction, one client or one partition, from the call in which the copy is
 # delivered that brings it about.  A copy that is delivered need not have any effect, so that this is the narrowest
@@ -135,19 +136,24 @@ EXPECTING = {
     "v1-verified": frozenset({"txn.P2", "txn.P3", "txn.P4", "txn.P5", "txn.P8"}),
     "v2": frozenset[str](),
 }
-"""What late copies break by design.  Part 1 of KIP-890 ends hanging transactions, and part 2 with KIP-1228 the rest."""
+"""`EXPECTING` lists what late copies break by design. Part 1 of KIP-890 ends hanging transactions, and part 2 with
+KIP-1228 the rest."""
 
 UNCLEAN = frozenset({"txn.P2", "txn.P3", "txn.P4", "txn.P5", "txn.P6", "txn.P9", "txn.P10"})
-"""What an unclean election breaks by design: acknowledged records and markers are lost (txn.26)."""
+"""`UNCLEAN` lists the rules that an unclean election breaks by design, because it loses acknowledged records and
+markers (txn.26)."""
 STAYS = frozenset({"txn.P1", "txn.P7", "txn.P8"})
-"""What is judged after it: fences, which owner has which epoch, and that a lone client is not fenced.  In v1, where no
-leader asks, a lost marker lets the fenced write again, and txn.P1 is excused there.  Mechanisms are judged no more,
-since offsets of a log are used twice, nor is txn.P11."""
+"""`STAYS` lists the rules that are still judged after an unclean election: fences, which owner has which epoch, and
+that a lone client is not fenced.
+
+In v1, where no leader asks, a lost marker lets the fenced producer write again, and txn.P1 is excused there. Mechanisms
+are no longer judged, since offsets of a log are used twice, nor is txn.P11.
+"""
 
 ON_THE_WAY = frozenset({
     "txn.3", "txn.5", "txn.7", "txn.8", "txn.10", "txn.13", "txn.14", "txn.15", "txn.16", "txn.17", "txn.21",
 })  # fmt: skip
-"""Rules that seem broken where what is predicted has happened before."""
+"""`ON_THE_WAY` lists rules that seem broken where what is predicted has happened before."""
 
 UNVERIFIED = Excuse("txn.15", "append", "a record came after the end of its transaction, and no leader asks first")
 JOINED = Excuse("txn.9", "append", "a record came after the end of its transaction, into the next of the same epoch")
@@ -157,17 +163,18 @@ UNNUMBERED = Excuse("txn.13", "append", "a partition that has forgotten its prod
 MARKED = Excuse("txn.23", "mark_late", "a late marker decided the next transaction, which has the same epoch")
 
 Pair = tuple[int, int]
-"""(producer id, epoch)."""
+"""A `Pair` is (producer id, epoch)."""
 FOR_EVER = 1 << 60
 
 
 @dataclass
 class Transaction:
-    """A client's transaction.  ``records``: to which partition; ``asked``: outcomes in its EndTxn requests;
-    ``reported``: the outcome that its owner was given.
+    """A `Transaction` is a client's transaction.
 
-    Of what was delivered of it: ``added``, an AddPartitions, or a record; ``over``: an EndTxn that may have ended it;
-    ``fenced``: what fences it came while it was open.  ``acked_there``: records that partitions know by their numbers.
+    ``records`` maps its records to partitions; ``asked`` has the outcomes in its EndTxn requests; ``reported`` is the
+    outcome that its owner was given. ``added`` is whether an AddPartitions or a record of it was delivered, ``over``
+    whether an EndTxn was delivered that may have ended it, and ``fenced`` whether a fence was delivered while it was
+    open. ``acked_there`` has the records that partitions know by their sequence numbers.
     """
 
     number: int
@@ -187,9 +194,9 @@ class Transaction:
 
 
 class Late:
-    """Of one run.  ``partitions``: of data; behind them lie those of groups' offsets, whose records have no sequence
-    numbers, so that with verification too a late one is taken where the next transaction is open.  ``alone``: no other
-    transactional id sends markers."""
+    """`Late` predicts what late copies in one run may break. ``partitions`` is the number of data partitions; behind
+    them are those of groups' offsets, whose records have no sequence numbers, so that with verification too a late one
+    is taken where the next transaction is open. ``alone`` is whether no other transactional id sends markers."""
 
     def __init__(self, mode: str, partitions: int, alone: bool) -> None:
         self.mode, self.partitions, self.alone = mode, partitions, alone
@@ -205,11 +212,11 @@ class Late:
             self.excused.setdefault(one, []).append((call, FOR_EVER, excuse))
 
     def settled(self, call: int, subject: Hashable) -> None:
-        """What was excused of it is over."""
+        """End the excuses of this subject with this call."""
         self.excused[subject] = [(a, min(b, call), excuse) for a, b, excuse in self.excused.get(subject, ())]
 
     def why(self, call: int, subjects: Iterable[Hashable]) -> Excuse | None:
-        """Return what excuses one of them by this call."""
+        """Return what excuses one of the subjects at this call."""
         found = (
             (since, excuse)
             for one in subjects
@@ -221,7 +228,8 @@ class Late:
     # What is delivered
 
     def record(self, call: int, transaction: Transaction, records: Iterable[int], partition: int) -> None:
-        """Of a transaction, by its partition.  A record that was acknowledged is known there by its number."""
+        """Note a late record of a transaction; a partition recognises a record that was acknowledged by its sequence
+        number."""
         if not transaction.over:
             transaction.added = True
             return
@@ -235,8 +243,9 @@ class Late:
             self.note(call, excuse, [("partition", partition)])
 
     def add(self, call: int, transaction: Transaction, every: Iterable[Transaction]) -> None:
-        """``every``: in the order in which they began.  What a late copy opens passes for the last that has begun with
-        the pair, unless that is open, when it opens nothing; or for the next, which may begin before the log has it."""
+        """Note a late copy that adds a partition; ``every`` has the transactions in the order in which they began. What
+        a late copy opens counts as the last transaction that has begun with the pair (and opens nothing if that is
+        open), or as the next one, which may begin before the log has it."""
         if transaction.over:
             last = [each for each in every if each.pair == transaction.pair][-1]
             those = [transaction.number] if last.added and not last.over else [transaction.number, last.number]
@@ -250,7 +259,7 @@ class Late:
             self.note(call, OPENED, [("opened by", transaction.number)])
 
     def end(self, call: int, transaction: Transaction, every: Iterable[Transaction]) -> None:
-        """``every``: of the transactions, those that may be open."""
+        """Note a late EndTxn; ``every`` has the transactions that may be open."""
         for other in every:
             if other is not transaction and other.pair == transaction.pair and other.added and not other.over:
                 self.note(call, STOLEN, [("txn", other.number)])
@@ -258,8 +267,9 @@ class Late:
         transaction.over = True
 
     def marker(self, call: int, partition: int, since: Iterable[Transaction], term: int) -> None:
-        """``since``: the transactions that have begun since it was sent; ``term``: of the coordinator that sent it.  A
-        partition that has a marker of a later one refuses it (ProducerAppendInfo.checkCoordinatorEpoch)."""
+        """Note a late marker; ``since`` has the transactions that have begun since it was sent, ``term`` the epoch of
+        its coordinator. A partition that has a marker of a later coordinator refuses it
+        (ProducerAppendInfo.checkCoordinatorEpoch)."""
         if self.alone and term < self.marked.get(partition, 0):
             return
         self.marked[partition] = term
@@ -274,7 +284,8 @@ class Late:
                 transaction.fenced = transaction.over = True
 
     def forget(self, those: Iterable[Transaction]) -> None:
-        """Partitions know nothing of producers any more: no greater epoch, and no record by its number."""
+        """Note that partitions have forgotten all producers, so that they know no greater epoch and no record by its
+        number."""
         self.forgotten = True
         self.known.clear()
         self.marked.clear()
@@ -283,13 +294,14 @@ class Late:
             transaction.acked_there.clear()
 
     def appended(self, call: int, partition: int, producer_id: int, record: int = -1) -> None:
-        """A batch, or a marker.  Before v2 the first batch of a producer that is not known may have any number."""
+        """Note that a batch or a marker was appended; before v2 the first batch of an unknown producer may have any
+        number."""
         if self.forgotten and (partition, producer_id) not in self.known and record >= 0 and self.mode != "v2":
             self.note(call, UNNUMBERED, [("number of", record)])
         self.known.add((partition, producer_id))
 
     def failed(self, those: Iterable[Transaction], is_reported: Callable[[Transaction], bool]) -> None:
-        """An append failed, or was lost with its coordinator: a fence may not have come about."""
+        """Note that an append failed, or was lost with its coordinator, so that a fence may not be in effect."""
         for transaction in those:
             if transaction.fenced and not is_reported(transaction):
                 transaction.fenced = transaction.over = False

@@ -1,9 +1,8 @@
-"""Properties of histories that say what clients rely on, at any time, in the end, and in driven runs.
+"""This module declares the properties of histories that clients rely on: at any time, in the end, and in driven runs.
 
-What transactions promise to clients, held against what clients did, were answered and read.
-
-Everything up to `lone_client_never_fenced` can be asked of a recording that reveals clients only, except where its
-`needs` say otherwise. Write cycles and skipped sends are no violations: Kafka does not isolate writers.
+They compare what transactions promise to clients with what clients did, were answered and read. All up to
+`lone_client_never_fenced` can be asked of a recording that has clients only, except where their `needs` state
+otherwise. Write cycles and skipped sends are no violations, because Kafka does not isolate writers.
 """
 
 from functools import partial
@@ -28,16 +27,17 @@ _GROUP = frozenset({Kind.record_sent, Kind.offset_fetched, Kind.end_told})
 _DECIDED = frozenset({Kind.record_sent, Kind.batch_appended, Kind.marker_appended})
 
 _FAMILY = by("record", "txn", "request", "producer_id", "txn_id")
-"""What holds the events of a transactional id together."""
+"""`_FAMILY` connects the events of a transactional id by these columns."""
 _BY_FENCE = partial(Spread, links=_FAMILY, somewhere=fencing.fenced_somewhere)
 _LOG = Link(("partition", "producer_id"), blank=True, kinds=frozenset({Kind.batch_appended, Kind.marker_appended}))
 _CLOSED = partial(Spread, links=(_LOG, *by("record", "txn")))
 _IN_ONE_PLACE = Spread(_READ | {Kind.record_acked, Kind.end_told, Kind.fetched}, whole=True, ends=True)
-"""Whether a history ends within its last fetch reveals what comes last of all kinds."""
+"""All events are needed in one place, because the last event of every kind decides whether a history ends within its
+last fetch."""
 
 FINE, NAMED = IT.error == 0, (IT.error == 0) & (IT.producer_id >= 0)
 GIVEN = (Kind.init_taken, Kind.end_told, Kind.fence_told)
-"""By which an instance learns a pair that is its own from now on."""
+"""`GIVEN` lists the events with which an instance learns a pair that is its own from now on."""
 
 PLACED = (Kind.record_read, Kind.record_seen, Kind.record_acked)
 RECORD, TXN = ("record",), ("txn",)
@@ -224,27 +224,28 @@ PROMISES: tuple[HistoryProperty[TransactionView], ...] = (
 )  # fmt: skip
 
 
-# Whether the clients of a history get on, as far as what they were told reveals it (txn.P11).
+# These properties judge whether the clients of a history make progress, as far as their answers reveal it (txn.P11).
 #
 # A client whose last transactions were all given up for one and the same error of one partition (or of the
-# coordinator), while others committed theirs, will not commit again: what it repeats is its own mistake, or one that
-# is held against it alone.  One such transaction says nothing, nor do two: what was lost or late may be behind each.
-# Below v2 three do not either: a batch that fails while its transaction is being committed asks for no new epoch
+# coordinator), while others committed theirs, will not commit again: either it repeats its own mistake, or one is
+# attributed to it alone. One or two such transactions are no evidence, because a loss or a delay may be behind each.
+# Below v2 three are not either: a batch that fails while its transaction is being committed asks for no new epoch
 # (TransactionManager.java, maybeTransitionToErrorState), so that the next transaction repeats its number, and fails
 # alike.
 #
-# Where a history ends with nothing left to happen, a client that still waits for an answer waits for ever.  A driven
-# run says more (`scenarios.progress`), which waits until faults have stopped.
+# Where a history ends with nothing left to happen, a client that still waits for an answer waits for ever. A driven run
+# reveals more (`scenarios.progress`), because it waits until faults have stopped.
 
 GIVEN_UP = 7
-"""REQUEST_TIMED_OUT: a client's own word for what it no longer waits for, whatever was wrong."""
+"""`GIVEN_UP` is REQUEST_TIMED_OUT, with which a client reports that it no longer waits for an answer, whatever the
+reason."""
 IN_A_ROW = 3
-"""So many of its last transactions are looked at, if the config of the histories does not say another number under
-`failed_in_a_row`."""
+"""`IN_A_ROW` is how many of a client's last transactions are examined, unless the config of the histories has another
+number under `failed_in_a_row`."""
 
 
 def clients_get_on(view: TransactionView) -> Rows:
-    """The failures of clients whose last transactions failed alike, since the first of which another has committed."""
+    """Judge the failures of clients whose last transactions failed alike while another client has committed."""
     count = int(view.config.get("failed_in_a_row", IN_A_ROW))
     client, error, txns = view.columns["client"], view.columns["error"], view.numbers_of("txn")
     place = view.columns["partition"]
@@ -272,7 +273,6 @@ def clients_get_on(view: TransactionView) -> Rows:
 
 
 def _others_commit(view: TransactionView, since: int) -> bool:
-    """Is another client of the history reported after this row that it has committed?"""
     rows = view.fine(Kind.end_told)
     rows = rows[np.searchsorted(rows, since) :]
     rows = rows[(view.place[rows] == view.place[since]) & (view.columns["outcome"][rows] == COMMIT)]
@@ -288,8 +288,8 @@ OVER = (Kind.client_stopped, Kind.client_failed)
 
 
 def calls_come_to_an_end(view: TransactionView) -> Rows:
-    """Return what clients asked of their coordinator last, and have no answer to at the end.  Nothing is owed to who is
-    over, nor to who may be fenced: another has asked for the transactional id since."""
+    """Judge what clients asked of their coordinator last, and have no answer to at the end. A client that is over needs
+    no answer, nor does one that may be fenced because another has asked for the transactional id since."""
     clients = view.numbers_of("client")
 
     def latest(*kinds: Kind) -> np.ndarray:
@@ -331,15 +331,16 @@ PROGRESS = (
 )  # fmt: skip
 
 
-# What must hold of driven runs besides: declared as the properties of histories are, and asked of runs alone.
+# These properties must hold of driven runs in addition: declared as the properties of histories are, and checked on
+# runs alone.
 #
-# The driver sees everything in its one order, and from the beginning; a recording that begins or ends somewhere, and
-# was merged from several logs, would have to say more than it does.  What the transaction log says is known unless a
-# coordinator took over since: what was being appended then may be in it, unreported.
+# The driver observes everything in its one order, and from the beginning; a recording that begins or ends somewhere,
+# and was merged from several logs, would have to contain more than it does. The content of the transaction log is known
+# unless a coordinator took over since: what was being appended then may be in it, unreported.
 
 TIMED_OUT, NO_MAPPING, FENCED = 7, 49, (47, 90)
 LATER = (14, 15, 16, 51)
-"""Errors that only say: later."""
+"""`LATER` lists errors that only mean that the client has to try again later."""
 
 CLIENT, OF_TXN, TXN_ID, OF_ID = ("client",), ("txn",), ("txn_id",), ("partition", "producer_id")
 SAME_PAIR_AS_BEFORE = "under the same pair as"
@@ -365,7 +366,8 @@ SAME_ID = IT.producer_id == LOGGED.producer_id
 LOGGED_FIRST = first(Kind.txn_logged, by=("producer_id",))
 NOT_ONGOING = last(Kind.txn_logged, by=TXN_ID, where=IT.state != State.Ongoing)
 TIMED = last(Kind.timed_out, by=TXN_ID)
-# A coordinator that took over since does not know of it: of a fail-over that loses what is appended nothing else tells.
+# A coordinator that took over since does not know of it. No other event is evidence of a fail-over that loses what is
+# appended.
 TO_BE_ABORTED = (TIMED.at > NOT_ONGOING.at) & (IT.coordinator_epoch == LOGGED.coordinator_epoch)
 UNDER_WAY = (LOGGED.state >= State.Ongoing) & (LOGGED.state <= State.PrepareAbort)
 PREPARED = (IT.state == State.PrepareCommit) | (IT.state == State.PrepareAbort)
@@ -524,4 +526,5 @@ DRIVEN = (
         LOGGED_AFTER.missing & LOADED_AFTER.missing, saying("nothing happens any more"), needs_quiet_end=True,
     ),
 )  # fmt: skip
-"""Each as a property of histories is; none is asked of histories."""
+"""`DRIVEN` has the properties of driven runs, declared in the form of properties of histories; none is asked of
+histories."""

@@ -1,8 +1,8 @@
-"""Properties of histories about mechanisms, violations seeded for them, and all properties together.
+"""This module declares properties of histories about mechanisms, violations that are seeded for them, and the list of
+all properties.
 
-How transactions keep their promises, held against the logs of partitions and what the coordinator logs and answers.
-
-Whatever needs no order across nodes can be asked of logs alone, as a cluster leaves them on disk.
+They compare how transactions fulfil their promises with the logs of partitions and with what the coordinator logs and
+answers. Properties that need no order across nodes can be asked of logs alone, as a cluster leaves them on disk.
 """
 
 from collections.abc import Mapping
@@ -48,8 +48,8 @@ DUE = when(GOES_ON & (BATCH_BEFORE.sequence != MAX_SEQUENCE), BATCH_BEFORE.seque
 FIRST_APPENDED = first(Kind.batch_appended, by=("record", "partition"), where=IT.sequence >= 0, blank=True)
 FIRST_MARKER = first(Kind.marker_appended, by=("producer_id", "epoch"), blank=True)
 CHECKED = last(Kind.partition_checked, by=(*OF_ID, "epoch"), where=FINE, blank=True)
-# In v2 the marker before has the epoch of the transaction that follows, whose question a late copy of it leaves open
-# (KAFKA-18654, UnifiedLog.updateProducers).
+# In v2 the marker before has the epoch of the transaction that follows, and a late copy of it leaves the question about
+# that transaction open (KAFKA-18654, UnifiedLog.updateProducers).
 ENDS_CHECK = ~(Setting("is_v2") & (MARKER_BEFORE.epoch == IT.epoch))
 BATCH_THERE = first(Kind.batch_appended, by=("partition", "offset"), blank=True)
 LIES_THERE = ~BATCH_THERE.missing & (BATCH_THERE.record == IT.record)
@@ -235,7 +235,7 @@ MECHANISMS: tuple[HistoryProperty[TransactionView], ...] = (
 )  # fmt: skip
 
 
-# What can be wrong in a history of transactions that the reference wrote, and what each property must then report.
+# Each plant is an error in a history of transactions that the reference wrote, with the properties that must report it.
 #
 # The smallest edits were looked for that one property alone reports; where the promises imply one another, the others
 # are named too. Producer id 0 of the example is shifted with the history.
@@ -423,16 +423,17 @@ PLANTS: Mapping[str, Plant] = {
 }  # fmt: skip
 
 
-# Histories of transactions with seeded violations, in v2; `plants` says what is edited, and what must be found.
+# These are histories of transactions with seeded violations, in v2; `plants` describes what is edited, and what must be
+# found.
 
 EXAMPLE = "fencepost.properties.transactions.scenarios.known:rows"
 BED = Bed(TRANSACTIONS, EXAMPLE, PLANTS, {"mode": "v2"})
 simulate_many = BED.simulate_many
 
 
-# The promises and mechanisms of transactions (KIP-98, KIP-890), held against histories.
+# The promises and mechanisms of transactions (KIP-98, KIP-890) are checked on histories here.
 #
-# `HISTORY` holds both tables, `figures` counts what became of transactions and records. `RECORDINGS` names what is
+# `HISTORY` has both tables, `figures` counts what became of transactions and records. `RECORDINGS` names what is
 # usually recorded: by clients, by logs found on disk, or all.
 
 PROPERTIES = in_a_table(*PROMISES, *PROGRESS, *MECHANISMS)
@@ -445,7 +446,8 @@ RECORDINGS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "all": tuple(TRANSACTIONS.codes),
     }
 )
-"""Kinds of event by recording. Logs on disk have no order across nodes; an expired id is a tombstone in them."""
+"""`RECORDINGS` maps each sort of recording to its kinds of event. Logs on disk have no order across nodes; an expired
+id is a tombstone in them."""
 
 _LATE_END = (
     "aborts_unread", "commits_kept", "group_offsets_forward", "group_offsets_kept", "group_offsets_stable",
@@ -458,16 +460,14 @@ _LATE_RECORD = (
 BROKEN_BY_DESIGN: Mapping[str, frozenset[str]] = MappingProxyType(
     {"v1": frozenset((*_LATE_END, *_LATE_RECORD)), "v1-verified": frozenset(_LATE_END)}
 )
-"""What late copies break before KIP-890's second part, by mode: a late EndTxn decides the next transaction, and without
-verification a late record opens one that no client ends."""
+"""`BROKEN_BY_DESIGN` lists by mode what late copies break before KIP-890's second part: a late EndTxn decides the next
+transaction, and without verification a late record opens one that no client ends."""
 
 
 def figures(view: TransactionView) -> dict[str, int]:
-    """Return what became of the transactions of one piece; the figures of several pieces add up.
-
+    """Return what became of the transactions of one piece; the figures of several pieces add up. The figures are
     transactions (begun), told_committed, told_aborted, records_sent (each once), records_acked (each once),
-    records_read (returns to read_committed readers), fences (bumps of an epoch that a client was informed of).
-    """
+    records_read (returns to read_committed readers), fences (bumps of an epoch that a client was informed of)."""
     return {
         "transactions": len(view.rows_of(Kind.txn_begun)),
         "told_committed": int((view.commit_reported != NEVER).sum()),
@@ -480,8 +480,9 @@ def figures(view: TransactionView) -> dict[str, int]:
 
 
 def require_own_transactions(columns: Columns) -> None:
-    """HistoryError where a client goes on with a transaction that another one began, as a sink does that resumes it
-    from a checkpoint (KIP-939): who owns a pair that is handed over is not known, and no broker is at fault."""
+    """Raise HistoryError where a client goes on with a transaction that another one began. A sink does that when it
+    resumes a transaction from a checkpoint (KIP-939). The owner of a pair that is handed over is not known, and no
+    broker is at fault."""
     view = EventView(columns, {})
     client, txns = columns["client"], view.numbers_of("txn")
     rows = view.rows_of(Kind.add_sent, Kind.record_sent, Kind.end_sent)

@@ -1,9 +1,8 @@
-"""A view of histories for their properties, with the tables of logs, offsets and readers.
+"""This module gives properties a view of histories, with the tables of logs, offsets and readers.
 
-What the properties of transactions look at: who sent, decided, logged and read what, ordered once and shared.
-
-A table is indexed by a record's (transaction's, producer id's …) number over all histories of the piece and holds a
-row: the first that sent it, the marker that decided it.
+The tables have who sent, decided, logged and read what, ordered once and shared. A table is indexed by a record's
+(transaction's, producer id's …) number over all histories of the piece and has a row: the first that sent it, the
+marker that decided it.
 """
 
 from collections.abc import Mapping
@@ -27,7 +26,8 @@ MAX_EPOCH = 32767  # Kafka's: reserved for fencing, so that no client ever gets 
 
 @dataclass(frozen=True)
 class Fences:
-    """Rows at which an InitProducerId or Admin.fenceProducers was answered without an error, and what it was about."""
+    """`Fences` has the rows at which an InitProducerId or Admin.fenceProducers was answered without an error, and what
+    it was about."""
 
     rows: np.ndarray
     asked: np.ndarray  # the row at which the request left; NONE if that is not known
@@ -35,10 +35,9 @@ class Fences:
 
 
 class TransactionView(EventView):
-    """Lazily computed parts of one piece. `columns` are sorted by (history, step) and hold whole histories.
-
-    `config` is that of the manifest: mode (v2 if it does not say), release (of Kafka; 4.0), max_epoch, quiet_end, cuts.
-    """
+    """A `TransactionView` has lazily computed parts of one piece. `columns` are sorted by (history, step) and have
+    whole histories. `config` is that of the manifest: mode (default v2), release (of Kafka; default 4.0), max_epoch,
+    quiet_end, cuts."""
 
     def __init__(self, columns: Columns, config: Mapping[str, Any]) -> None:
         super().__init__(columns, config)
@@ -55,7 +54,6 @@ class TransactionView(EventView):
 
     @cached_property
     def _visible_from(self) -> np.ndarray:
-        """By partition: the offset from which on its log is observed; WHOLE, as of all others, if that is all of it."""
         largest = max((value for cut in self.cut_partitions for value in cut.values), default=-1)
         table = np.full(largest + 2, WHOLE)
         for cut in self.cut_partitions:
@@ -68,20 +66,18 @@ class TransactionView(EventView):
         return first
 
     def is_shown(self, rows: np.ndarray) -> np.ndarray:
-        """Return whether what lies at the partition and offset of these rows is observed, and all that comes after
-        it."""
+        """Return whether these rows' offset of their partition is observed, and every later offset with it."""
         observed: np.ndarray = self.at("offset", rows) >= self._first_offset(rows)
         return observed
 
     def is_from_start(self, rows: np.ndarray) -> np.ndarray:
-        """Return whether the log of the partition of these rows is observed from its first record on."""
         from_start: np.ndarray = self._first_offset(rows) == WHOLE
         return from_start
 
     def has_prepares(self, markers: np.ndarray) -> np.ndarray:
         """Return whether every Prepare record of the pair of these markers is observed, if there was one.
 
-        The epochs of a producer id never go down in a log: if the first record that is observed of it has a lower epoch
+        The epochs of a producer id never go down in a log: if the first record of it that is observed has a lower epoch
         than the marker, all records of the marker's epoch come later. And a producer id that stands in a log that is
         whole stands in no other.
         """
@@ -98,27 +94,25 @@ class TransactionView(EventView):
 
     @cached_property
     def sent(self) -> np.ndarray:
-        """By record: the row at which it was first sent."""
+        """Return for each record the row at which the record was first sent."""
         return self.numbers_of("record").first(self.rows_of(Kind.record_sent))
 
     @cached_property
     def acked(self) -> np.ndarray:
-        """By record: the row at which its owner first took a success."""
+        """Return for each record the row at which its owner first got a successful answer."""
         return self.numbers_of("record").first(self.rows_of(Kind.record_acked))
 
     @cached_property
     def owners(self) -> np.ndarray:
-        """By record: the number of the transaction as part of which it was first sent."""
+        """Return by record the number of the transaction as part of which it was first sent."""
         txns = self.numbers_of("txn")
         return taken(txns.of, self.sent, txns.size)
 
     def sent_at(self, rows: np.ndarray) -> np.ndarray:
-        """For rows with a record: the row at which it was first sent."""
         sent: np.ndarray = self.sent[self.numbers_of("record").of[rows]]
         return sent
 
     def owner(self, rows: np.ndarray) -> np.ndarray:
-        """For rows with a record: the number of the transaction as part of which it was first sent."""
         owner: np.ndarray = self.owners[self.numbers_of("record").of[rows]]
         return owner
 
@@ -126,45 +120,43 @@ class TransactionView(EventView):
         return self.numbers_of("txn").first(rows[self.columns["outcome"][rows] == outcome])
 
     def asked(self, outcome: int) -> np.ndarray:
-        """By transaction: the row at which its owner first asked for this outcome."""
+        """Return by transaction the row at which its owner first asked for this outcome."""
         return self._first_of_txn(self.rows_of(Kind.end_sent), outcome)
 
     @cached_property
     def commit_asked(self) -> np.ndarray:
-        """By transaction: the row at which its owner first asked for a commit."""
         return self.asked(COMMIT)
 
     @cached_property
     def commit_reported(self) -> np.ndarray:
-        """By transaction: the row at which its owner was first told that it is committed."""
+        """Return by transaction the row at which its owner was first answered that it is committed."""
         return self._first_of_txn(self.fine(Kind.end_told), COMMIT)
 
     @cached_property
     def abort_reported(self) -> np.ndarray:
-        """By transaction: the row at which its owner was first told that it is aborted."""
+        """Return by transaction the row at which its owner was first answered that it is aborted."""
         return self._first_of_txn(self.fine(Kind.end_told), ABORT)
 
     @cached_property
     def fences(self) -> Fences:
-        """Every bump of an epoch that a client was informed of."""
+        """Return every bump of an epoch that a client was informed of."""
         rows = self.fine(Kind.init_taken, Kind.fence_told)
         rows = rows[self.columns["producer_id"][rows] >= 0]
         requests = self.numbers_of("request")
         asked = requests.first(self.rows_of(Kind.init_sent))[requests.of[rows]]
         known = asked != NEVER
-        about = np.where(known, asked, rows)  # an admin's answer says itself which id it is about
+        about = np.where(known, asked, rows)  # an admin's answer names its id itself
         return Fences(rows, np.where(known, asked, NONE), self.numbers_of("txn_id").of[about])
 
     @cached_property
     def given(self) -> np.ndarray:
-        """Rows at which an instance learns a pair that is its own from now on."""
+        """Return the rows at which an instance learns a pair that is its own from now on."""
         rows = self.fine(Kind.init_taken, Kind.fence_told, Kind.end_told)
         given: np.ndarray = rows[self.columns["producer_id"][rows] >= 0]
         return given
 
     @cached_property
     def first_given(self) -> np.ndarray:
-        """By producer id: the row at which it was first given."""
         return self.numbers_of("producer_id").first(self.given)
 
     @cached_property
@@ -173,12 +165,11 @@ class TransactionView(EventView):
 
     @cached_property
     def fences_of_txn_id(self) -> Timeline:
-        """Fences by the transactional id that they are about."""
         return Timeline(self.fences.rows, self.fences.txn_id, self.size)
 
     @cached_property
     def fence_asked(self) -> np.ndarray:
-        """Return, by row, for fences: that at which the request left; NONE if that is not known."""
+        """Return by row, for fences, the row at which the request left; NONE if that is not known."""
         asked = np.full(self.size, NONE)
         asked[self.fences.rows] = self.fences.asked
         return asked
@@ -187,19 +178,17 @@ class TransactionView(EventView):
 
     @cached_property
     def log(self) -> Groups:
-        """Batches and markers of each producer id on each partition, in order of offset."""
+        """Return the batches and markers of each producer id on each partition, in order of offset."""
         return self.groups_of((Kind.batch_appended, Kind.marker_appended), ("partition", "producer_id"), True, "offset")
 
     @cached_property
     def log_is_marker(self) -> np.ndarray:
-        """Return, for each row of `log`, whether it is a marker."""
         is_marker: np.ndarray = self.columns["kind"][self.log.rows] == Kind.marker_appended
         return is_marker
 
     @cached_property
     def decided(self) -> np.ndarray:
-        """Return, by row, for batches: the row of the marker that closed the transaction it lies in; NEVER if it is
-        open."""
+        """Return by row, for batches, the row of the marker that closed their transaction; NEVER if it is open."""
         marker = self.log.after(self.log_is_marker)
         decided = np.full(self.size, NEVER)
         decided[self.log.rows] = np.where(marker == NONE, NEVER, self.log.rows[marker])
@@ -207,30 +196,30 @@ class TransactionView(EventView):
 
     @cached_property
     def decisions(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """For each batch that is decided: its row, that of the marker, and the number of the record's transaction."""
+        """Return for each batch that is decided its row, the row of the marker, and the number of the record's
+        transaction."""
         batches = self.rows_of(Kind.batch_appended)
         batches = batches[self.decided[batches] != NEVER]
         return batches, self.decided[batches], self.owner(batches)
 
     @cached_property
     def logged(self) -> Groups:
-        """The transaction log, by transactional id."""
+        """Return the records of the transaction log, grouped by transactional id."""
         return self.groups_of((Kind.txn_logged,), ("txn_id",), True, "")
 
     @cached_property
     def prepares(self) -> np.ndarray:
-        """Rows at which a Prepare record became durable, ascending."""
+        """Return the rows at which a Prepare record became durable, ascending."""
         rows, state = self.rows_of(Kind.txn_logged), self.columns["state"]
         prepares: np.ndarray = rows[(state[rows] == State.PrepareCommit) | (state[rows] == State.PrepareAbort)]
         return prepares
 
     def outcome_of(self, prepares: np.ndarray) -> np.ndarray:
-        """The outcomes of Prepare records given by row."""
         outcome: np.ndarray = (self.columns["state"][prepares] == State.PrepareCommit).astype(np.int64)
         return outcome
 
 
-# How a violated property of transactions is told.
+# A violated property of transactions is reported in these words.
 
 NAMES = {"outcome": {0: "abort", 1: "commit"}, "state": {state.value: state.name for state in State}}
 _WORDS = Words(TRANSACTIONS, hidden=("node", "request"), names=NAMES)  # of no help to a reader
@@ -242,7 +231,7 @@ saying = _WORDS.saying
 
 
 def stable_below_open(view: TransactionView) -> Rows:
-    """Last stable offsets, against the batches below them and the markers that close these."""
+    """Compare last stable offsets with the batches below them and the markers that close these."""
     moves, batches = view.rows_of(Kind.stable_moved), view.rows_of(Kind.batch_appended)
     rows = np.concatenate([batches, moves])
     partition = joined(view.place[rows], view.columns["partition"][rows])
@@ -259,11 +248,8 @@ def stable_below_open(view: TransactionView) -> Rows:
 
 
 def none_hanging(view: TransactionView) -> Rows:
-    """Return what is last on a partition of a producer id: a batch is open, and its coordinator must be about to close
-    it.
-
-    Where the transaction log is cut, only producer ids that it shows are judged.
-    """
+    """Judge the last row of each producer id on a partition: if a batch is open, its coordinator must be about to close
+    it. Where the transaction log is cut, only producer ids in the observed part are judged."""
     log = view.log
     last = np.append(~log.same[1:], True)[: len(log.rows)]
     judged = log.rows[last]
@@ -283,27 +269,27 @@ def none_hanging(view: TransactionView) -> Rows:
 
 
 def _offsets(view: TransactionView) -> np.ndarray:
-    """Rows at which OffsetFetch returned an offset, or that there is none."""
     return view.fine(Kind.offset_fetched)
 
 
 def group_offsets_kept(view: TransactionView) -> Rows:
-    """Offsets fetched, against those acknowledged before, of transactions reported committed."""
+    """Compare the offsets fetched with those acknowledged before, of transactions reported committed."""
     acks = view.rows_of(Kind.record_acked)
     return _older_offsets(view, acks[view.commit_reported[view.owner(acks)] != NEVER])
 
 
 def group_offsets_forward(view: TransactionView) -> Rows:
-    """Offsets fetched, against those fetched before."""
+    """Compare the offsets fetched with those fetched before."""
     return _older_offsets(view, _offsets(view))
 
 
 def _older_offsets(view: TransactionView, known: np.ndarray) -> Rows:
-    """Offsets fetched though one of a later transaction was `known` before; none at all is the oldest.
+    """Return the offsets fetched although one of a later transaction was `known` before; no offset at all is the
+    oldest.
 
-    Later is a transaction of the same transactional id that sent its first record when the one before was told
-    committed already. Otherwise clients cannot tell: until the marker is written, a late copy of TxnOffsetCommit, which
-    carries no sequence number, may undo what is younger.
+    A transaction is later if it has the same transactional id and sent its first record when the one before was
+    reported committed already. Otherwise clients cannot decide: until the marker is written, a late copy of
+    TxnOffsetCommit, which has no sequence number, may undo what is younger.
     """
     fetched, records = _offsets(view), view.columns["record"]
     both = np.concatenate([known, fetched])
@@ -337,11 +323,9 @@ PAIRS = 4_000_000  # of a fetch and a record that it covers, looked at together
 
 @dataclass(frozen=True)
 class Covered:
-    """Acknowledged records against the fetches that cover their offsets.
-
-    In `order` of partition and offset, those from `low` up to `high` are covered by a fetch. `fetch` and `ack` are the
-    pairs of which the reader is not given the record: a row, and a place among the records.
-    """
+    """`Covered` relates acknowledged records to the fetches that cover their offsets. In `order` of partition and
+    offset, those from `low` up to `high` are covered by a fetch. `fetch` and `ack` are the pairs whose record the
+    reader is not given: a row, and a place among the records."""
 
     order: np.ndarray
     low: np.ndarray
@@ -351,7 +335,7 @@ class Covered:
 
     @classmethod
     def of(cls, view: TransactionView, acks: np.ndarray) -> "Covered":
-        """Of the records acknowledged at these rows."""
+        """Return this relation for the records acknowledged at these rows."""
         fetches = _whole_fetches(view)
         begin, end = view.at("offset", fetches), view.at("upto", fetches)
         rows = np.concatenate([acks, fetches, fetches])
@@ -381,8 +365,9 @@ class Covered:
 
 
 def _left_out(view: TransactionView, committed: bool) -> Rows:
-    """Each acknowledged record, of the transactions reported committed or of those of which some reader was given a
-    record, against each fetch that covers its offset: is the reader given it?"""
+    """Compare each acknowledged record with each fetch that covers its offset, and return those that the reader is not
+    given. The records are those of the transactions reported committed, or of those of which some reader was given a
+    record."""
     key = "covered by fetches"
     if key not in view.related:
         acks, reads, txns = _acks(view), view.rows_of(Kind.record_read), view.numbers_of("txn")
@@ -403,7 +388,8 @@ def _left_out(view: TransactionView, committed: bool) -> Rows:
 
 
 def _whole_fetches(view: TransactionView) -> np.ndarray:
-    """Fetches but the one at the very end of a history, which may be cut short, unless it says that it is complete."""
+    """Return the fetches except for one at the very end of a history, which may be cut short unless the history is
+    declared complete."""
     fetches = view.rows_of(Kind.fetched)
     if view.quiet_end:
         return fetches
@@ -418,17 +404,16 @@ def _whole_fetches(view: TransactionView) -> np.ndarray:
 
 
 def _acks(view: TransactionView) -> np.ndarray:
-    """Rows at which an owner took a success that says where the record lies."""
     acks = view.rows_of(Kind.record_acked)
     placed: np.ndarray = acks[view.columns["offset"][acks] >= 0]
     return placed
 
 
 def commits_kept(view: TransactionView) -> Rows:
-    """Acknowledged records of transactions reported committed."""
+    """Judge the acknowledged records of transactions reported committed."""
     return _left_out(view, committed=True)
 
 
 def transactions_whole(view: TransactionView) -> Rows:
-    """Acknowledged records of transactions of which some reader was given a record."""
+    """Judge the acknowledged records of transactions of which some reader was given a record."""
     return _left_out(view, committed=False)

@@ -1,3 +1,2 @@
-"""How implementations are driven: `steps` and `shared`, then the runs themselves, what is watched meanwhile
-(`monitoring`), and `agreement`, in which all of it comes together.
-"""
+"""This package drives implementations: `steps` and `shared` first, then the runs themselves, what is watched meanwhile
+(`monitoring`), and `agreement`, which combines all of it."""

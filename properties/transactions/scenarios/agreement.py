@@ -1,7 +1,7 @@
-"""Where driving transactions comes together: tours, model runs as calls, monitors, and the conformance specs.
+"""This module combines what drives transactions: tours, model runs as calls, monitors, and the conformance specs.
 
-Leading a cluster about: through everything once, to find out what it emits; and on from where it disagreed, to find
-out what comes of it.
+It leads a cluster through every kind of event once, to find out what it emits, and on from where it disagreed, to find
+the consequences.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,18 +23,17 @@ from fencepost.properties.transactions.translator.guessing import ALL, Owners
 from fencepost.properties.transactions.translator.wire import follow_remote
 
 SMALL: Mapping[str, Any] = dict(seed=0, clients=2, partitions=1, groups=1, max_epoch=32767)
-"""A cluster on which everything can be tried."""
+"""`SMALL` is a cluster on which every call can be tried."""
 
 DATA, OFFSETS = 0, 1  # its partitions
 
 
 def tour(variant: str) -> list[Call]:
-    """Calls that make every kind of event happen in an implementation that is right."""
+    """Return calls that make every kind of event happen in an implementation that is right."""
     init, begin, commit, abort = (Call(name, 0) for name in ("init", "begin", "commit", "abort"))
     rest = iter(range(10, 90, 2))
 
     def settled() -> Call:
-        """An open transaction times out meanwhile."""
         return Call("settle", next(rest), DATA + 1, 1)
 
     reads = [Call("read", 0, DATA), Call("read", 1, DATA, False), Call("fetch_offset", 0, OFFSETS)]
@@ -71,7 +70,6 @@ def _marker(nth: int = 0, keep: bool = False) -> Call:
 
 
 def _record(partition: int) -> list[Call]:
-    """A record is written, and a copy of it comes."""
     leader = f"partition-{partition}"
     reported = Call("deliver", message("check_answer", "coordinator", leader))
     return [
@@ -81,7 +79,7 @@ def _record(partition: int) -> list[Call]:
 
 
 def settle(run: Run) -> Iterator[None]:
-    """Leave it alone, and look; and have its clients go on."""
+    """Let the cluster settle and read from it; then have its clients go on."""
     run.call(Call.within(run.config, "settle", 200))
     yield
     for slot in slots_of(run.made):
@@ -94,11 +92,11 @@ def settle(run: Run) -> Iterator[None]:
 WAYS: dict[str, Callable[[Run], Iterator[None]]] = {"": settle}
 
 
-# A run of a model of transactions, turned into calls.
+# A run of a model of transactions is turned into calls here.
 #
-# The models differ in how much they spell out: where one has no step for an answer that arrives, the step that needs it
-# brings it about.  A call about a message that is not in flight is not made, so that an implementation which has done a
-# step already, or refuses it, is led on all the same.
+# The models differ in detail: where a model has no step for an answer that arrives, the step that needs the answer
+# delivers it. A call about a message that is not in flight is not made, so that an implementation which has done a step
+# already, or refuses it, is driven on all the same.
 
 COORDINATOR = "coordinator"
 BY_ITSELF = frozenset({"straggle", "take_out_again"})
@@ -106,7 +104,8 @@ AGAIN = frozenset({"answer_again", "end_again"})
 
 
 class _Turning:
-    """``owner``: of each transaction; ``sent``: to which partitions it has sent."""
+    """`_Turning` turns steps of the model into calls; ``owner`` maps each transaction to its client, ``sent`` to the
+    partitions that it has sent to."""
 
     def __init__(self, steps: Sequence[tuple[str, Mapping[str, Any]]]) -> None:
         self.steps = steps
@@ -117,7 +116,7 @@ class _Turning:
         self.late_marker = "mark_late" in names
 
     def calls(self, action: str, of: Mapping[str, Any]) -> Iterator[Call]:
-        """Those for one step.  Raises KeyError for a step that has none."""
+        """Yield the calls for one step. Raises KeyError for a step that has none."""
         match action:
             case "start":
                 yield Call("init", of["c"])
@@ -212,8 +211,7 @@ class _Turning:
 
 
 def turned(steps: Sequence[tuple[str, Mapping[str, Any]]]) -> tuple[dict[str, Any], list[Call], str]:
-    """The size of the cluster, the calls, and the first step for which there is none; empty if there is no such
-    step."""
+    """Return the size of the cluster, the calls, and the first step that has no calls (empty if each has some)."""
     turning, calls = _Turning(steps), list[Call]()
     for action, of in steps:
         try:
@@ -225,19 +223,17 @@ def turned(steps: Sequence[tuple[str, Mapping[str, Any]]]) -> tuple[dict[str, An
     return {"clients": clients, "partitions": partitions, "groups": 0}, calls, ""
 
 
-# What a driven run of transactions reveals in addition to its history, where it has several transactional ids: of each
-# what it reveals of that one, as if the others were not there.
+# A driven run with several transactional ids is watched for each id as if the others were not there.
 #
 # Time, fail-overs and what readers are given concern all of them.
 
 
 def context(config: Mapping[str, Any], expecting: frozenset[str]) -> RunContext:
-    """Of a run with this configuration."""
     return ContextOfEach(config, expecting) if config.get("ids", 1) > 1 else TransactionsContext(config, expecting)
 
 
 class ContextOfEach(RunContext):
-    """``each``: by transactional id."""
+    """A `ContextOfEach` watches a run with several transactional ids; ``each`` has a context by transactional id."""
 
     further = TransactionsContext.further
     left_to_the_model = TransactionsContext.left_to_the_model
@@ -264,7 +260,8 @@ class ContextOfEach(RunContext):
         return all(one.is_quiet(made) for one in self.each)
 
     def concerned(self, name: str, events: Sequence[Event]) -> Concerned:
-        """What each id knows of one event is put together; of the transactions that a marker decides each has one."""
+        """Return what one event concerns in any id; of the transactions that a marker decides, each must have an
+        excuse."""
         found: frozenset[Any] = frozenset[Any]().union(*(one.concerned(name, events) for one in self.each))
         if name == "fenced_never_commit" or read(events[0], "kind") == "marker_appended":
             return found
@@ -277,7 +274,7 @@ class ContextOfEach(RunContext):
         return bool(self.why(call, concerned))
 
     def why(self, call: int, concerned: Concerned) -> str:
-        """One of the ids each: what hangs under one of them holds up the readers of all."""
+        """Return the excuse of a violation; a transaction of one id that hangs delays the readers of all ids."""
         if call >= self.truncated:
             return self.each[0].why(call, concerned)
         found = [self._of_any(call, one) for one in concerned if isinstance(one, frozenset)]
@@ -287,12 +284,12 @@ class ContextOfEach(RunContext):
         return next((found for one in self.each if (found := one.late.why(call, subjects))), None)
 
 
-# What a run on brokers that act by themselves reveals in addition to its history.
+# This class watches runs on brokers that act by themselves.
 
 
 class WireContext(TransactionsContext):
-    """Brokers may take longer to time a transaction out than the driver waits: whatever is open was fenced, or nothing
-    can be stated."""
+    """A `WireContext` watches brokers, which may take longer to time a transaction out than the driver waits, so that
+    nothing is stated about an open transaction unless it was fenced."""
 
     def __init__(self, config: Mapping[str, Any], expecting: frozenset[str]) -> None:
         super().__init__(config, expecting)
@@ -304,9 +301,10 @@ class WireContext(TransactionsContext):
         return all(t.reported >= 0 or not t.records or self.is_fenced(t.pair) for t in transactions)
 
 
-# What transactions bring to agreement: the plug, the machines, and three variants of the model.
+# These are the parts of the agreement on transactions: the interface, the machines, and three variants of the model.
 #
-# Twice: for a cluster of which the driver decides everything, and for brokers over the wire, which act by themselves.
+# They are declared twice: for a cluster of which the driver decides everything, and for brokers over the wire, which
+# act by themselves.
 
 TRANSACTIONS = Agreeing(
     protocol="transactions",
@@ -327,8 +325,8 @@ TRANSACTIONS = Agreeing(
     composite=frozenset({"settle", "probe", "progress", "newcomers"}),
     steps=8,
     # Measured with the reference, some forty programs for each seed: v2, 172 of 172; v1-verified, 36 of 42; v1, 151 of
-    # 171, and 37 of 45 for the worst of four seeds.  What is not followed in these two is a record that comes late, and
-    # opens its transaction again (KAFKA-14402), where another of that transaction in that partition came in time: the
+    # 171, and 37 of 45 for the worst of four seeds. The last two do not follow a record that arrives late and opens its
+    # transaction again (KAFKA-14402), where another record of that transaction in that partition arrived in time: the
     # model has one record of each transaction in a partition.
     followed={"v1-verified": 0.7, "v1": 0.6},
 )
@@ -353,4 +351,4 @@ OVER_THE_WIRE = replace(
     # Measured on Apache Kafka 4.3: 98 % in v2, of 663 programs; 94 % in v1-verified, of 91; 92 % in v1, of 114.
     compared={"v2": 0.8, "v1-verified": 0.6, "v1": 0.6},
 )
-"""Chance has a part in what a real broker does."""
+"""In this agreement chance plays a part, because a real broker does not act deterministically."""

@@ -1,4 +1,5 @@
-"""Scenarios on a cluster of transactions that does nothing by itself: appends that fail, fail-overs, time."""
+"""This module has scenarios on a cluster of transactions that does nothing by itself: appends that fail, fail-overs,
+time."""
 
 from typing import Annotated
 
@@ -16,7 +17,7 @@ CALLS = {
 
 
 class Driven(Several, steps=CALLS):
-    """A cluster that does nothing by itself."""
+    """This machine drives a cluster that does nothing by itself."""
 
     MOST_FENCES = 3
 
@@ -42,8 +43,8 @@ class Driven(Several, steps=CALLS):
     def use_up_the_epochs(
         self, slot: Slot, partition: Partition, commit: bool, disturbed: Annotated[int, Between(0, 3)], time_out: bool
     ) -> None:
-        """``disturbed``: in which of the transactions the time is up before its owner ends it, which tries all the
-        same; or else the coordinator moves while it ends."""
+        """A producer uses up the epochs of its producer id. In the transaction numbered ``disturbed`` the time is up
+        before its owner ends it, which tries all the same; or else the coordinator moves while it ends."""
         for number in range(4 if self.run.config["max_epoch"] < BURST else 1):
             slot, _ = self.with_record(slot, partition)
             if number == disturbed and time_out:
@@ -62,8 +63,9 @@ class Driven(Several, steps=CALLS):
     def fail_over_while_ending(
         self, slot: Slot, partition: Partition, commit: bool, moment: Annotated[int, Between(0, 4)], durable: bool
     ) -> None:
-        """``moment``: EndTxn has arrived, its record is durable, a marker is written, all markers are; or its record is
-        durable, and the newest markers arrive before the older ones."""
+        """The coordinator moves while a transaction ends. ``moment`` selects when: EndTxn has arrived, its record is
+        durable, a marker is written, all markers are; or its record is durable, and the newest markers arrive before
+        the older ones."""
         slot, at = self.with_record(slot, partition)
         self.write(slot, self.partition(at + 1))
         self.end(slot, commit)
@@ -100,7 +102,7 @@ class Driven(Several, steps=CALLS):
 
     @scenario(when=lambda self: not self.lone)
     def id_expires(self, slot: Slot, partition: Partition) -> None:
-        """Nothing is done until the id is forgotten; then the producer goes on."""
+        """The cluster is idle until the transactional id is forgotten; then the producer goes on."""
         slot = self.opened(slot)
         self.finish(slot, commit=True)
         self.call("expire")
@@ -108,11 +110,12 @@ class Driven(Several, steps=CALLS):
         self.finish(slot, commit=True)
 
 
-# Scenarios around a fence: what is under way across it, who goes on after it, and what fails meanwhile.
+# These scenarios are about a fence: what is under way across it, which producer goes on after it, and what fails
+# meanwhile.
 #
-# A fence is a producer that asks for the id, an admin, or the time that is up.  What the fenced one sent, what it does
-# next, and what the markers of two transactions do to one another is decided in few places of a broker, which single
-# calls seldom reach.
+# A fence is a producer that asks for the id, an admin, or a time-out. A broker decides in few places about what the
+# fenced producer sent, what it does next, and how the markers of two transactions affect one another, and single calls
+# seldom reach these.
 
 By = Annotated[str, OneOf("producer", "producer", "admin", "time")]
 Across = Annotated[str, OneOf("producer", "producer", "admin", "time", "expiry")]
@@ -123,8 +126,9 @@ SHORT = 8  # so few epochs can be used up
 
 
 class Fenced(Driven, steps={}):
-    """A cluster whose producers are fenced in every way.  ``settled``: how often it was left alone; ``moved``: how
-    often its coordinator has moved, for which the model has room `MOST_FAIL_OVERS` times."""
+    """This machine drives a cluster whose producers are fenced in every way. ``settled`` counts how often the cluster
+    was left alone; ``moved`` how often its coordinator has moved, for which the model has room `MOST_FAIL_OVERS` times.
+    """
 
     settled = moved = 0
 
@@ -136,8 +140,8 @@ class Fenced(Driven, steps={}):
         return super().make(call)
 
     def fence_by(self, by: str, new: int) -> None:
-        """An admin asks for a fence of the present producer; or it is gone, and its id is forgotten in the end: not in
-        v1, where a partition that has forgotten a producer takes what it has sent before its fence."""
+        """Fence the present producer by an admin, another producer, time, or expiry of its id. Expiry is not used in
+        v1, where a partition that has forgotten a producer accepts what it has sent before its fence."""
         if by == "expiry" and self.run.config["mode"] == "v1":
             by = "time"
         if by == "expiry":
@@ -154,7 +158,7 @@ class Fenced(Driven, steps={}):
             self.take_over(new)
 
     def sent_and_held(self, slot: int, partition: int, kind: str) -> Message | None:
-        """A record is sent; what it takes is delivered up to a message of this kind, which is held up."""
+        """Send a record, deliver all up to a message of this kind, and hold that message up."""
         self.call("send", slot, partition)
         self.deliver_all(without=(kind,))
         held = self.first(kind)
@@ -162,13 +166,12 @@ class Fenced(Driven, steps={}):
         return held
 
     def looked_at(self, partition: int) -> None:
-        """Readers of either sort read on."""
         self.read(partition)
         self.read(partition, committed=False)
 
     @scenario
     def left_alone(self) -> None:
-        """Nothing is left to happen, and everything is read: what hangs now may be freed by the next transaction."""
+        """Let the cluster settle and read everything, because what hangs now may be freed by the next transaction."""
         for partition in sorted(self.away):
             self.call("come_back", partition)
         self.settled += 1
@@ -186,10 +189,13 @@ class Fenced(Driven, steps={}):
         commit: bool,
         then: Then = "",
     ) -> None:
-        """The fenced producer's message is in flight across the fence, and is the ``first`` thing that the partition
-        hears of it, or not.  ``moment``: it arrives when the fence is under way, is over, when the next producer has a
-        transaction on that partition, or when that one has ended; ``then``, when the fence is over, the partition has
-        another leader, or the same one restarts."""
+        """The fenced producer's message is in flight across the fence, and is the ``first`` that the partition gets
+        from it, or not.
+
+        ``moment`` selects when it arrives: the fence is under way, is over, the next producer has a transaction on that
+        partition, or that one has ended. With ``then``, when the fence is over, the partition has another leader, or
+        the same one restarts.
+        """
         old, at = self.opened(slot), self.partition(partition)
         if not first:
             self.write(old, at)
@@ -228,7 +234,7 @@ class Fenced(Driven, steps={}):
         self, slot: Slot, partition: Partition, by: Annotated[str, OneOf("producer", "admin")],
         moment: Annotated[int, Between(0, 1)], then: Then,
     ) -> None:  # fmt: skip
-        """A partition that knows nothing of a producer hears of its fence by a marker alone."""
+        """A partition that knows nothing of a producer learns of its fence by a marker alone."""
         self.held_across_a_fence(slot, partition, "produce", by, True, moment, True, then)
 
     @scenario
@@ -236,8 +242,8 @@ class Fenced(Driven, steps={}):
         self, slot: Slot, partition: Partition, by: By, rival: bool, commits: tuple[bool, bool], there: bool = False,
         then: Then = "",
     ) -> None:  # fmt: skip
-        """An owner whose time is up, or who is fenced, and does not know of it, goes on in another partition, perhaps
-        while a ``rival`` has a transaction on the one where it was; or ``there``, where it was, itself, perhaps with
+        """An owner that is out of time or fenced, and does not know of it, goes on in another partition, perhaps while
+        a ``rival`` has a transaction on the one where it was. With ``there`` it goes on where it was, perhaps with
         another leader, or after a restart."""
         old, at = self.with_record(slot, partition)
         elsewhere, new = at if there else self.partition(at + 1), self.rival(old)
@@ -266,10 +272,13 @@ class Fenced(Driven, steps={}):
         moment: Annotated[int, OneOf(0, 1, 2, 3, 3, 4)],
         restarted: bool = False,
     ) -> None:
-        """The coordinator moves while a transaction ends, or hears nothing for so long that it asks again, so that its
-        markers are sent twice; the older one, or its answer, is held up.  ``moment``: it arrives when the next
-        transaction is open, is being ended, before its marker or after it, in place of its marker, which is lost, or
-        when it has ended.  ``restarted``: the leader restarts in between, and knows of markers by its log alone."""
+        """Markers are sent twice, because the coordinator moves while a transaction ends, or gets no answer for so long
+        that it asks again; the older marker, or its answer, is held up.
+
+        ``moment`` selects when it arrives: the next transaction is open, is being ended, before its marker or after it,
+        in place of its marker, which is lost, or when it has ended. With ``restarted`` the leader restarts in between,
+        and knows of markers by its log alone.
+        """
         slot, at = self.with_record(slot, partition)
         self.end(slot, commits[0])
         self.send_first("end")
@@ -317,9 +326,9 @@ class Fenced(Driven, steps={}):
         self, slot: Slot, partition: Partition, commits: tuple[bool, bool], moment: Annotated[int, Between(0, 2)],
         restarted: bool, answer: Annotated[bool, OneOf(False, False, True)],
     ) -> None:  # fmt: skip
-        """A coordinator's marker comes when the next one has sent its own: it is distinguished by their epochs alone
-        where the producer's is the same.  ``answer``: or that to a marker of the transaction before comes in place of
-        one."""
+        """A coordinator's marker arrives after the next coordinator has sent its own; only the coordinator epochs
+        distinguish the two where the producer epoch is the same. With ``answer``, the answer to a marker of the
+        transaction before arrives in place of one."""
         if answer:
             self.markers_cross(slot, partition, "marker_answer", False, commits, 3)
         else:
@@ -329,13 +338,13 @@ class Fenced(Driven, steps={}):
     def marker_of_the_same_epoch(
         self, slot: Slot, partition: Partition, commits: bool, moment: Annotated[int, Between(1, 2)]
     ) -> None:
-        """A marker comes once more while the next transaction ends, the other way, which has the epoch that the marker
-        names."""
+        """A marker arrives again while the next transaction, which has the epoch of the marker, ends with the other
+        outcome."""
         self.markers_cross(slot, partition, "marker", False, (commits, not commits), moment)
 
     @scenario(when=lambda self: False)
     def completion_not_recorded(self, slot: Slot, partition: Partition, commit: bool) -> None:
-        """Every marker is written, and the record of the log that says so is not, at first."""
+        """Every marker is written, and the Complete record of the log is not, at first."""
         slot, _ = self.with_record(slot, partition)
         self.end(slot, commit)
         self.deliver_all(without=("marker_answer",))
@@ -345,7 +354,8 @@ class Fenced(Driven, steps={}):
 
     @scenario(when=lambda self: False)
     def offset_changes_hands(self, slot: Slot, commit: bool, restart: bool) -> None:
-        """The partition of a group has another leader, or one that restarts, while offsets are pending there."""
+        """The offsets partition of a group gets another leader, or its leader restarts, while offsets are pending
+        there."""
         slot, at = self.with_record(slot, int(self.run.config["partitions"]))
         self.call("change_leader", at, restart=restart and self.can(RESTARTS))
         self.finish(slot, commit)
@@ -356,9 +366,9 @@ class Fenced(Driven, steps={}):
         self, slot: Slot, partition: Partition, again: Annotated[int, Between(0, 2)],
         kind: Annotated[str, OneOf("check_answer", "check_answer", "produce")], commit: bool,
     ) -> None:  # fmt: skip
-        """A record, or the coordinator's answer to its leader, is under way when its transaction is aborted.
-        ``again``: the next transaction is verified, or not yet, when the answer arrives.  The record arrives before its
-        producer, which does not know what became of it, has the next epoch."""
+        """A record, or the coordinator's answer to its leader, is under way when its transaction is aborted. ``again``
+        selects whether the next transaction is verified when the answer arrives. The record arrives before its
+        producer, which has no answer for it, has the next epoch."""
         slot, at = self.opened(slot), self.partition(partition)
         self.call("send", slot, at)
         self.deliver_all(without=(kind,))
@@ -391,7 +401,7 @@ class Fenced(Driven, steps={}):
         sent: Annotated[int, Between(1, 3)],
         commit: bool,
     ) -> None:
-        """What a leader or a coordinator has in memory is gone while a transaction is under way, or long after one has
+        """The memory of a leader or a coordinator is lost while a transaction is under way, or long after one has
         ended, when ids have been forgotten; its owner goes on."""
         slot, at = self.with_record(slot, partition)
         if what == "time":
@@ -448,8 +458,8 @@ class Fenced(Driven, steps={}):
 
     @scenario
     def answer_of_init_lost(self, slot: Slot, partition: Partition, moved: bool, rival: bool, commit: bool) -> None:
-        """A producer is answered, does not hear it, and asks again: perhaps when another one has asked in between
-        (``rival``), or the coordinator has moved."""
+        """A producer does not get the answer to its InitProducerId and asks again, perhaps when another one has asked
+        in between (``rival``), or the coordinator has moved."""
         slot = self.slot(slot)
         self.renew(slot)
         self.deliver_all(without=("init_answer",))

@@ -1,9 +1,8 @@
-"""Long scenarios, scenarios over the wire, and the machines that play them.
+"""This module has long scenarios, scenarios over the wire, and the machines that play them.
 
-A transaction's life, step by step, with one thing that goes wrong at any of its moments; and what comes after it.
-
-The other scenarios know where the mistakes are; here every moment is as likely, and what can go wrong at it: so what
-has a name of its own elsewhere is come to from all sides.
+A long scenario is a transaction's life, step by step, with one fault at any of its moments, and the next transaction.
+The other scenarios aim at known mistakes; here every moment is equally likely, and so is each fault that is possible at
+it.
 """
 
 from dataclasses import replace
@@ -22,8 +21,8 @@ from fencepost.properties.transactions.scenarios.steps import Sized, Verbs
 from hypothesis import strategies as st
 
 FIRST = 4
-"""So many lives are tried in every example before anything else, when little is open and few have asked; after each of
-them another scenario."""
+"""`FIRST` lives are tried in every example before anything else, when little is open; another scenario follows each of
+them."""
 APPEND = (
     "append fails", "append fails", "append fails twice", "fail-over", "fail-over that loses", "rival", "time",
     "time, and its append fails",
@@ -36,19 +35,19 @@ OF_A_MODE = {
     "v1-verified": (("verification_overtaken",),),
     "v2": (("answers_lost",), ("marker_of_the_same_epoch", "completion_not_recorded", "offset_changes_hands")),
 }
-"""One of each group comes in every example: where coordinators are distinguished by their epochs alone, a fence goes to
-partitions that know nothing, and producers ask for their next epochs; where leaders only ask; and where a producer
-sends again what it may, and a marker has the epoch of the transaction that comes next."""
+"""One scenario of each group is in every example. The groups are about: coordinators distinguished by their epochs
+alone, fences of partitions that know nothing, and producers that ask for their next epochs; modes where leaders only
+ask; and modes where a producer sends again what it may, and a marker has the epoch of the next transaction."""
 AT_THE_PARTITION = frozenset({"produce", "produce_answer", "check", "check_answer", "marker", "marker_answer"})
-"""Messages at whose moments the partition's leader may change."""
+"""`AT_THE_PARTITION` lists messages at whose moments the partition's leader may change."""
 UNTIL = Annotated[str, OneOf("next is open", "next is open", "next has ended", "long after")]
 SELDOM = Annotated[bool, OneOf(False, False, False, True)]
 ENDING = Annotated[str, OneOf("commit", "commit", "abort", "left")]
 
 
 class Lives(Fenced, steps={}):
-    """``to_fail``: of the appends that come, so many fail; ``next_is``: what becomes of the next message; ``delayed``:
-    what is held up until later."""
+    """This machine plays lives of transactions. ``to_fail`` is how many of the next appends fail; ``next_is`` what
+    becomes of the next message; ``delayed`` has what is held up until later."""
 
     apart = True
     to_fail = 0
@@ -76,12 +75,14 @@ class Lives(Fenced, steps={}):
         fault: Annotated[int, Between(0, 2**16)], ending: ENDING, until: UNTIL, wide: bool, beside: bool, anew: bool,
         moved: SELDOM,
     ) -> None:  # fmt: skip
-        """A producer asks for the id, if it has to, and one transaction goes its way until its ``ending``; after so
-        many steps something goes wrong, of all that can at that ``moment``.  Then comes another transaction, of the
-        same producer or of one that begins ``anew``.
+        """A producer asks for the id, if it has to, and one transaction is carried through to its ``ending``, with one
+        fault on the way, and then another transaction follows.
 
-        ``wide``: of two partitions; ``context``: another id has a transaction there meanwhile; ``moved``: the
-        coordinator moves before the end; ``until``: what is late is held up so long."""
+        After ``moment`` steps ``fault`` selects one of the faults that are possible there. The next transaction is of
+        the same producer or of one that begins ``anew``. ``wide`` is whether it has two partitions; with ``beside``
+        another id has a transaction there meanwhile; with ``moved`` the coordinator moves before the end; ``until`` is
+        how long a late message is held up.
+        """
         one, at = self.slot(slot), self.partition(partition)
         left = self._steps(moment, fault, one, at) if self.did("init", one) else moment
         own = [one, *([self.opened(self.stranger(one))] if beside and self.ids > 1 else [])]
@@ -108,7 +109,7 @@ class Lives(Fenced, steps={}):
 
     @scenario(when=lambda self: self.run.config["mode"] == "v1")  # elsewhere leaders add, and ask again
     def added_again_and_moved(self, slot: Slot, partition: Partition, ending: ENDING, moved: bool) -> None:
-        """A transaction's next partition is added, and that append fails; it is asked for again, and the coordinator
+        """The append that adds a transaction's next partition fails; the partition is added again, and the coordinator
         moves, with what it has read of its log, before the end."""
         one, at = self.with_record(slot, partition)
         elsewhere = self.partition(at + 1)
@@ -126,7 +127,6 @@ class Lives(Fenced, steps={}):
         self.looked_at(elsewhere)
 
     def _after(self, one: int, at: int, until: str, anew: bool) -> None:
-        """What is lost is asked for again; and then comes the next one."""
         self.go_on()
         self.time_passes()
         self.to_fail, self.next_is = 0, ""
@@ -152,8 +152,8 @@ class Lives(Fenced, steps={}):
         self.looked_at(at)
 
     def _steps(self, left: int, fault: int, slot: int, at: int) -> int:
-        """Messages arrive and appends succeed, one by one, until there is nothing to do; the fault comes after ``left``
-        of them.  How many are left now; less than none once it has come."""
+        """Deliver messages and let appends succeed, one by one, with the fault after ``left`` of them; return how many
+        are left, less than none once the fault has happened."""
         for _ in range(BURST):
             message = next((m for m in self.waiting() if m[0] not in self.held), None)
             if left == 0:
@@ -170,7 +170,6 @@ class Lives(Fenced, steps={}):
         return left
 
     def _goes_wrong(self, fault: int, message: Message | None, slot: int, at: int) -> None:
-        """One of the things that can go wrong at this moment."""
         if message is None:
             choices = APPEND
         else:
@@ -195,8 +194,8 @@ class Lives(Fenced, steps={}):
             self.next_is = what
 
     def _arrives_not(self, message: Message) -> None:
-        """The next message is lost, or a copy of it stays under way, or all of it: in v1 they break what they should
-        not, and in half of its examples there are none."""
+        """Lose the next message, or leave a copy of it or all of it under way. In half of the examples of v1 it is
+        always lost, because late copies break properties of v1 by design."""
         what, self.next_is = self.next_is if self.late else "loss", ""
         if what == "loss":
             self.send(message, "drop")
@@ -209,22 +208,23 @@ class Lives(Fenced, steps={}):
             self.hold(message)
 
 
-# Scenarios on brokers that act by themselves, without what cannot be done from outside a broker.
+# These scenarios drive brokers that act by themselves, without what cannot be done from outside a broker.
 #
-# What is left to the driver is when each request and each answer arrives, how often, or not at all.  At the end of an
-# example everything is delivered, a fresh producer fences what may be open, so that no reader has to wait for a time-
-# out, and everything is read.
+# The driver decides only when each request and each answer arrives, how often, or not at all. At the end of an example
+# everything is delivered, a fresh producer fences what may be open, so that no reader has to wait for a time-out, and
+# everything is read.
 
 BY_ITSELF = frozenset({"log_append", "fail_over", "change_leader"})
-"""Calls that a broker makes superfluous; they are not made."""
+"""`BY_ITSELF` lists calls that are superfluous with a broker that acts by itself, and are not made."""
 RETRIES, RETRY_MS = 6, 100
-"""At the end clients may try again so often, each after so long."""
+"""At the end of an example clients may try again `RETRIES` times, each after `RETRY_MS`."""
 READING, OFFSETS = frozenset({PIECES, ANYWHERE}), 4
-"""From which of so many offsets on a partition is read in pieces at the end."""
+"""At the end of an example a partition is read in pieces from one of `OFFSETS` offsets on; `READING` has the abilities
+for that."""
 
 
 class Remote(Shared, steps={}):
-    """Brokers that act by themselves."""
+    """This machine drives brokers that act by themselves."""
 
     MOST_FENCES = 2
 
@@ -235,21 +235,22 @@ class Remote(Shared, steps={}):
         return None if name in BY_ITSELF else super().call(name, *arguments, **named)
 
     def can(self, ability: str) -> bool:
-        """Over the wire nothing is asked that an implementation may lack, but for how it is read."""
+        """Return whether the implementation has an ability; over the wire only abilities of reading are used."""
         return not ability or (ability in READING and accepts(self.run.system, *ABILITIES[ability]))
 
     def waits(self, slot: int) -> bool:
-        """Not before the end: no model follows what a broker does meanwhile."""
+        """Never wait before the end, because no model follows what a broker does meanwhile."""
         return False
 
     def those_there_go_on(self) -> None:
-        """Once all has settled, for the same reason."""
+        """Let clients go on only once the cluster has settled, because no model follows what a broker does
+        meanwhile."""
         last = self.run.made[-1].call.name if self.run.made else ""
         if last in ("settle", "in_pieces", "progress"):
             super().those_there_go_on()
 
     def in_pieces(self, partition: int, most: int, offset: int = 0) -> None:
-        """From somewhere among what was acknowledged there: who asks for more than there is gets an error."""
+        """Read from somewhere among the acknowledged records, since a fetch past the end of the log gets an error."""
         acked = sum(
             read(event, "kind") == "record_acked" and read(event, "partition") == partition
             for made in self.run.made
@@ -270,13 +271,13 @@ class Remote(Shared, steps={}):
     def give_up_unanswered(
         self, slot: Slot, partition: Partition, sent: Annotated[int, Between(1, 7)], written: bool, lose_init: bool
     ) -> None:
-        """And then a look at what was written, of which no client has heard."""
+        """Give records up without an answer, then read the partition, to see records that no client has an
+        answer for."""
         super().give_up_unanswered(slot, partition, sent, written, lose_init)
         if partition < int(self.run.config["partitions"]):
             self.read(partition, committed=False)
 
     def rest(self) -> None:
-        """Deliver everything, and let clients try again."""
         self.deliver_all()
         for _ in range(RETRIES):
             if self.run.over:
@@ -298,7 +299,7 @@ class Remote(Shared, steps={}):
     def commit_on_the_way(
         self, slot: Slot, partition: Partition, sent: Annotated[int, Between(1, 3)], backwards: bool
     ) -> None:
-        """A transaction is to be committed whose records have not arrived."""
+        """A transaction is to be committed while its records have not arrived."""
         slot, at = self.with_record(slot, partition)
         for number in range(sent):
             self.call("send", slot, self.partition(at + number))
@@ -320,8 +321,8 @@ class Remote(Shared, steps={}):
 
     @scenario(when=lambda self: self.late)
     def late_end_before_a_record(self, slot: Slot, partition: Partition, commit: bool, answered: bool) -> None:
-        """The end of one transaction comes late, and decides the next before its record arrives.  ``answered``: it is
-        the answer of the first that is late."""
+        """The EndTxn of one transaction arrives late, and decides the next before its record arrives; with ``answered``
+        the answer of the first is late."""
         slot, at = self.with_record(slot, partition)
         copy = self.stored_copy("end_answer" if answered else "end", commit, slot)
         self.go_on()
@@ -352,15 +353,14 @@ class Remote(Shared, steps={}):
         self.finish(new, commit=True)
 
     def held_back(self, slot: int, last: bool) -> list[Message]:
-        """The InitProducerId of one of the two."""
         asked = self.waiting("init")
         own = f"client-{slot}"
         return [m for m in asked if (m[2] == own) == last]
 
 
-# What Hypothesis does with clusters of transactions: how large they are, and which scenarios it plays with which.
+# Hypothesis decides how large clusters of transactions are, and which scenarios it plays with which.
 #
-# Single calls reach anything in time.  The scenarios are aimed where the mistakes are: two producers with one id, late
+# Single calls reach anything in time. The scenarios are aimed where the mistakes are: two producers with one id, late
 # copies, time-outs that race a commit, appends that fail in a fence, the end of the epochs.
 
 MODES = ("v2", "v1", "v1-verified")
@@ -368,8 +368,8 @@ EPOCHS = (32767, 32767, 3, 5)
 
 
 def sizes(mode: str, epochs: tuple[int, ...]) -> st.SearchStrategy[tuple[dict[str, Any], bool, bool]]:
-    """Small clusters; is one client alone, and may copies come late?  Late copies break v1 by design, and hide there
-    what else is wrong: so half of its examples have none."""
+    """Return a strategy for small clusters, with whether one client is alone and whether copies may arrive late. Late
+    copies break v1 by design and hide other faults there, so half of its examples have none."""
 
     def config(
         lone: bool, late: bool, clients: int, count: int, groups: int, last: int
@@ -385,9 +385,9 @@ def sizes(mode: str, epochs: tuple[int, ...]) -> st.SearchStrategy[tuple[dict[st
 
 
 def several(mode: str) -> st.SearchStrategy[Sized]:
-    """The same with what a cluster of which the driver decides everything may have besides: several transactional ids
-    (with at least one producer each), groups with several inputs, and batches of several records.  All by chance: what
-    Hypothesis draws for one example is much like what it drew for the one before."""
+    """Return a strategy for clusters in which the driver decides everything: in addition they may have several
+    transactional ids (with at least one producer each), groups with several inputs, and batches of several records. A
+    random number decides, because Hypothesis draws much the same for one example as for the one before."""
 
     def more(drawn: tuple[dict[str, Any], bool, bool], chance: int) -> Sized:
         config, lone, late = drawn
@@ -402,17 +402,17 @@ def several(mode: str) -> st.SearchStrategy[Sized]:
 
 MACHINES = variants(Lives, {mode: several(mode) for mode in MODES})
 REMOTE_MACHINES = variants(Remote, {mode: sizes(mode, EPOCHS[:1]) for mode in MODES})
-"""For brokers that act by themselves, whose last epoch cannot be chosen."""
+"""`REMOTE_MACHINES` are for brokers that act by themselves, whose last epoch cannot be chosen."""
 
 
-# Machines that also send newcomers: for who asks whether a broker hands out a producer id twice, or what comes after
-# the last epoch.  `newcomers.py` says how many it takes.
+# These machines also send newcomers, to find out whether a broker hands out a producer id twice, or what follows after
+# the last epoch. `interface.py` states how many are needed.
 #
 #     agree(over_tcp, protocol=with_churn(OVER_THE_WIRE, 5_000), variant="v1", config={"bootstrap": "host:port"})
 
 
 class WithChurn(Verbs, steps={}):
-    """They come once in an example, at some moment."""
+    """With this mixin many new producers start once in an example, at some moment."""
 
     count: ClassVar[int]
     came = False
@@ -424,8 +424,8 @@ class WithChurn(Verbs, steps={}):
 
 
 def with_churn(agreeing: Agreeing, count: int) -> Agreeing:
-    """The same, with machines that send ``count`` newcomers in addition to all else.  There is no room for so many in
-    the model, so that nothing but promises is asked of a program from there on, and of every program they may come."""
+    """Return the same agreement with machines that start ``count`` new producers in addition to all else. The model has
+    no room for so many, so that from there on only promises are checked."""
     machines = {
         variant: type(f"{machine.__name__}WithChurn", (WithChurn, machine), {"count": count})
         for variant, machine in agreeing.machines.items()

@@ -1,16 +1,17 @@
-"""What a driven run of transactions reveals in addition to its history, and what is excused in it.
+"""This module observes what a driven run of transactions reveals in addition to its history, and what is excused in it.
 
-The driver knows how late it is, what is in flight, and whether a client has the transactional id for itself; and the
-results of settling and probing show whether something hangs.
+The driver knows how late it is, what is in flight, and whether a client is the only one with its transactional id; and
+the results of settling and probing are evidence of whether something hangs.
 
-In v1 a late copy can be taken for something new (KAFKA-17754 and its kin): that is how v1 is.  So a promise that is
-``expecting`` to be broken is *predicted* of the records, transactions and clients that a late copy may have touched
-(`late.py` says which), and nothing else is excused.
+In v1 a late copy can be taken for something new (KAFKA-17754 and related issues), by design. So a promise that is
+``expecting`` to be broken is *predicted* for the records, transactions and clients that a late copy may have touched
+(see `late.py`), and nothing else is excused.
 
-A client is *alone* as long as it is the only one with its transactional id that asks, or has asked and was not stopped;
-it is undisputed while no copy of its InitProducerId comes late: one without a pair, when an answer is on its way or was
-taken (`come_late` of the model), or one with a pair, when its answer was taken; while no coordinator takes over before
-its InitProducerId is answered (`forgetful`) or told -1 at the last epoch; and while its id does not expire (`expired`).
+A client is *alone* as long as it is the only one with its transactional id that asks, or has asked and was not stopped.
+It is undisputed while no copy of its InitProducerId arrives late: one without a pair, when an answer is on its way or
+was taken (`come_late` of the model), or one with a pair, when its answer was taken; while no coordinator takes over
+before its InitProducerId is answered (`forgetful`) or answered with -1 at the last epoch; and while its id does not
+expire (`expired`).
 """
 
 from collections import Counter, defaultdict, deque
@@ -29,7 +30,8 @@ from fencepost.properties.transactions.scenarios.steps import Living
 FENCING = frozenset({47, 48, 49, 90})  # a lone client has done nothing to deserve these
 FAILED, OUT_OF_ORDER = -1, 45
 NO_COPY_DOES = frozenset({"fenced_never_commit", "fenced_never_given", "fenced_never_added"})
-"""Answers that no late copy brings about: the coordinator looks at the pair that the request names."""
+"""`NO_COPY_DOES` lists violations that no late copy causes, because the coordinator checks the pair that the request
+names."""
 WINDOW = 5  # batches that a leader recognises
 EXPIRATION_MS = 7 * 24 * 3_600_000  # transactional.id.expiration.ms
 MANY = frozenset({"settle", "probe", "progress"})  # calls that deliver many messages
@@ -41,18 +43,17 @@ Verdict = tuple[Broken, Concerned]
 
 
 def _verdict(rule: str, text: str, event: Event = None, *subjects: Hashable, check: str = "") -> Verdict:
-    """A rule that is broken, by what happened to one of these."""
     return Broken(rule, text, event, check), frozenset([frozenset(subjects)])
 
 
 class TransactionsContext(RunContext):
-    """Of one run.  Who is concerned by a violation are sets of records, transactions, clients and partitions, each of
-    which must have one that is excused."""
+    """A `TransactionsContext` watches one run. A violation concerns sets of records, transactions, clients and
+    partitions, each of which must have one that is excused."""
 
     excusable = ON_THE_WAY
     further = DRIVEN
     left_to_the_model = frozenset({"lone_client_never_fenced", "clients_get_on", "calls_come_to_an_end"})
-    """Of these more is known here."""
+    """The checks of this context, which knows more about these properties, replace them."""
 
     def __init__(self, config: Mapping[str, Any], expecting: frozenset[str]) -> None:
         super().__init__(config, expecting | UNCLEAN if config.get("unclean_elections") else expecting)
@@ -72,8 +73,8 @@ class TransactionsContext(RunContext):
         self.asker: dict[int, tuple[int, Transaction | None]] = {}  # by request: client, and its transaction
         self.pairs: dict[int, Pair] = {}  # by client: what it holds
         self.producer_ids: dict[int, int] = {}  # which of them it is, in the order in which they were handed out
-        self.greatest: dict[int, int] = {}  # by producer id: the greatest of its epochs that anybody was told
-        self.rises = 0  # how often an epoch may have been raised so far, told or untold
+        self.greatest: dict[int, int] = {}  # by producer id: the greatest epoch that was given to a client
+        self.rises = 0  # how often an epoch may have been raised so far, reported or not
         self.fences: list[Pair] = []  # acknowledged: a client that holds less is fenced
         self.owners, self.living = Owners(), Living()
         self.alone = -1  # the client that has the transactional id for itself
@@ -81,7 +82,7 @@ class TransactionsContext(RunContext):
         self.timed_out = False  # the time of the present transaction is up
         self.late = Late(self.mode, self.partitions, config.get("ids", 1) == 1)
         self.records_of: dict[int, list[int]] = {}  # by request
-        self.open_there: dict[tuple[int, int], list[int]] = {}  # by partition and producer id, records shown there
+        self.open_there: dict[tuple[int, int], list[int]] = {}  # by partition and producer id, records open there
         self.closed: dict[tuple[int, int], list[int]] = {}  # by partition and offset of a marker, the records it closes
         self.waiting: dict[tuple[int, int], set[int]] = defaultdict(set)  # records without an answer
         self.batch_of: dict[int, int] = {}  # by record: the first request with it
@@ -96,7 +97,7 @@ class TransactionsContext(RunContext):
         self._awaiting: dict[int, int] = {}  # client: its latest InitProducerId
         self._txn_ids: dict[int, int] = {}  # by InitProducerId
         self.read_ones: set[int] = set()  # records that a read_committed reader was given
-        self._named: set[int] = set()  # InitProducerIds that say which pair their client holds
+        self._named: set[int] = set()  # InitProducerIds that name the pair of their client
         self._granted: dict[int, bool] = {}  # by InitProducerId of which an answer was observed: was one a success?
         self._first_seen: dict[int, tuple[int, int]] = {}  # message: transactions begun before, and the term
         self._flying: Sequence[Message] = ()
@@ -104,8 +105,9 @@ class TransactionsContext(RunContext):
     # -- what `RunContext` is asked
 
     def events(self, made: Made) -> Sequence[Event]:
-        """`newcomers` looks at the events itself, and hands them on in its result.  Which two of them share a pair may
-        be chance, and a program that names these would not fail again: then the result as a whole is judged."""
+        """Return the events of a call; `newcomers` drains them itself and returns them in its result. Which two new
+        producers share a pair may be chance, and a program that names these would not fail again, so that then the
+        result as a whole is judged."""
         if made.call.name == "newcomers" and not made.result.repeats:
             return (*made.result.events, *made.events)
         if made.call.name == "fail_over" and not made.call.get("durable"):  # what was being appended is not in the log
@@ -140,16 +142,14 @@ class TransactionsContext(RunContext):
         return made.call.name == "settle" and made.result.quiet and self.is_decidable()
 
     def is_decidable(self) -> bool:
-        """Is everything decided when a cluster has settled?  A transaction that no client ends has timed out; but its
-        marker cannot be written in a partition that is away."""
+        """Return whether everything is decided when a cluster has settled. A transaction that no client ends has timed
+        out; but its marker cannot be written in a partition that is away."""
         return not self.away
 
     def concerned(self, name: str, events: Sequence[Event]) -> Concerned:
-        """Of each marker, the transactions that it should not have decided so; of the rest, the records and the
-        transactions that the events speak of.  That a fenced producer is informed that it has committed is no late
-        copy's doing, nor is what becomes of a transaction an excuse for a record that was written when its owner was
-        fenced.
-        """
+        """Return, for a marker, the transactions that it wrongly decided; for other events, the records and
+        transactions that they name. No late copy causes a fenced producer to be informed that it has committed, and the
+        outcome of a transaction is no excuse for a record that was written when its owner was fenced."""
         if name in NO_COPY_DOES:
             return frozenset()
         if read(events[0], "kind") == "marker_appended":
@@ -176,7 +176,7 @@ class TransactionsContext(RunContext):
         return self.closed.get((read(event, "partition"), read(event, "offset", -1)), [])
 
     def _decided(self, events: Sequence[Event]) -> Concerned:
-        """Each transaction that the first event, a marker, decides, and should not, by another one where there is."""
+        """Return each transaction that the marker, the first event, wrongly decides."""
         closed = self._closed_by(events[0])
         txns = {self.of_record[one].number for one in closed if one in self.of_record}
         if len(events) > 1 and read(events[1], "kind") == "marker_appended":
@@ -190,12 +190,13 @@ class TransactionsContext(RunContext):
         return frozenset(frozenset([("txn", txn), *records]) for txn, records in of.items())
 
     def _all_late(self, transaction: Transaction) -> set[Hashable]:
-        """The records that were read of it, if all are excused: it is they that should not be there."""
+        """Return the records of the transaction that were read, if all of them are excused, else none."""
         read_ones = set[Hashable](("record", one) for one in transaction.records if one in self.read_ones)
         return read_ones if all(self.late.why(self.calls, [one]) for one in read_ones) else set()
 
     def lacking(self, made: Made, event: Event, other: Event | None) -> str:
-        """A fetch is wrong by the record that it leaves out, as far as the reader's call reveals."""
+        """Return an expression that is true if the reader did get the record which the fetch leaves out; empty if its
+        call does not reveal that."""
         record = -1 if other is None else read(other, "record", -1)
         if made.call.name != "read" or read(event, "kind") != "fetched" or record < 0:
             return ""
@@ -213,7 +214,6 @@ class TransactionsContext(RunContext):
     # -- how late copies come
 
     def _note_call(self, made: Made) -> None:
-        """What the driver knows, before the events of a call are looked at."""
         name = made.call.name
         self.at_rest &= name in LOOKING
         self.waited_ms = made.result.waited_ms if name == "settle" else 0
@@ -260,7 +260,7 @@ class TransactionsContext(RunContext):
             self.acked_last.clear()
 
     def _note_delivery(self, message: Message) -> None:
-        """Does a copy come so late that, without KIP-890, it can be taken for something new?"""
+        """Note whether a copy arrives so late that, without KIP-890, it can be taken for something new."""
         number, kind, _, target, request = message
         client, transaction = self.asker.get(request, (-1, None))
         if kind == "init":
@@ -280,22 +280,24 @@ class TransactionsContext(RunContext):
             self.late.end(self.calls, transaction, self.transactions.values())
 
     def _comes_again(self, client: int, request: int) -> bool:
-        """Does this InitProducerId name no pair, and come while its client has an answer on its way already?  Then it
-        bumps the epoch once more, and the client goes on with the one before (`come_late` of the model).  Where an
-        answer was lost, the client waits for that to this copy."""
+        """Return whether this InitProducerId names no pair and arrives while its client has an answer on its way
+        already.
+
+        Then it bumps the epoch once more, and the client goes on with the one before (`come_late` of the model). Where
+        an answer was lost, the client waits for the answer to this copy.
+        """
         if request in self._named or self._granted.get(request) is False:
             return False
         return any(m[1] == "init_answer" and self.asker.get(m[4], (-1, None))[0] == client for m in self._flying)
 
     def _doubt(self, reason: bool) -> None:
-        """May a lone client find that it is fenced?  Not any more after two ends without an error: the answer to the
-        first may have been on its way already."""
+        """Note whether a lone client may find that it is fenced; the doubt ends after two ends without an error,
+        because the answer to the first may have been on its way already."""
         self.doubts = 2 if reason else self.doubts
 
     # -- who holds which pair, and who is fenced
 
     def is_fenced(self, pair: Pair) -> bool:
-        """Has a client been informed of it?"""
         ids = self.producer_ids
         return any(
             pair[1] < fence[1] if pair[0] == fence[0] else -1 < ids.get(pair[0], -1) < ids.get(fence[0], -1)
@@ -311,7 +313,7 @@ class TransactionsContext(RunContext):
         self._rivals.add(client)
         on_their_way = {self.asker.get(m[4], (client, None))[0] for m in self._flying if m[1] == "init"}
         is_fenced = self.is_fenced(_pair(event))
-        if client != self.alone:  # kafka-python asks for the next epoch when a partition has told it that it is fenced
+        if client != self.alone:  # kafka-python asks for the next epoch when a partition answers that it is fenced
             self.alone = client if self._rivals | on_their_way == {client} and not is_fenced else -1
 
     def _client_stopped(self, event: Event) -> None:
@@ -346,7 +348,8 @@ class TransactionsContext(RunContext):
             self.fences.append(_pair(event))
 
     def _handed(self, event: Event, client: int) -> Iterator[Verdict]:
-        """Another producer id fences nobody: the one before must have been used up."""
+        """Judge a pair that was handed out: another producer id is right only if the epochs of the one before are used
+        up."""
         pair, newest = _pair(event), next(reversed(self.producer_ids), _pair(event)[0])
         self.producer_ids.setdefault(pair[0], len(self.producer_ids))
         self.greatest[pair[0]] = max(pair[1], self.greatest.get(pair[0], -1))
@@ -360,7 +363,7 @@ class TransactionsContext(RunContext):
         yield from self._fenced(event)
 
     def _fenced(self, event: Event) -> Iterator[Verdict]:
-        """A client that has the transactional id for itself, and is in time, is never fenced."""
+        """Judge a fence: a client that is alone with its transactional id, and in time, is never fenced."""
         client = read(event, "client")
         if self.alone == client and not (self.doubts or self.timed_out or self._is_late(client)):
             words = f"client {client} is alone, has only retried its own requests, and gets error "
@@ -371,7 +374,6 @@ class TransactionsContext(RunContext):
         return [("client", client), *([] if transaction is None else [("txn", transaction.number)])]
 
     def _is_late(self, client: int) -> bool:
-        """May the time of its transaction be up?"""
         transaction = self.current.get(client)
         return transaction is not None and self.now_ms - transaction.began_ms >= self.timeout_ms
 
@@ -433,8 +435,8 @@ class TransactionsContext(RunContext):
             yield _verdict("txn.13", words, event, self.sent_as[record][0])
 
     def _follows_on(self, record: int, before: int) -> bool:
-        """Does a record, sent once, follow on another?  Nothing is stated where a copy of any may be with the leader:
-        one that comes late may have the next batch refused (KAFKA-19690)."""
+        """Return whether a record, sent once, follows another by its sequence number. The answer is no where a copy of
+        any may be with the leader: one that arrives late may have the next batch refused (KAFKA-19690)."""
         if record not in self.sent_as or before not in self.sent_as:
             return False
         (pair, sequence), (pair_before, sequence_before) = self.sent_as[record], self.sent_as[before]
@@ -471,13 +473,14 @@ class TransactionsContext(RunContext):
             self.window.pop(_of_id(event), None)
 
     def _leader_changed(self, event: Event) -> None:
-        """Of the latest batches a new leader knows one at least."""
+        """Drop the latest batches known in a partition whose leader changes, since the new leader need not know all of
+        them."""
         for partition, producer_id in list(self.window):
             if partition == read(event, "partition"):
                 del self.window[partition, producer_id]
 
     def _batch_refused(self, event: Event) -> Iterator[Verdict]:
-        """Of the last five batches of its epoch a producer may send any again."""
+        """Judge a refusal: a producer may send any of the last five batches of its epoch again."""
         known, own = self.window[_of_id(event)], (read(event, "epoch"), read(event, "record"))
         if read(event, "error", 0) == OUT_OF_ORDER and own in known and known[-1][0] == own[0]:
             words = f"record {own[1]} is refused, and is among the last five batches"
@@ -494,9 +497,9 @@ class TransactionsContext(RunContext):
         self.read_ones.add(read(event, "record"))
 
     def _offset_fetched(self, event: Event) -> Iterator[Verdict]:
-        """None is stable while another is pending in a transaction of a client that is alone and in time.  Of several
-        of one transaction the last counts, unless a copy of an earlier one comes late: they have no sequence numbers.
-        """
+        """Judge a fetched offset: none is stable while another is pending in a transaction of a client that is alone
+        and in time. Of several offsets of one transaction the last counts, unless a copy of an earlier one arrives
+        late, because they have no sequence numbers."""
         record = read(event, "record", -1)
         transaction, later = self.of_record.get(record), self.later.get(record, -1)
         is_over = transaction is not None and later in transaction.acked and transaction.reported == COMMIT
@@ -540,8 +543,8 @@ class TransactionsContext(RunContext):
                 yield self._hangs(words, f"result.offsets[{at}][0] == 0", ("partition", self.partitions + at))
 
     def _all_or_nothing(self, transaction: Transaction, result: Settled, reader: int) -> Iterator[Verdict]:
-        """Readers have read all there is.  Each record that they lack must be excused; one that lies behind a late one
-        that hangs, by that."""
+        """Judge a transaction once readers have read everything: each record that they lack must be excused, by itself
+        or by a late record before it that hangs."""
         complete = [{record for _, record in records} for records in result.records]
         data = {r: p for r, p in transaction.records.items() if p < len(complete) and r in transaction.acked}
         lost = [(r, p) for r, p in data.items() if r not in complete[p]]
@@ -576,7 +579,6 @@ class TransactionsContext(RunContext):
 
 
 def _partition(leader: str) -> int:
-    """Of which this is the leader."""
     return int(leader.rpartition("-")[2])
 
 

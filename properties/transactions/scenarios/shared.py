@@ -1,8 +1,8 @@
-"""Scenarios on transactions that any driver can play: with a cluster that does nothing by itself (`driven`), or with
-brokers that act by themselves (`remote`).
+"""This module has scenarios on transactions that any driver can play: with a cluster that does nothing by itself
+(`driven`), or with brokers that act by themselves (`remote`).
 
-Each brings about one constellation from whatever state the cluster is in, with a choice or two left open, and then lets
-go: what is still under way may be delivered by the next step, or be lost.
+Each creates one situation from whatever state the cluster is in, with a choice or two left open. Messages that are
+still under way may be delivered by the next scenario, or be lost.
 """
 
 from typing import Annotated, ClassVar
@@ -20,23 +20,21 @@ CALLS = {
 
 
 class Shared(Answers, steps=CALLS):
-    """``MOST_FENCES``: by admins, in an example; several at once contend, and make each other wait."""
+    """This machine plays the scenarios that any driver can play. ``MOST_FENCES`` limits the fences by admins in an
+    example, because several at once make each other wait."""
 
     MOST_FENCES: ClassVar[int]
     fences = 0
 
     @property
     def times_out(self) -> bool:
-        """Can a transaction time out?"""
         return True
 
     def time_passes(self) -> None:
-        """What was lost is asked for again."""
         self.call("advance", TIME_OUT_MS // 2)
         self.go_on()
 
     def run_out_of_time(self) -> None:
-        """A transaction that is open is too late."""
         for _ in range(TIME_OUT_MS // CHECK_MS + 1):
             self.call("advance", CHECK_MS)
 
@@ -63,7 +61,7 @@ class Shared(Answers, steps=CALLS):
 
     @scenario
     def transaction(self, slot: Slot, sends: Annotated[list[Partition], Between(0, 7)], commit: bool) -> None:
-        """One that nothing disturbs."""
+        """A transaction is carried out without a disturbance."""
         slot = self.opened(slot)
         for partition in sends:
             self.call("send", slot, self.partition(partition))
@@ -72,10 +70,9 @@ class Shared(Answers, steps=CALLS):
 
     @scenario(when=lambda self: not self.lone)
     def zombie(self, slot: Slot, partition: Partition, ask: Annotated[int, Between(0, 3)], commit: bool) -> None:
-        """The next producer takes over while a transaction is open; the old one goes on as if nothing had been.
-
-        ``ask``: an admin fences; or a producer asks for the id, and then it has a transaction on the same partition or
-        on the next."""
+        """The next producer takes over while a transaction is open; the old one goes on as if nothing had happened.
+        ``ask`` selects whether an admin fences, or a producer asks for the id and then has a transaction on the same
+        partition or on the next."""
         old, at = self.with_record(slot, partition)
         new = self.rival(old)
         if ask == 0:
@@ -92,8 +89,8 @@ class Shared(Answers, steps=CALLS):
             self.finish(new, commit=True)
 
     def copy_in_next(self, slot: int, partition: int, kind: str, commits: tuple[bool, bool], moment: int) -> None:
-        """``moment``: the copy comes when the next transaction is begun, has a record, has two, is about to end, or is
-        being ended."""
+        """A copy of a message arrives in the next transaction; ``moment`` selects when: it is begun, has a record, has
+        two, is about to end, or is being ended."""
         if kind == "init":
             slot = self.slot(slot)
             self.call("init", slot)
@@ -131,7 +128,7 @@ class Shared(Answers, steps=CALLS):
         commits: tuple[bool, bool],
         moment: Annotated[int, Between(0, 4)],
     ) -> None:
-        """A copy arrives when the next transaction has begun."""
+        """A copy of a message arrives when the next transaction has begun."""
         self.copy_in_next(slot, partition, kind, commits, moment)
 
     @scenario(when=lambda self: self.late)
@@ -149,12 +146,13 @@ class Shared(Answers, steps=CALLS):
     def late_end(
         self, slot: Slot, partition: Partition, commits: tuple[bool, bool], moment: Annotated[int, Between(1, 3)]
     ) -> None:
-        """The end of one transaction decides the next (KAFKA-17754)."""
+        """The EndTxn of one transaction decides the next (KAFKA-17754)."""
         self.copy_in_next(slot, partition, "end", commits, moment)
 
     @scenario(when=lambda self: self.times_out)
     def commit_races_time_out(self, slot: Slot, partition: Partition, order: Annotated[int, Between(0, 3)]) -> None:
-        """``order``: which comes first, the time or the end.  The end of another transaction is tried, too."""
+        """A transaction times out while its owner ends it; ``order`` selects which is first. The end of another
+        transaction is tried, too."""
         slot, _ = self.with_record(slot, partition)
         if order < 2:
             self.call("commit", slot)
@@ -208,8 +206,9 @@ class Shared(Answers, steps=CALLS):
     def give_up_unanswered(
         self, slot: Slot, partition: Partition, sent: Annotated[int, Between(1, 7)], written: bool, lose_init: bool
     ) -> None:
-        """Records may have been written, but their answers are lost; or they come late, when the next transaction has
-        begun.  ``lose_init``: the answer to the request for another epoch, if there is one, is lost as well."""
+        """Records may have been written, but their answers are lost, or the records arrive late, when the next
+        transaction has begun. With ``lose_init`` the answer to the request for another epoch, if there is one, is lost
+        as well."""
         slot, at = self.opened(slot), self.partition(partition)
         for _ in range(sent):
             self.call("send", slot, at)
@@ -235,7 +234,7 @@ class Shared(Answers, steps=CALLS):
 
     @scenario
     def records_overtaken(self, slot: Slot, partition: Partition, sent: Annotated[int, Between(2, 3)]) -> None:
-        """The last record of a new transaction arrives first."""
+        """The last record of a new transaction arrives before the other records."""
         slot, at = self.with_record(slot, partition)
         self.finish(slot, commit=True)
         self.opened(slot)
@@ -249,7 +248,7 @@ class Shared(Answers, steps=CALLS):
 
     @scenario
     def answers_lost(self, slot: Slot, partition: Partition, sent: Annotated[int, Between(1, 6)]) -> None:
-        """Records were written, and their answers are lost: they are sent again."""
+        """Records were written and their answers are lost, so that the producer sends them again."""
         slot, at = self.with_record(slot, partition)
         for _ in range(sent):
             self.call("send", slot, at)
@@ -260,8 +259,8 @@ class Shared(Answers, steps=CALLS):
         self.finish(slot, commit=True)
 
 
-# Scenarios with what a cluster may have several of: transactional ids at work in one partition, pieces in which
-# readers take what they wrote, groups in one transaction; and with partitions that forget, restart, or are away.
+# These scenarios need what a cluster may have several of: transactional ids at work in one partition, pieces in which
+# readers fetch, groups in one transaction; and partitions that forget, restart, or are away.
 #
 # An implementation that lacks one of these is not asked for it (`interface.ABILITIES`).
 
@@ -271,16 +270,16 @@ Chance = Annotated[int, Between(0, 2**64 - 1)]
 
 
 class Several(Shared, steps={}):
-    """A cluster of which the driver decides everything."""
+    """This machine drives a cluster in which the driver decides everything."""
 
     @scenario(when=lambda self: self.ids > 1)
     def ids_side_by_side(self, chance: Chance) -> None:
-        """One of the scenarios with two transactional ids: together they are no likelier than any other."""
+        """Play one of the scenarios with two transactional ids; together they are as likely as any other."""
         self.play_one(chance, "ids_cross", "ids_cross", "coordinator_has_several", "only_one_is_fenced")
 
     def at_the_end(self) -> None:
-        """What two transactional ids do to one another is tried in every example that has them, and in every other one
-        what a partition does that is in trouble."""
+        """Play one scenario with two transactional ids in an example that has several, and one with a partition in
+        trouble in any other example."""
         self.let_go()
         self.go_on()
         if self.ids == 1:
@@ -290,12 +289,12 @@ class Several(Shared, steps={}):
 
     @scenario
     def partition_in_trouble(self, chance: Chance) -> None:
-        """One of the scenarios with a partition that restarts, forgets, or is away."""
+        """Play one of the scenarios with a partition that restarts, forgets, or is away."""
         self.play_one(chance, *self.troubles)
 
     @property
     def troubles(self) -> tuple[str, ...]:
-        """The scenarios with a partition that the implementation can be asked for."""
+        """Return the scenarios with a partition in trouble that the implementation can be asked for."""
         unclean = ("unclean_election",) * 3 if self.can(UNCLEAN) and self.run.config.get("unclean_elections") else ()
         return (
             "leader_restarts",
@@ -319,8 +318,8 @@ class Several(Shared, steps={}):
         lost: bool = False,
     ) -> None:
         """Transactions of two transactional ids are open in one partition at once, and end one after the other; one
-        reader goes along, others come afterwards and take pieces.  ``turns``: by bit, whose further records come.
-        ``lost``: the first marker does not arrive, and the next one does before it is sent again."""
+        reader follows, others read in pieces afterwards. The bits of ``turns`` select whose further records are next.
+        With ``lost`` the first marker does not arrive, and the next one does before it is sent again."""
         one = self.opened(slot)
         other = self.opened(self.stranger(one))
         at = self.partition(partition)
@@ -344,8 +343,8 @@ class Several(Shared, steps={}):
         self, slot: Slot, partition: Partition, commits: tuple[bool, bool], moment: Annotated[int, Between(0, 3)],
         durable: bool,
     ) -> None:  # fmt: skip
-        """Another node takes over while transactions of two transactional ids are under way.  ``moment``: both are
-        open; the end of one is under way to the log, or is there; or both are over."""
+        """Another node takes over while transactions of two transactional ids are under way. ``moment`` selects when:
+        both are open; the end of one is under way to the log, or is there; or both are over."""
         one, at = self.with_record(slot, partition)
         other, _ = self.with_record(self.stranger(one), at)
         if moment > 0:
@@ -366,8 +365,8 @@ class Several(Shared, steps={}):
         self.read_on(at)
 
     def only_one_is_fenced(self, slot: Slot, partition: Partition, by_admin: bool, same: bool, time_out: bool) -> None:
-        """A producer is fenced, or out of time, while one of another transactional id goes on.  ``same``: in the same
-        partition."""
+        """A producer is fenced, or out of time, while one of another transactional id goes on, in the same partition if
+        ``same``."""
         one, at = self.with_record(slot, partition)
         if time_out:
             self.call("advance", TIME_OUT_MS // 2)
@@ -386,7 +385,7 @@ class Several(Shared, steps={}):
 
     @scenario
     def offsets_of_all_groups(self, slot: Slot, partition: Partition, commit: bool, again: bool) -> None:
-        """A transaction with a record and the offsets of every group; the offsets perhaps twice."""
+        """A transaction has a record and the offsets of every group; the offsets are perhaps sent twice."""
         slot, _ = self.with_record(slot, partition)
         data, groups = int(self.run.config["partitions"]), int(self.run.config["groups"])
         for _ in range(2 if again else 1):
@@ -401,7 +400,7 @@ class Several(Shared, steps={}):
     def leader_restarts(
         self, slot: Slot, partition: Partition, sent: Annotated[int, Between(1, 5)], written: bool, commit: bool
     ) -> None:
-        """A partition's leader restarts while records are on their way; their answers are lost, or they are."""
+        """A partition's leader restarts while records are on their way; their answers are lost, or the records are."""
         slot, at = self.with_record(slot, partition)
         for _ in range(sent):
             self.call("send", slot, at)
@@ -421,7 +420,8 @@ class Several(Shared, steps={}):
         restart: bool,
         sent: Annotated[int, Between(1, 3)],
     ) -> None:
-        """Nothing is done until partitions forget their producers; the same one goes on, or a new one with its id."""
+        """The cluster is idle until partitions forget their producers; the same one goes on, or a new one with
+        its id."""
         slot, at = self.with_record(slot, partition)
         self.write(slot, at)
         self.finish(slot, commits[0])
@@ -440,10 +440,12 @@ class Several(Shared, steps={}):
         self, slot: Slot, partition: Partition, commits: tuple[bool, bool], moment: Annotated[int, Between(0, 3)],
         lost: Annotated[int, Between(1, 3)], anew: bool, late: bool,
     ) -> None:  # fmt: skip
-        """A replica that lacks the end of a partition's log leads it.  ``moment``: while a transaction is open there,
-        while its marker is on its way, or when it is over, and its marker may be lost; or a fence is what is lost.
-        Then comes another transaction, of the same producer or of one that begins ``anew``; ``late``: a record of the
-        one before is on its way until then."""
+        """A replica that lacks the end of a partition's log leads it.
+
+        ``moment`` selects when: while a transaction is open there, while its marker is on its way, or when it is over,
+        and its marker may be lost; or a fence is what is lost. Then follows another transaction, of the same producer
+        or of one that begins ``anew``; with ``late`` a record of the one before is on its way until then.
+        """
         one, at = self.opened(slot), partition % int(self.run.config["partitions"])
         for place in (at, self.partition(at + 1)):
             self.call("send", one, place)
@@ -470,8 +472,8 @@ class Several(Shared, steps={}):
     def partition_is_away(
         self, slot: Slot, partition: Partition, commit: bool, moment: Annotated[int, Between(0, 2)]
     ) -> None:
-        """``moment``: all replicas of a partition are down before its transaction ends, while its marker is on its way,
-        or before a record comes."""
+        """All replicas of a partition are down; ``moment`` selects since when: before its transaction ends, while its
+        marker is on its way, or before a record arrives."""
         slot, at = self.opened(slot), self.partition(partition)
         self.call("send", slot, at)
         if moment < 2:

@@ -1,10 +1,10 @@
-"""Steps of scenarios, who must get on in a run, and what answers a client gets.
+"""This module has the steps of scenarios, decides which clients must be able to make progress in a run (txn.P11), and
+plays scenarios about the answers that a client gets.
 
-Which clients of a driven run must be able to get on, and whether they do (txn.P11).
-
-Must: one that has asked for its transactional id, as the last of those that have that id, and was given no fatal error.
-A client that asked before it may be fenced, and a fenced one is promised nothing; a time-out fences too, and of that
-the client hears as a fatal error.  So nothing here has to be known of coordinators, and a black box emits enough.
+A client must be able to if it has asked for its transactional id, as the last of those that have that id, and was given
+no fatal error. A client that asked before it may be fenced, and a fenced one is promised nothing; a time-out fences
+too, which the client gets as a fatal error. So nothing has to be known of coordinators here, and a black box emits
+enough.
 """
 
 from collections import Counter, defaultdict
@@ -33,11 +33,11 @@ from fencepost.properties.transactions.interface import (
 CALLED = {"init": "initTransactions", "commit": "commitTransaction", "abort": "abortTransaction"}
 GIVEN_UP = 7  # REQUEST_TIMED_OUT: what an abort leaves unanswered
 FAILING = frozenset({"init_taken", "add_taken", "record_failed", "end_told"})
-"""Events whose error a client takes note of."""
+"""`FAILING` lists the events whose error a client takes note of."""
 
 
 def slots_of(made: Iterable[Made]) -> list[int]:
-    """Slots of the clients that must be able to get on after these calls."""
+    """Return the slots of the clients that must be able to make progress after these calls."""
     living = Living()
     for each in made:
         living.note(each, each.events)
@@ -45,7 +45,7 @@ def slots_of(made: Iterable[Made]) -> list[int]:
 
 
 class Living:
-    """The clients of one run."""
+    """`Living` follows the clients of one run."""
 
     def __init__(self) -> None:
         self._client: dict[int, int] = {}  # by slot, since it has asked for its id
@@ -57,7 +57,6 @@ class Living:
         self._errors: dict[int, Counter[int]] = defaultdict(Counter)  # by client, in the last call
 
     def note(self, made: Made, events: Sequence[Event]) -> None:
-        """A call, with what was observed in it."""
         name, slot = made.call.name, made.call.get("slot")
         if name == "restart_client":
             self._client.pop(slot, None)
@@ -83,14 +82,13 @@ class Living:
             self._latest[slot] = CALLED[name]
 
     def slots(self) -> list[int]:
-        """Of the clients that must be able to get on."""
         return [slot for slot, client in sorted(self._client.items()) if self._must(client)]
 
     def _must(self, client: int) -> bool:
         return client not in self._failed and self._asked.get(self._txn_id[client]) == client
 
     def progressed(self, made: Made) -> Iterator[tuple[Broken, Concerned]]:
-        """Does the client that was driven (`scenarios.progress`) get on, if it must?"""
+        """Return whether the client that was driven (`scenarios.progress`) makes progress, if it must."""
         slot: int = made.call.get("slot")
         result: Progressed = made.result
         client = self._client.get(slot, -1)
@@ -116,7 +114,7 @@ class Living:
         return "".join(f"; error {error} comes {count} times" for error, count in errors.most_common(1) if count > 1)
 
 
-# The verbs of scenarios on transactions: what they do again and again, in a word each.
+# The verbs of scenarios on transactions are the steps that they have in common.
 
 BACKOFF_MS = 100
 FIRST_READER_AT_THE_END = 100  # those before read on and on; those of the end read everything from the start
@@ -124,8 +122,9 @@ FIRST_READER_IN_PIECES = 300
 
 
 class Sized(NamedTuple):
-    """What is drawn for an example.  ``lone``: one producer has each id for itself; ``late``: copies may come late;
-    ``records``: in each batch that scenarios send; ``chance``: what is played first (0: nothing), and at the end."""
+    """A `Sized` is what is drawn for an example. ``lone`` is whether each id has one producer only; ``late`` whether
+    copies may arrive late; ``records`` is how many are in each batch that scenarios send; ``chance`` selects what is
+    played first (0: nothing), and at the end."""
 
     config: dict[str, Any]
     lone: bool
@@ -135,7 +134,7 @@ class Sized(NamedTuple):
 
 
 class Verbs(Machine, steps={}):
-    """``lone``, ``late``, ``records``: as in `Sized`."""
+    """`Verbs` are the steps from which scenarios are made; ``lone``, ``late``, ``records`` are as in `Sized`."""
 
     call_type = Call
     lone = late = False
@@ -148,12 +147,11 @@ class Verbs(Machine, steps={}):
         self.start({key: value for key, value in config.items() if self.can(ABILITY_OF_KEY.get(key, ""))})
 
     def can(self, ability: str) -> bool:
-        """Has the implementation this one of the `ABILITIES`?"""
         return ability not in self.session.lacks
 
     def make(self, call: Any) -> Made | None:
-        """A batch has as many records as the example says, where a call does not; and what the implementation lacks is
-        left out of a call, or the call is not made."""
+        """Make a call, with as many records in a batch as the example demands where the call does not. What the
+        implementation lacks is left out of a call, or the call is not made."""
         if call.name == "send" and self.records > 1 and call.get("count") == 1:
             call = call.but(count=self.records)
         for ability, (method, parameter) in ABILITIES.items():
@@ -166,9 +164,9 @@ class Verbs(Machine, steps={}):
         return super().make(call)
 
     def teardown(self) -> None:
-        """The cluster settles, everything is read, those who are there go on, and a new producer tries whether all is
-        well.  In half of the examples they go on before it settles as well: later a transaction that is open has timed
-        out, which is the end of its client; and what hangs then, some of them would have put right."""
+        """Let the cluster settle, read everything, let the present clients go on, and let a new producer try whether
+        all is well. In half of the examples they go on before it settles as well: later an open transaction has timed
+        out, which is the end of its client; and some of them would have repaired what hangs then."""
         if hasattr(self, "run"):
             for partition in sorted(self.away):
                 self.call("come_back", partition)
@@ -181,16 +179,15 @@ class Verbs(Machine, steps={}):
             self.call("probe")
 
     def those_there_go_on(self) -> None:
-        """Everybody who must be able to."""
         for slot in slots_of(self.run.made):
             self.call("progress", slot)
 
     def at_the_end(self) -> None:
-        """Before all settles."""
+        """Do what has to be done before the cluster settles."""
 
     @property
     def away(self) -> set[int]:
-        """Partitions that have no leader."""
+        """Return the partitions that have no leader."""
         away: set[int] = set()
         for made in self.run.made if hasattr(self, "run") else ():
             if made.call.name == "leave":
@@ -200,31 +197,30 @@ class Verbs(Machine, steps={}):
         return away
 
     def in_pieces(self, partition: int, most: int, offset: int = 0) -> None:
-        """A new reader takes a data partition piece by piece, from some offset on."""
+        """Let a new reader read a data partition piece by piece, from some offset on."""
         if self.can(PIECES) and partition not in self.away:
             self.call("in_pieces", self.readers, partition, most, offset if self.can(ANYWHERE) else 0)
             self.readers += 2
 
     @property
     def ids(self) -> int:
-        """How many transactional ids there are."""
         return int(self.run.config.get("ids", 1))
 
     def rival(self, slot: int) -> int:
-        """The next slot with the same transactional id; the same slot where there is no other."""
+        """Return the next slot with the same transactional id; the same slot where there is none."""
         clients = int(self.run.config["clients"])
         own = [number for number in range(clients) if (number - slot) % self.ids == 0]
         return own[(own.index(slot) + 1) % len(own)]
 
     def stranger(self, slot: int) -> int:
-        """The next slot with another transactional id, where there are several."""
+        """Return the next slot with another transactional id, where there are several."""
         clients = int(self.run.config["clients"])
         others = (slot + step for step in range(1, clients) if (self.index("clients", slot + step) - slot) % self.ids)
         return self.index("clients", next(others, slot))
 
     def play_one(self, chance: int, *names: str) -> None:
-        """Play one of the scenarios of these names; which, and with which arguments, is stated by ``chance`` alone, as
-        the numbers of one example are much like those of the one before."""
+        """Play one of the scenarios of these names; ``chance`` alone decides which, and with which arguments, because
+        Hypothesis draws much the same for one example as for the one before."""
         random = Random(chance)
         self.play(getattr(type(self), random.choice(names)), random)
 
@@ -235,18 +231,17 @@ class Verbs(Machine, steps={}):
         return self.index("clients", number)
 
     def partition(self, number: int) -> int:
-        """A data partition, or behind them one of offsets."""
+        """Return the partition of this number: a data partition, or behind them one of offsets."""
         return number % int(self.run.config["partitions"] + self.run.config["groups"])
 
     def go_on(self) -> None:
-        """Everything arrives, and clients try again what they are to try again."""
         self.deliver_all()
         for _ in range(2):
             self.call("advance", BACKOFF_MS)
             self.deliver_all()
 
     def read(self, partition: int, committed: bool = True) -> None:
-        """A reader that reads on and on, or the committed offset of a group."""
+        """Let a reader read on, or fetch the committed offset of a group."""
         number, data = self.partition(partition), int(self.run.config["partitions"])
         if number >= data:
             self.call("fetch_offset", 0, number)
@@ -254,7 +249,7 @@ class Verbs(Machine, steps={}):
             self.call("read", 0 if committed else 1, number, committed)
 
     def opened(self, slot: int) -> int:
-        """The slot, whose producer has now begun a transaction, if that could be had."""
+        """Return the slot, whose producer has now begun a transaction, if that was possible."""
         slot = self.slot(slot)
         if self.did("begin", slot) or self.run.over:
             return slot
@@ -268,15 +263,15 @@ class Verbs(Machine, steps={}):
         return slot
 
     def waits(self, slot: int) -> bool:
-        """The producer cannot begin: a new one may take its place, which would hide that it never can, or it is waited
-        for.  Was it?"""
+        """Wait for a producer that cannot begin, in some examples; return whether it was waited for. Otherwise a new
+        one may take its place, which would hide that the producer never can begin."""
         waited = len(self.run.made) % 2 == 1 and slot in slots_of(self.run.made)
         if waited:
             self.call("progress", slot)
         return waited
 
     def with_record(self, slot: int, partition: int) -> tuple[int, int]:
-        """A transaction with one record that is written, if that could be had."""
+        """Begin a transaction with one record that is written, if that was possible."""
         slot, partition = self.opened(slot), self.partition(partition)
         self.write(slot, partition)
         return slot, partition
@@ -297,18 +292,16 @@ class Verbs(Machine, steps={}):
         self.read(partition, committed)
 
     def renew(self, slot: int) -> None:
-        """Another instance in this slot asks for the id."""
         self.call("restart_client", slot)
         self.call("init", slot)
 
     def take_over(self, slot: int) -> None:
-        """A producer asks for the id in this slot, a new one if need be."""
         if not self.did("init", slot):
             self.renew(slot)
 
     def stored_copy(self, kind: str, commit: bool, slot: int) -> Message | None:
-        """Go on until the end of a transaction; what is left of one message of this kind, of which a copy was stored,
-        and which is held up from now on."""
+        """Go on until the end of a transaction; return the copy of one message of this kind that is still in flight,
+        held up from now on."""
         ended = False
         for _ in range(BURST):
             if self.send_first(kind, keep=True):
@@ -329,25 +322,26 @@ class Verbs(Machine, steps={}):
         return None
 
 
-# Scenarios in which an instance that was fenced, or one that has nothing to end, asks for one thing, and its successor
-# goes on: what it is answered, and what its question leaves behind.
+# In these scenarios an instance that was fenced, or one that has nothing to end, sends one request, and its successor
+# goes on: they test the answer, and what the request leaves behind.
 #
-# A producer that is refused asks for nothing more: so each question has a scenario of its own, or a turn.
+# A producer that is refused sends nothing more, so each request has a scenario of its own, or a turn.
 
 GIVEN_UP_MS = 30_000
 SEND, COMMIT, ABORT = range(3)
 
 
 class Answers(Verbs, steps={}):
-    """In addition to the other scenarios."""
+    """This machine adds scenarios about answers to the other scenarios."""
 
     @scenario(when=lambda self: not self.lone)
     def zombie_asks(
         self, slot: Slot, partition: Partition, ask: Annotated[int, Between(SEND, ABORT)], open_before: bool,
         open_after: bool, elsewhere: bool,
     ) -> None:  # fmt: skip
-        """One question of an instance that was fenced, and then the new owner commits.  ``open_before``: the old one
-        had written something; ``open_after``: the new one has when it is asked; ``elsewhere``: in another partition."""
+        """An instance that was fenced sends one request, and then the new owner commits. With ``open_before`` the old
+        one had written a record; with ``open_after`` the new one has when the request is sent; with ``elsewhere`` that
+        is in another partition."""
         old, at = self.with_record(slot, partition) if open_before else (self.opened(slot), self.partition(partition))
         new = self.slot(old + 1)
         if new == old:
@@ -366,7 +360,7 @@ class Answers(Verbs, steps={}):
     @scenario(when=lambda self: not self.lone)
     def zombie_asks_for_the_next_epoch(self, slot: Slot, partition: Partition, open_after: bool) -> None:
         """An instance that has given up a record, and has aborted, asks for the next epoch (KIP-360, before KIP-890,
-        part 2); the question is lost, another takes over meanwhile, and the question is asked again."""
+        part 2); the request is lost, another takes over meanwhile, and the request is sent again."""
         old, at = self.with_record(slot, partition)
         new = self.slot(old + 1)
         if new == old:
@@ -387,8 +381,8 @@ class Answers(Verbs, steps={}):
 
     @scenario
     def ends_nothing(self, slot: Slot, partition: Partition, lost: bool, twice: bool) -> None:
-        """A transaction is aborted of which nothing has arrived.  ``lost``: the answer is, so that the end is asked for
-        again; ``twice``: so is the next one."""
+        """A transaction is aborted of which no record has arrived. With ``lost`` the answer is lost, so that the end is
+        asked for again; with ``twice`` the same happens to the next one."""
         for _ in range(1 + twice):
             slot, at = self.opened(slot), self.partition(partition)
             self.call("send", slot, at)
@@ -420,7 +414,8 @@ class Answers(Verbs, steps={}):
 
     @scenario
     def next_epoch_lost(self, slot: Slot, partition: Partition, written: bool) -> None:
-        """After the abort of a record in doubt the next epoch is asked for (v1); its answer is lost; so once more."""
+        """After the abort of a record in doubt the next epoch is asked for (v1); its answer is lost, and the epoch is
+        asked for again."""
         slot, at = self.with_record(slot, partition)
         self.call("send", slot, at)
         if written:
@@ -436,7 +431,6 @@ class Answers(Verbs, steps={}):
         self.finish(slot, commit=True)
 
     def _lose(self, kind: str) -> None:
-        """Everything arrives but one answer of this kind, without which its request is made again."""
         self.deliver_all(without=(kind,))
         if self.send_first(kind, name="drop"):
             self.call("advance", GIVEN_UP_MS)

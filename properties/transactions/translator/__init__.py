@@ -1,3 +1,2 @@
-"""How events become steps of the models where they differ in grain: of runs that are driven (`guessing`,
-`driven`, `wire`), and of histories (`one_id`, `conforming`; `showing` is the way back).
-"""
+"""This package translates events to steps of the models where the two differ in grain: of driven runs (`guessing`,
+`driven`, `wire`), and of histories (`one_id`, `conforming`); `emitted` is the way back."""

@@ -1,11 +1,11 @@
-"""From histories and recordings to steps of the model, with the violations that are expected there.
+"""This module translates histories and recordings to steps of the model, and finds the violations that are expected
+there.
 
-Recordings of real brokers, made ready to be followed through the model: one for each transactional id.
-
-What is in one log has an order, and so has what the clients of one recorder saw; between them there is none that is
-evidence.  So the rows are dealt to sources, each in its order: the clients, the transaction log, and every partition's
-log.  A row waits for one of another source only where it names it: a record that is read lies in a log, and one that
-lies there was sent.  What a coordinator answered with an error is a source of its own with a single, hidden row,
+A recording of real brokers is prepared to be followed through the model for each transactional id by itself. The rows
+of one log have an order, and so have the rows that the clients of one recorder observed; between them no order is
+evidence. So the rows are distributed to sources, each in its order: the clients, the transaction log, and every
+partition's log. A row waits for one of another source only where it names it: a record that is read lies in a log, and
+one that lies there was sent. An error that a coordinator answered is a source of its own with a single, hidden row,
 between the request and the answer.
 """
 
@@ -72,7 +72,8 @@ NO_ID = -2
 
 
 def followable(manifest: Manifest) -> str:
-    """The variant of whose model these recordings may be runs.  Raises `HistoryError`: why that can't be told."""
+    """Return the variant of whose model these recordings may be runs. Raises `HistoryError` with the reason if there is
+    none."""
     mode = str(manifest.config.get("mode", "v2"))
     if mode not in REMOTE_MODELS:
         raise HistoryError(f"no model for mode {mode!r}")
@@ -86,8 +87,8 @@ def followable(manifest: Manifest) -> str:
 
 
 def recorded(columns: Mapping[str, np.ndarray], variant: str, config: Mapping[str, Any]) -> Iterator[Sources]:
-    """The rows of one history, for each transactional id in it.  Whose an event is, the whole history says: what of it
-    names nothing known belongs to the only id, or to none."""
+    """Return the rows of one history for each transactional id in it. The whole history decides which id an event
+    belongs to: an event that names nothing known belongs to the only id, or to none."""
     names = {int(kind): kind.name for kind in Kind}
     lists = {name: column.tolist() for name, column in columns.items()}
     lists |= {"kind": [names.get(kind, "") for kind in lists["kind"]], "row": list(range(len(lists["kind"])))}
@@ -103,7 +104,8 @@ def recorded(columns: Mapping[str, np.ndarray], variant: str, config: Mapping[st
 
 
 class _Dealt:
-    """One transactional id's rows, dealt to their sources.  ``events`` have their kind by name, and their ``row``."""
+    """A `_Dealt` has one transactional id's rows, distributed to their sources. ``events`` have their kind by name, and
+    their ``row``."""
 
     def __init__(self, events: Sequence[Event], variant: str, config: Mapping[str, Any], txn_id: int, ids: int) -> None:
         self.events, self.variant, self.txn_id, self.ids = events, variant, txn_id, ids
@@ -121,7 +123,6 @@ class _Dealt:
         self.records: dict[int, tuple[int, int]] = {}  # transaction and partition
 
     def sources(self) -> Sources:
-        """Return what is to be merged, and the model that it is to be a run of."""
         by_source: dict[str, list[Event]] = defaultdict(list)
         for e in self.events:
             if e["kind"] in CLIENTS:
@@ -153,8 +154,8 @@ class _Dealt:
     def _places(
         self, names: Sequence[str], by_source: Mapping[str, Sequence[Event]]
     ) -> dict[tuple[str, int], tuple[str, int]]:
-        """Where a record is first ``sent``, or lies in a log (``there``), and where a ``request`` is first sent: the
-        source, and how many of its rows that takes."""
+        """Return where a record is first ``sent``, or lies in a log (``there``), and where a ``request`` is first sent:
+        the source, and the number of its rows up to there."""
         places: dict[tuple[str, int], tuple[str, int]] = {}
         for name in names:
             for place, e in enumerate(by_source[name], 1):
@@ -188,7 +189,6 @@ class _Dealt:
         return found | {"commit": e["outcome"] == COMMIT, "logged": e["state"], "term": term}
 
     def _names(self, e: Event) -> dict[str, int]:
-        """The client, transaction and partition that an event names."""
         known = (("client", self.clients), ("txn", self.txns))
         found = {name: numbers[e[name]] for name, numbers in known if e[name] in numbers}
         return found | ({"partition": e["partition"]} if e["partition"] >= 0 else {})
@@ -214,15 +214,17 @@ class _Dealt:
 
 
 def _dense(values: Iterable[int]) -> dict[int, int]:
-    """Numbers from 0, in order of appearance."""
     return {value: number for number, value in enumerate(dict.fromkeys(values))}
 
 
-# What histories of v1, and of v1 with verification, break by design: the steps of the model that allow it, and exactly
-# which violations each of them excuses.
+# Histories of v1, and of v1 with verification, violate some properties by design: these are the steps of the model that
+# allow it, and exactly which violations each of them excuses.
 #
-# Below v2 an epoch serves many transactions, and nothing tells a request that comes late from one of the next
-# transaction.  Four steps of the model take such a request:
+# Below v2 an epoch serves many transactions, and nothing distinguishes a request that arrives late from one of the next
+# transaction. Four steps of the model take such a request (list below). They are found in the events of a lane as these
+# are put in rows for the model. The caller ensures that the model follows the lane, and so takes these steps
+# (`proofs/traces/predicted.py`). A violation is one of certain records or transactions; it is excused where all of them
+# are, by steps that come no later than the event that reveals it.
 #
 # - `append`, of a record whose transaction is over at the coordinator: what becomes of this record is excused;
 # - `end`, by an EndTxn of another transaction than the one that is open: what becomes of the open one is excused;
@@ -230,15 +232,11 @@ def _dense(values: Iterable[int]) -> dict[int, int]:
 #   what is open;
 # - `mark_late`, of a marker that the coordinator does not wait for: what becomes of the transactions that it closes on
 #   that partition is excused.
-#
-# They are read off the events of a lane as these are laid out for the model.  The caller sees to it that the model
-# follows the lane, and so takes these steps (`proofs/traces/predicted.py`).  A violation is one of certain records or
-# transactions; it is excused where all of them are, by steps that come no later than the event that reveals it.
 
 
 class Steps:
-    """The steps in one lane that something is excused for.  ``found``: by what they excuse, the row of the first of
-    them, and which it is."""
+    """`Steps` are the steps in one lane that excuse a violation; ``found`` has, by what they excuse, the row of the
+    first of them, and which it is."""
 
     def __init__(self, *, verifies: bool) -> None:
         self.verifies = verifies
@@ -254,20 +252,19 @@ class Steps:
             self.found.setdefault(one, (row, excuse))
 
     def add(self, row: int, txn: int, partition: int, client: int) -> None:
-        """A partition is added to the transaction that is open."""
         if txn in self.over:
             self.note(row, OPENED, [("client", client)])
         self.open.setdefault(txn, set()).add(partition)
 
     def prepare(self, row: int, due: tuple[int, ...], ended_by: int) -> None:
-        """The end of what is open is in the log.  ``ended_by``: the transaction of the EndTxn; -1 for a fence."""
+        """Note that the end of the open transaction is in the log; ``ended_by`` is the transaction of the EndTxn, -1
+        for a fence."""
         if ended_by >= 0:
             self.note(row, STOLEN, [("txn", txn) for txn in self.open if txn != ended_by])
         self.over |= self.open.keys()
         self.due, self.parts, self.open = due, set(chain(*self.open.values())), {}
 
     def complete(self) -> None:
-        """No marker is waited for any more."""
         self.due, self.parts = (), set()
 
     def append(self, row: int, txn: int, record: int, partition: int, producer_id: int) -> None:
@@ -283,7 +280,6 @@ class Steps:
 
 
 def _steps(one: OneId, verifies: bool) -> Steps:
-    """Of one transactional id, as far as it can be followed."""
     steps, records = Steps(verifies=verifies), one.history.records
     for at, e in enumerate(one.events):
         if e.kind == Kind.batch_appended:
@@ -306,7 +302,8 @@ def _steps(one: OneId, verifies: bool) -> Steps:
 
 
 class Violations:
-    """Which steps of a piece excuse which violations; `view` is made of the columns of the same piece."""
+    """`Violations` decides which steps of a piece excuse which violations; `view` is made of the columns of the same
+    piece."""
 
     def __init__(self, view: TransactionView, ids: Iterable[tuple[int, OneId]], verifies: bool) -> None:
         self.view, self.c = view, view.columns
@@ -316,8 +313,8 @@ class Violations:
                 self.steps.setdefault((history, what, number), found)
 
     def excuse(self, name: str, at: int, other: int) -> Excuse | None:
-        """The step that excuses the violation of this property in this row, which the other row explains (-1: none).
-        Nothing excuses a property of which none is stated below."""
+        """Return the step that excuses the violation of this property in this row, which the other row explains (-1:
+        none). A property for which there is no method below is never excused."""
         expected: Callable[[int, int], Excuse | None] | None = getattr(self, f"_{name}", None)
         return expected(at, other) if expected is not None else None
 
@@ -329,11 +326,10 @@ class Violations:
         return self._step("record", int(self.c["record"][row]), before)
 
     def _of_fate(self, row: int, before: int) -> Excuse | None:
-        """It came late, or its transaction was decided by what came late."""
+        """Return the excuse of a record that arrived late, or whose transaction was decided by a late message."""
         return self._of_record(row, before) or self._step("txn", self._txn(row), before)
 
     def _txn(self, row: int) -> int:
-        """Of the record in this row."""
         sent = int(self.view.sent_at(np.array([row]))[0])
         return -1 if sent == NEVER else int(self.c["txn"][sent])
 
@@ -353,14 +349,15 @@ class Violations:
         return self._of_fate(other, at)
 
     def _transactions_whole(self, at: int, other: int) -> Excuse | None:
-        """Each time that something of the transaction was read: either that is why, or why this one is missing."""
+        """Return an excuse if, for each read of a record of the transaction, that read or the missing record is
+        excused."""
         reads, txn = self.view.rows_of(Kind.record_read), self.view.owner(np.array([other]))
         rows = reads[self.view.owner(reads) == txn].tolist()
         found = [self._of_record(row, row) or self._of_fate(other, row) for row in rows]
         return found[0] if found and all(found) else None
 
     def _offsets(self, at: int, other: int) -> Excuse | None:
-        """Of the older one that is there, or of the younger one that is not."""
+        """Return what excuses the older offset that is there, or the younger one that is not."""
         older = self._of_fate(at, at) if self.c["record"][at] >= 0 else None
         return older or (self._of_fate(other, at) if other >= 0 else None)
 
@@ -378,7 +375,8 @@ class Violations:
     # What markers decide: each transaction of which that is wrong
 
     def _decided(self, at: int, is_wrong: Callable[[int], bool]) -> Excuse | None:
-        """``is_wrong``: of a transaction of which this marker closes a batch, by its number."""
+        """Return an excuse if each batch is excused that the marker closes in a transaction for which ``is_wrong``
+        holds."""
         batches, markers, owners = self.view.decisions
         here = [(batch, owner) for batch, owner in zip(batches[markers == at].tolist(), owners[markers == at].tolist(),
                                                        strict=True) if is_wrong(owner)]  # fmt: skip
@@ -386,7 +384,7 @@ class Violations:
         return found[0] if found and all(found) else None
 
     def _of_others(self, owner: int, at: int) -> Excuse | None:
-        """All records of the same transaction came late that were decided otherwise before."""
+        """Return the excuse if all records of the same transaction that were decided otherwise before arrived late."""
         (batches, markers, owners), outcome = self.view.decisions, self.c["outcome"]
         others = batches[(owners == owner) & (markers < at) & (outcome[markers] != outcome[at])]
         found = [self._of_record(one, at) for one in others.tolist()]
@@ -406,23 +404,23 @@ class Violations:
         return self._decided(at, lambda owner: outcome[markers[owners == owner].min()] != outcome[at])
 
 
-# Histories of transactions, held against the full model: one lane for each transactional id.
+# Histories of transactions are compared with the full model: one lane for each transactional id.
 #
 # The model's numbers of producer ids lie as close to one another as the epochs of an id allow, and lanes of about one
-# size are held against it together.  An id that cannot be followed to its end is followed until then.
+# size are compared with it together. An id that cannot be followed to its end is followed as far as possible.
 
 CLASSES = (12, 32, 128, 512)
-"""Lanes are held against the model together with those of the same class: transactions or clients, at most."""
+"""`CLASSES` limits the transactions and clients of lanes that are compared with the model together."""
 
 
 def settings_of(variant: str, config: Mapping[str, Any]) -> Settings:
-    """``last``: the largest epoch that an owner is given.  Config: `max_epoch`, one more than that."""
+    """Return the settings of the model; ``last`` is the largest epoch that an owner is given, one less than `max_epoch`
+    of the config."""
     return (("last", int(config.get("max_epoch", MAX_EPOCH)) - 1),)
 
 
 @uncollected()
 def lay_out(columns: Mapping[str, np.ndarray], variant: str, settings: Settings) -> LaidOut:
-    """The rows of a piece (whole histories, sorted), lane by lane."""
     groups: dict[tuple[int, int], list[Lane]] = defaultdict(list)
     undecided: dict[int, str] = {}
     for history, one in followed_ids(columns, variant, settings):
@@ -438,7 +436,8 @@ def lay_out(columns: Mapping[str, np.ndarray], variant: str, settings: Settings)
 
 
 class Lane(NamedTuple):
-    """The rows of one transactional id, `EVERY_ROW` and ``values`` as it has them, and what its numbers stand for."""
+    """A `Lane` has the rows of one transactional id, `EVERY_ROW` and ``values`` as it has them, and what its numbers
+    stand for."""
 
     rows: np.ndarray
     values: Mapping[str, Mapping[int, int]]
@@ -447,7 +446,6 @@ class Lane(NamedTuple):
 
 
 def _part(lanes: Sequence[Lane], last: int, columns: Mapping[str, np.ndarray], bumps: bool) -> Laid:
-    """``last``: the model's last epoch in these lanes."""
     values = dict(zip(EVERY_ROW, np.concatenate([lane.rows for lane in lanes]).T.copy(), strict=True))
     row, kind, number = values.pop("row"), values.pop("kind"), values["number"]
     lengths = [len(lane.rows) for lane in lanes]

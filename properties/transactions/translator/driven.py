@@ -1,7 +1,7 @@
-"""From calls and events of a driven run to steps of the model, with the answers in flight.
+"""This module translates calls and events of a driven run to steps of the model, with the answers in flight.
 
-What is stored with each state that the model may be in: answers under way, the markers of each Prepare, and since when
-a transaction is open.
+With each state that the model may be in it stores the answers under way, the markers of each Prepare, and since when a
+transaction is open.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -44,15 +44,18 @@ from fencepost.properties.transactions.translator.guessing import (
 ROUNDS = 8  # Prepare records whose markers may still be in flight
 
 Answer = tuple[str, int, int, int]
-"""(kind of request, its number, error, number of the pair in it)."""
+"""An `Answer` is (kind of request, its number, error, number of the pair in it)."""
 Round = tuple[int, int, bool, int]
-"""(number of the call, epoch, commits, coordinator epoch)."""
+"""A `Round` is (number of the call, epoch, commits, coordinator epoch)."""
 
 
 class Memory(NamedTuple):
-    """``awaited``: partitions of which the coordinator has not heard that the marker is there; ``asked_ms``: when the
-    partition that is pending was asked for; ``open_ms``: when the open transaction began, which is when its first one
-    was asked for and not when that was logged; ``free_ms``: since when nothing is pending.  -1 if there is none."""
+    """A `Memory` is what is stored with one state of the model.
+
+    ``awaited`` has the partitions whose marker the coordinator has no answer for; ``asked_ms`` is when the pending
+    partition was asked for; ``open_ms`` when the open transaction began, which is when its first partition was asked
+    for and not when that was logged; ``free_ms`` since when no transition is pending. -1 if there is none.
+    """
 
     answers: tuple[Answer, ...] = ()
     rounds: tuple[Round, ...] = ()
@@ -68,11 +71,9 @@ class Memory(NamedTuple):
         return self._replace(awaited=tuple(p for p in self.awaited if p != partition))
 
     def without(self, flying: Collection[tuple[str, int]]) -> "Memory":
-        """Without the answers that are not in flight any more."""
         return self._replace(answers=tuple(a for a in self.answers if a[:2] in flying))
 
     def round_of(self, call: int) -> Round | None:
-        """The Prepare whose markers were sent in a call."""
         return next((r for r in reversed(self.rounds) if r[0] <= call), None)
 
 
@@ -80,7 +81,8 @@ NOTHING_REMEMBERED = Memory()
 
 
 def after_step(memory: Memory, before: State, state: State, call: int, time_ms: tuple[int, int]) -> Memory:
-    """Return what a step of the coordinator changes in it.  ``time_ms``: when the call began, and when it returned."""
+    """Return what a step of the coordinator changes in the memory; ``time_ms`` is when the call began, and when it
+    returned."""
     prepared = state["phase"] == PREPARED
     if prepared and (before["phase"] != PREPARED or before["term"] != state["term"]):
         sent = (call, state["marker_epoch"], state["outcome"] == COMMIT, state["term"])
@@ -98,18 +100,17 @@ def after_step(memory: Memory, before: State, state: State, call: int, time_ms: 
 
 
 def numbers(row: Row) -> tuple[int, int]:
-    """The error and the pair in an answer."""
     return row["error"], 0 if row["error"] else row["number"]
 
 
-# How the calls and events of one cluster are read as rows of the model: which request an event answers, the numbers of
+# The calls and events of one cluster are read as rows of the model here: which request an event answers, the numbers of
 # pairs, the time, and what explains codes to be tried again.
 
 HOUR_MS, CHECKED_MS = 3_600_000, 10_000
-"""So often the coordinator looks for transactions whose time is up (shipped: 10 s)."""
+"""The coordinator looks for transactions whose time is up every ``CHECKED_MS`` (shipped: 10 s)."""
 
 LATE_RECORD = "a record comes late, and others of its transaction in the same partition came in time"
-DEAD = 6  # state of a record that says that an id is forgotten
+DEAD = 6  # state of a record with which an id is forgotten
 ROOM_FOR = (("client", "clients"), ("txn", "transactions"), ("number", "epochs"))
 ANSWERED = {"init_taken": "init", "fence_told": "init", "end_told": "end", "add_taken": "add"}
 ASKED = {**{kind: name for name, kind in BEGUN.items()}, **{kind: name for name, kind in HANDLED.items()}}
@@ -117,7 +118,7 @@ READ = frozenset({"fetched", "record_read", "record_seen", "offset_fetched"})
 FOLLOWED_BLINDLY = frozenset(
     {"txn_logged", "append_failed", "timed_out", "batch_appended", "marker_appended", "id_expired"}
 )
-"""What must be shown for a call that does many things to be followed."""
+"""The system must emit these kinds of event for a call that does many things to be followed."""
 
 NOT_THERE: Mapping[str, Any] = dict.fromkeys(COLUMNS, False) | {
     "client": -1, "txn": -1, "partition": -1, "number": 0, "next_base": 0, "named": 0, "to": 0, "logged": -1, "term": 0,
@@ -126,16 +127,16 @@ NOT_THERE: Mapping[str, Any] = dict.fromkeys(COLUMNS, False) | {
 
 
 class TransactionsInterpreter(Choosing):
-    """Reads one cluster.  ``bounds``: how much of everything the reading of the model has room for.  ``taken``: by kind
-    of event with which an answer is taken, the kind of request; ``answered_rightly``: the rule that this is about.
-    """
+    """A `TransactionsInterpreter` reads one cluster. ``bounds`` is how much of everything the reading of the model has
+    room for. ``taken`` maps the kind of event with which an answer is taken to the kind of request;
+    ``answered_rightly`` is the rule that this is about."""
 
     taken, answered_rightly = ANSWERED, "txn.P5"
 
     # Calls
 
     def called(self, made: Made, messages: Sequence[Message]) -> None:
-        """Take note of what a call does by itself.  Raises `Beyond`."""
+        """Note what a call does by itself. Raises `Beyond`."""
         made, messages = self._projected(made, messages)
         self.made, self.calls = made, self.calls + 1
         name = made.call.name
@@ -164,12 +165,13 @@ class TransactionsInterpreter(Choosing):
                 self.marker_calls[message[4]] = self.calls
 
     def is_idle(self, made: Made, messages: Sequence[Message]) -> bool:
-        """What is in flight is the same; nothing was to be logged, or the client is in no state for it."""
+        """Return whether a call did nothing: the messages in flight are the same, and there was nothing to log, or the
+        client's state did not allow the call."""
         own = messages if self.ids == 1 else self.owners.among(messages, self.txn_id)
         return made.call.name in self.idle and made.call.get("ok", True) and tuple(own) == self.requests.messages
 
     def _projected(self, made: Made, messages: Sequence[Message]) -> tuple[Made, Sequence[Message]]:
-        """A call, and what is in flight after it, without what is another transactional id's."""
+        """Return a call, and the messages in flight after it, without those of other transactional ids."""
         self.own, self.is_foreign = made.events, False
         if self.ids == 1:
             return made, messages
@@ -188,8 +190,9 @@ class TransactionsInterpreter(Choosing):
             self.leaders[made.call.get("partition")] += 1
 
     def allows(self, made: Made, allowed: Allowed) -> Allowed:
-        """Nothing, where a call is about another transactional id, or a message comes to a partition that is away; and
-        whose append ends, or whose marker it is, only its event may say."""
+        """Return the steps that a call allows. There are none where a call is about another transactional id, or a
+        message goes to a partition that is away. With several ids only an event reveals whose append ends, or whose
+        marker it is."""
         if self.is_foreign or self._is_lost(made):
             return Allowed()
         shared = self.ids > 1 and (made.call.name == "log_append" or made.call.kind == "marker")
@@ -202,14 +205,14 @@ class TransactionsInterpreter(Choosing):
         return target.startswith("partition-") and int(target.rpartition("-")[2]) in self.away
 
     def reported(self, made: Made, observed: frozenset[str]) -> Iterator[tuple[Event, Event]]:
-        """Yield what was observed.  Raises `Beyond`."""
+        """Yield the events of this transactional id. Raises `Beyond`."""
         self.observed = observed
         if self.is_composite() and not observed >= FOLLOWED_BLINDLY:
             raise Beyond(f"{made.call.name} does much that is not shown")
         return ((event, event) for event in self.own)
 
     def row_of_call(self, made: Made) -> dict[str, Any]:
-        """The columns that are known of an event which the system did not emit."""
+        """Return the columns that are known of an event which the system did not emit."""
         made = self.made or made
         row = {**dict.fromkeys(NOT_THERE, UNKNOWN), "hidden": True, "durable": False, "late": False, "by_owner": True,
                "of_init": False, **self._circumstances()}  # fmt: skip
@@ -234,7 +237,6 @@ class TransactionsInterpreter(Choosing):
     # Events
 
     def row_of_event(self, event: Event, states: Sequence[State]) -> dict[str, Any]:
-        """Return what an event says.  Raises `Beyond`."""
         kind = read(event, "kind")
         self.requests.note(event)
         row = {**NOT_THERE, **self._circumstances(), **self._columns(event, kind, states)}
@@ -281,8 +283,8 @@ class TransactionsInterpreter(Choosing):
         return {"number": number, "next_base": self.numbering.next_base(pair[0]), "to": to}
 
     def _require_room(self, event: Event, row: Row, states: Sequence[State]) -> None:
-        """Where the model cannot say what a late record does: it has one record for a transaction's in a partition,
-        and one memory for all producer ids there.  Raises `Beyond`."""
+        """Raise `Beyond` where the model cannot represent a late record. The model has one record for a transaction's
+        in a partition, and one memory for all producer ids there."""
         record, key = read(event, "record"), (row["txn"], row["partition"])
         again = record in self.appended and row["partition"] < self.data
         self.appended.add(record)
@@ -297,7 +299,8 @@ class TransactionsInterpreter(Choosing):
             raise Beyond("a record of an old producer id comes late")
 
     def _require_own(self, row: Row, states: Sequence[State]) -> None:
-        """A marker ends what its own producer id has open, and in the model all that is.  Raises `Beyond`."""
+        """Raise `Beyond` where a record of an older producer id is open in the partition: a marker ends what its own
+        producer id has open, but in the model everything that is open."""
         rank = self.numbering.rank(row["number"])
         for s in states:
             there = (key[0] for key, fate in s["fate"].items() if key[1] == row["partition"] and fate == OPEN)
@@ -305,7 +308,6 @@ class TransactionsInterpreter(Choosing):
                 raise Beyond(OLD_LEFT)
 
     def _require_seen(self, row: Row, states: Sequence[State]) -> None:
-        """The same, where its arrival was not observed.  Raises `Beyond`."""
         key = (row["txn"], row["partition"])
         several = sum(place == key for place in self.requests.records.values()) > 1
         if several and all(s["fate"].get(key, 0) != COMMITTED for s in states):
@@ -314,7 +316,7 @@ class TransactionsInterpreter(Choosing):
     # What is not in the model
 
     def barred(self, memory: Memory, kind: str, row: Row) -> tuple[FalseConjunct, ...]:
-        """Why an event can't be now: it is too early, or the answer is another one."""
+        """Return why an event cannot happen now: it is too early, or the answer is another one."""
         memory = memory or NOTHING_REMEMBERED
         if kind in ANSWERED:
             return self._as_answered(memory, kind, row)
@@ -331,7 +333,7 @@ class TransactionsInterpreter(Choosing):
         return ()
 
     def _as_answered(self, memory: Any, kind: str, row: Row) -> tuple[FalseConjunct, ...]:
-        """``memory``: with the answers in flight."""
+        """Return why an answer cannot be taken now; ``memory`` has the answers in flight."""
         known = sorted({a[2:] for a in memory.answers if a[:2] == (self.taken[kind], row["request"])})
         error, number = numbers(row)
         if not known or any(self.is_same(kind, error, e) and number in (n, n or number) for e, n in known):
@@ -341,11 +343,9 @@ class TransactionsInterpreter(Choosing):
         return (FalseConjunct(kind, self.answered_rightly, words),)
 
     def is_same(self, kind: str, reported: int, answered: int) -> bool:
-        """Is this the code that was answered?"""
         return reported == answered
 
     def _fits(self, memory: Memory, kind: str, row: Row) -> bool:
-        """A guess, and what is seen to be in flight."""
         answered, number = self.requests.answered, row["request"]
         if kind in ASKED:
             return (kind in HANDLED.values()) == ((ASKED[kind], number) in answered)
@@ -357,7 +357,7 @@ class TransactionsInterpreter(Choosing):
         return True
 
     def remember(self, memory: Memory, kind: str, row: Row, before: State, state: State) -> Memory:
-        """Answers that leave, markers that leave, and how long a transaction is open."""
+        """Store answers that leave, markers that leave, and how long a transaction is open."""
         memory = after_step(memory or NOTHING_REMEMBERED, before, state, self.calls, (self.began_ms, self.now_ms))
         if kind == "marker_acked":
             return memory.having_heard(row["partition"])
@@ -375,7 +375,7 @@ class TransactionsInterpreter(Choosing):
     # When a call returns
 
     def overdue(self, made: Made, memory: Memory) -> tuple[FalseConjunct, ...]:
-        """A transaction that should have been aborted by now."""
+        """Return a false condition if a transaction should have been aborted by now."""
         memory = memory or NOTHING_REMEMBERED
         began = max(memory.open_ms, memory.free_ms)
         if made.call.name not in ("advance", "expire", "forget") or min(memory.open_ms, memory.free_ms) < 0:
@@ -389,7 +389,7 @@ class TransactionsInterpreter(Choosing):
     def clear_up(
         self, made: Made, states: list[State], messages: Sequence[Message], take: Take
     ) -> tuple[list[State], list[str]]:
-        """The network forgets nothing; but which leader asked is noted."""
+        """Note which leader asked; the network forgets nothing."""
         if made.call.name == "deliver" and made.call.kind == "produce" and made.message is not None:
             request = self.requests.sent.get(made.message[4])
             if request is not None and ("produce", made.message[4]) not in self.requests.answered:
@@ -397,7 +397,7 @@ class TransactionsInterpreter(Choosing):
         return states, []
 
     def some(self, kind: ScalarType, state: State) -> Sequence[Any]:
-        """Values worth trying for a parameter, for coverage."""
+        """Return values worth trying for a parameter, for coverage."""
         if isinstance(kind, BoolType):
             return (False, True)
         if isinstance(kind, AtomsType):
@@ -414,7 +414,6 @@ def _in_words(error: int, number: int) -> str:
 
 
 def _waited_ms(made: Made) -> int:
-    """Return how long a call took."""
     if made.call.name == "advance":
         return int(made.call.get("ms"))
     if made.call.name in ("expire", "forget"):
@@ -423,20 +422,20 @@ def _waited_ms(made: Made) -> int:
 
 
 def _expected(kind: str, row: Row, state: State) -> int:
-    """The number that the model has for what a client is told."""
     if kind == "end_told":
         return int(state["follows"].get((row["txn"],), 0))
     return int(state["answered"].get((row["client"],), 0))
 
 
-# The model of one transactional id, as it is followed through a cluster under way: `conformance_spec.py` says by whom.
+# This is the model of one transactional id, as it is followed through a running cluster.
 
 MODELS = {"v1": ExpiringV1, "v1-verified": ExpiringVerified, "v2": ExpiringOf400}
 
 ROOM = {"clients": 64, "transactions": 96, "epochs": 512, "fail_overs": 12}
-"""More than most programs need: one that needs more is not followed to the end."""
+"""`ROOM` is more than most programs need; one that needs more is not followed to the end."""
 LAST = {"v1": 62, "v1-verified": 62, "v2": 94}
-"""No program comes to the last of Kafka's epochs, but some to another producer id: its numbers begin after fewer."""
+"""`LAST` is the model's last epoch by variant. No program reaches the last of Kafka's epochs, but some reach another
+producer id, whose numbers begin after fewer here."""
 
 IGNORED = frozenset({
     "client_started", "client_stopped", "client_failed", "record_failed", "leader_changed", "stable_moved", "fetched",
@@ -447,16 +446,16 @@ DEFAULTS = {
     "partitions": 1, "groups": 0, "max_epoch": 32767, "transaction_timeout_ms": 60_000, "ids": 1, "txn_id": 0,
     "expiration_ms": EXPIRY_MS,
 }  # fmt: skip
-"""Of the configuration of a cluster."""
+"""`DEFAULTS` has the default of each key of a cluster's configuration."""
 
 
 def each_id(config: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """A cluster is followed for each of its transactional ids by itself: the model has one."""
+    """Return a configuration for each transactional id of a cluster, because the model has one id only."""
     return [{**config, "txn_id": txn_id} for txn_id in range(config.get("ids", 1))]
 
 
 def follow(variant: str, config: Mapping[str, Any]) -> Followed:
-    """The model of a cluster, as far as one transactional id is concerned."""
+    """Return the model of a cluster, as far as one transactional id is concerned."""
     return _followed(variant, tuple((key, config.get(key, default)) for key, default in DEFAULTS.items()))
 
 
@@ -477,7 +476,8 @@ def read_by(
     observations: Mapping[str, tuple[Observation, ...]],
     calls: Mapping[str, Allowed],
 ) -> Followed:
-    """``models`` and ``observations`` are by variant, which is the config's mode."""
+    """Return how a cluster is followed with this interpreter; ``models`` and ``observations`` are by variant, which is
+    the config's mode."""
     variant = config["mode"]
     return Followed(
         variant, settled(models[variant]), {"last": config["last"]}, bounds, COLUMNS, observations[variant], calls,

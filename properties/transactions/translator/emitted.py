@@ -1,8 +1,8 @@
-"""What the steps of the full models of transactions show: the rows of a history that each of them is.
+"""This module gives the rows of a history that each step of the full models of transactions emits.
 
-There is one transactional id, and one producer id, whose epochs do not end.  A record stands for all that a transaction
-has in a partition, and is acknowledged as soon as it is there.  A reader of committed records reads each partition on
-whenever a marker comes.
+There is one transactional id, and one producer id, whose epochs do not end. A record stands for everything that a
+transaction has in a partition, and is acknowledged as soon as it is there. A reader of committed records reads each
+partition on whenever a marker arrives.
 """
 
 from fencepost.model.language import when
@@ -165,7 +165,8 @@ BASE = {**PRODUCERS, **COORDINATOR, **PARTITIONS}
 
 
 def _end_code(s, p):
-    """INVALID_TXN_STATE for another outcome than that of the one before, or where there is nothing to commit."""
+    """Return the error of an EndTxn: INVALID_TXN_STATE for another outcome than that of the one before, or where there
+    is nothing to commit."""
     again = s.is_retry(p.t) & s.is_next_to_present(p.t) & (s.outcome != Outcome.NONE) & (s.phase == Phase.IDLE)
     other = again & (s.outcome != s.choice[p.t])
     return when(other | (s.number[p.t] == s.live()), INVALID_STATE, FENCED)
@@ -220,8 +221,8 @@ ONLY = {
 
 
 def _emitting(mode, rows, only=ONLY, config=_config, **more):
-    """What a producer has sent it does not send again, and a late copy of its first request is in no request's place.
-    Histories have no event for a fence that is under way."""
+    """Return the emitted events of a mode. A producer does not send again what it has sent, and a late copy of its
+    first request takes no request's place. Histories have no event for a fence that is under way."""
     return EmittedEvents(
         mode, rows, never=("come_late", "append_fails"), only=only, config=config, narrower=(LateEnds, Prompt), **more
     )  # fmt: skip

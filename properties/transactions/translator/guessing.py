@@ -1,9 +1,8 @@
-"""The steps that no event of a driven run says: which are tried, and the numbers that name them.
+"""This module guesses the steps that no event of a driven run reports, and the numbers that name them.
 
-Pairs of producer id and epoch as the one number that the model has for them.
-
-A producer id has the epochs 0 … last, and one more that only a fence may carry; so the first id has the numbers 1 …
-last + 2, and each further id, in the order in which they appear, the next ones.  0 is no pair.
+A pair of producer id and epoch is the one number that the model has for it. A producer id has the epochs 0 … last, and
+one more that only a fence may carry; so the first id has the numbers 1 … last + 2, and each further id, in the order in
+which they appear, the next ones. 0 is no pair.
 """
 
 from collections import Counter
@@ -45,39 +44,38 @@ NOTHING, INIT, ADD, END, FENCE = range(5)  # Pending
 
 
 class Numbering:
-    """Of one history.  ``last``: the largest epoch that is ever handed out (32766 in Kafka)."""
+    """A `Numbering` numbers the pairs of one history; ``last`` is the largest epoch that is ever handed out (32766 in
+    Kafka)."""
 
     def __init__(self, last: int) -> None:
         self.last = last
         self.ranks: dict[int, int] = {}  # of producer ids
 
     def number(self, producer_id: int, epoch: int) -> int:
-        """The pair's number; an id that was not seen before is the next one."""
+        """Return the pair's number; a producer id that was not seen before gets the next numbers."""
         if producer_id < 0 or epoch < 0:
             return 0
         return self.base(self.ranks.setdefault(producer_id, len(self.ranks))) + epoch
 
     def next_base(self, producer_id: int) -> int:
-        """The first number of the id after this one."""
         return self.base(self.ranks.get(producer_id, len(self.ranks)) + 1)
 
     def base(self, rank: int) -> int:
         return 1 + rank * (self.last + 2)
 
     def rank(self, number: int) -> int:
-        """Of the producer id that a number belongs to."""
         return (number - 1) // (self.last + 2)
 
     def meet(self, producer_id: int, number: int) -> None:
-        """An id that appears for the first time where the model has this number: others may have come and gone unseen
-        before it."""
+        """Place a producer id that appears for the first time where the model has this number; unseen ids may have been
+        in use before it."""
         rank = self.rank(number)
         if producer_id >= 0 and producer_id not in self.ranks and number > 0 and rank not in self.ranks.values():
             self.ranks[producer_id] = rank
 
     def after_prepare(self, number: int, bumps: bool) -> int:
-        """The coordinator's number when a Prepare record with this one is in the log: the next id's first, where the
-        epochs of this one are used up (v2, ``bumps``)."""
+        """Return the coordinator's number when a Prepare record with this one is in the log: the next id's first, where
+        the epochs of this one are used up (v2, ``bumps``)."""
         return number + int(bumps and (number - 1) % (self.last + 2) == self.last + 1)
 
 
@@ -91,18 +89,19 @@ def stand_for(txn_id: int, clients: Mapping[int, int], txns: Mapping[int, int], 
     return f"in the model of transactional id {txn_id}: {'; '.join(found)}"
 
 
-# The requests of one cluster's clients, what of them is in flight, and which of them the coordinator has not answered.
+# These classes follow the requests of one cluster's clients, which of them are in flight, and which the coordinator has
+# not answered.
 #
-# Everything here is seen by the driver of the cluster: what clients send, and what the network has in flight.
+# The driver of the cluster observes all of it: what clients send, and what the network has in flight.
 
 COMPOSITE = frozenset({"settle", "probe", "progress"})
-"""Calls that do many things."""
+"""`COMPOSITE` lists calls that make many other calls."""
 COORDINATED = ("init", "add", "end", "check")
 SENT = {"init_sent": "init", "add_sent": "add", "record_sent": "produce", "end_sent": "end"}
 
 
 class Request(NamedTuple):
-    """What is in a request, in the model's terms; -1 and 0 where something does not apply."""
+    """A `Request` is what is in a request, in the model's terms; -1 and 0 where something does not apply."""
 
     kind: str
     client: int
@@ -116,8 +115,8 @@ class Request(NamedTuple):
 
 
 class Requests:
-    """By request number.  ``current``: the InitProducerId to which a client still takes the answer; ``records``: the
-    (transaction, partition) of each record."""
+    """`Requests` maps numbers of requests to their content. ``current`` has the InitProducerId to which a client still
+    takes the answer; ``records`` the (transaction, partition) of each record."""
 
     def __init__(self, numbering: Numbering) -> None:
         self.numbering = numbering
@@ -133,7 +132,6 @@ class Requests:
         self.waited: set[tuple[str, int]] = set()  # the same, before the last call
 
     def note(self, event: Event) -> None:
-        """Take note of what a client sends."""
         kind = SENT.get(read(event, "kind"))
         if kind is None:
             return
@@ -151,8 +149,8 @@ class Requests:
             self.records[record] = (txn, read(event, "partition"))
 
     def about(self, *kinds: str) -> list[int]:
-        """The numbers of requests of these kinds that may have reached the coordinator in a call that delivers many:
-        they were in flight or unanswered before it, or were sent in it."""
+        """Return the numbers of requests of these kinds that may have reached the coordinator in a call that delivers
+        many: they were in flight or unanswered before it, or were sent in it."""
         before = {
             n for kind, n in (*self.flew, *self.waited) if kind in (*kinds, "produce" if "check" in kinds else "")
         }
@@ -162,7 +160,6 @@ class Requests:
         return sorted({*(n for n in before if n in self.sent), *new})
 
     def called(self, made: Made, messages: Sequence[Message]) -> None:
-        """Which requests a call had answered, and which are still to be."""
         name, message = made.call.name, made.message
         flying = self.flying if tuple(messages) == self.messages else Counter([(m[1], m[4]) for m in messages])
         new = () if flying is self.flying else [key for key, count in flying.items() if count > self.flying[key]]
@@ -178,34 +175,35 @@ class Requests:
             self.unanswered -= self.answered
 
     def waiting(self) -> tuple[str, int] | None:
-        """Who is answered by the end of the append that is under way."""
+        """Return the request that is answered by the end of the append that is under way."""
         return min(self.waited, default=None)
 
     def others_wait(self, delivered: bool) -> bool:
-        """A request is being written to the log.  ``delivered``: the call delivers another one."""
+        """Return whether a request is being written to the log; with ``delivered`` the call delivers another one."""
         return bool(self.waited if delivered else self.waited - self.answered)
 
 
-# To which transactional id an event of a driven cluster belongs: to the one that it names, or else to that of its
-# transaction, record, request, client or producer id.
+# An event of a driven cluster belongs to the transactional id that it names, or else to that of its transaction,
+# record, request, client or producer id.
 
 NAMES = ("txn", "record", "request", "client", "producer_id")
-"""Columns with what belongs to one transactional id; what comes first is surer."""
+"""`NAMES` lists the columns with names that belong to one transactional id; the first ones are more certain."""
 OF_ALL = frozenset({"coordinator_loaded", "leader_changed", "stable_moved", "fetched", "offset_fetched"})
-"""Kinds of event that concern every transactional id."""
+"""`OF_ALL` lists the kinds of event that concern every transactional id."""
 ALL = -1
 _NAMED = reader_of(dict.fromkeys(("txn_id", *NAMES), NO_VALUE))
 
 
 class Owners:
-    """Of one cluster, learned from its events in their order.  ``unknown``: what is given where nothing is known."""
+    """`Owners` learns from the events of one cluster, in their order, which transactional id owns a name. ``unknown``
+    is the answer where nothing is known."""
 
     def __init__(self, unknown: int = 0) -> None:
         self.unknown = unknown
         self._known: dict[str, dict[int, int]] = {name: {} for name in NAMES}
 
     def of_event(self, event: Event) -> int:
-        """The transactional id that an event belongs to; `ALL` if it concerns every one."""
+        """Return the transactional id that an event belongs to; `ALL` if it concerns every one."""
         kind, owner, *values = _NAMED(event)
         if kind in OF_ALL:
             return ALL
@@ -220,21 +218,19 @@ class Owners:
         return int(owner)
 
     def of_message(self, message: Message) -> int:
-        """The transactional id that a message belongs to; `ALL` if that is not known: of a marker it is not
-        observed."""
+        """Return the transactional id that a message belongs to; `ALL` if that is not known, as for a marker."""
         return ALL if message[1].startswith("marker") else self._known["request"].get(message[4], ALL)
 
     def among(self, messages: Sequence[Message], txn_id: int) -> list[Message]:
-        """Those that may belong to one transactional id."""
         known = self._known["request"]
         return [m for m in messages if known.get(m[4], ALL) in (ALL, txn_id) or m[1].startswith("marker")]
 
 
-# What each call on the plug lets happen, seen or unseen.
+# Each call of the interface allows these steps, observed or not.
 #
-# A driver knows what it does itself: a fail-over happens in ``fail_over`` and nowhere else.  Four kinds no
-# implementation emits, because nothing leaves the coordinator then: that it has begun to write what a request asked
-# for (``init_begun``, ``add_begun``, ``end_begun``, ``check_begun``).
+# A driver knows what it does itself: a fail-over happens in ``fail_over`` and nowhere else. No implementation emits
+# four kinds, because nothing leaves the coordinator then: that it has begun to write what a request asked for
+# (``init_begun``, ``add_begun``, ``end_begun``, ``check_begun``).
 
 BEGUN = {"init": "init_begun", "add": "add_begun", "end": "end_begun", "check": "check_begun"}
 HANDLED = {"init": "init_handled", "add": "add_handled", "end": "end_handled", "check": "partition_checked"}
@@ -296,11 +292,11 @@ _BEGINNINGS = (
 )
 
 OBSERVED_AND_HIDDEN = {variant: (*kinds, *_BEGINNINGS) for variant, kinds in BY_VARIANT.items()}
-"""`observations.BY_VARIANT` with the four kinds that no implementation emits."""
+"""`OBSERVED_AND_HIDDEN` is `observations.BY_VARIANT` with the four kinds that no implementation emits."""
 
 
-# What an implementation does not show, filled in from a state of the model: what is pending decides what is written to
-# the log next, and the requests of clients are known.
+# What an implementation does not emit is filled in from a state of the model: the pending transition decides what is
+# written to the log next, and the requests of clients are known.
 
 CODES = {
     "init_handled": (kinds.NONE, kinds.CONCURRENT, kinds.FENCED),
@@ -311,17 +307,16 @@ CODES = {
     ),
     "marker_refused": (kinds.OLD_EPOCH, kinds.COORDINATOR_FENCED),
 }  # fmt: skip
-"""Codes that no fault explains: faults come with calls."""
+"""`CODES` lists, for each kind, the codes that need no fault, because faults come with calls."""
 
 
 def whose(state: State) -> dict[str, Any]:
-    """Client, transaction and partition of what is pending."""
     names = (("client", "of_client"), ("txn", "of_txn"), ("partition", "of_partition"))
     return {column: -1 if state[name] is None else state[name] for column, name in names}
 
 
 def logged(state: State, last: int, bumps: bool) -> Iterator[dict[str, Any]]:
-    """The record that is written next, if one is: its state and number, and ``to``."""
+    """Return the record that is written next, if one is: its state and number, and ``to``."""
     epoch, first = state["epoch"], state["base"]
     reserved = first + last + 1
     outcome = {COMMIT: (PREPARE_COMMIT, COMPLETE_COMMIT), ABORT: (PREPARE_ABORT, COMPLETE_ABORT)}
@@ -349,14 +344,14 @@ def logged(state: State, last: int, bumps: bool) -> Iterator[dict[str, Any]]:
 
 
 def answer(row: Row, before: State, state: State) -> tuple[int, int]:
-    """The answer to a client when a record is in the log: error and number."""
+    """Return the answer to a client when a record is in the log: error and number."""
     if before["pending"] == FENCE:
         return kinds.CONCURRENT, 0
     return kinds.NONE, state["epoch"]
 
 
 def markers(state: State, partition: int) -> Iterator[dict[str, Any]]:
-    """Every marker that may arrive there."""
+    """Yield every marker that may arrive at the partition."""
     for p, number, commit, term in sorted(state["markers"]):
         if p == partition:
             yield {"number": number, "commit": commit, "term": term}
@@ -366,17 +361,18 @@ def unknown(row: Mapping[str, Any], column: str) -> bool:
     return row[column] is UNKNOWN
 
 
-# What is a matter of choice when an event is read as a step of the model: whose request was behind it, and what went
-# to the log unseen.
+# These choices are open when an event is read as a step of the model: which request was behind it, and what was logged
+# unobserved.
 
 
 class Choosing(PlainInterpreter):
-    """What is known of one cluster, and the rows that it leaves open.  ``bounds``: how much of everything the reading
-    of the model has room for.
+    """A `Choosing` is what is known of one cluster, and yields the rows that this leaves open.
 
-    The model is one of a single transactional id, ``txn_id``; where there are others (``ids``), their calls and events
-    are left out.  What they do appears in two places: they let readers get less, of which the model says nothing, and
-    their pending offsets are a reason to be told that none is stable (column ``others``)."""
+    ``bounds`` is how much of everything the reading of the model has room for. The model has a single transactional id,
+    ``txn_id``; where there are others (``ids``), their calls and events are left out. The others have an effect in two
+    places: readers get less, which is not in the model, and their pending offsets are a reason for the answer that no
+    offset is stable (column ``others``).
+    """
 
     def __init__(self, config: Mapping[str, Any], bounds: Mapping[str, int]) -> None:
         self.bounds, self.asks, self.bumps = bounds, config["mode"] != "v1", config["mode"] == "v2"
@@ -413,12 +409,10 @@ class Choosing(PlainInterpreter):
         return {**found, "counts": counts, "fresh": fresh, "late": False, "request": number}
 
     def _require_epochs(self, state: State) -> None:
-        """The model has fewer epochs for a producer id than the implementation.  Raises `Beyond`."""
         if self.cut and state["epoch"] + 2 >= state["base"] + self.numbering.last:
             raise Beyond("there is no room for so many epochs")
 
     def choices(self, state: State, seen: Seen, row: Row) -> Iterator[Row]:
-        """The row with everything that is a matter of choice chosen, in every way."""
         kind = seen.kind
         if kind in BEGUN.values():
             yield from self._beginnings(state, kind, row)
@@ -449,7 +443,7 @@ class Choosing(PlainInterpreter):
             yield from self._asked_by(state, row["request"], {**row, "busy": self.requests.others_wait(delivered=True)})
 
     def _asked_by(self, state: State, number: int, row: Row) -> Iterator[Row]:
-        """A request begins; the answer to a copy may be the one that is taken, or not."""
+        """Yield rows for a request that begins; the answer to a copy may be the one that is taken, or not."""
         full = {**row, **self._of_request(number)}
         client = full["client"]
         answered = state["asking"].get((client,), False) and state["answered"].get((client,), 0)
@@ -457,7 +451,7 @@ class Choosing(PlainInterpreter):
             yield {**full, "error": 0, "late": late}
 
     def _causes(self, state: State, row: Row) -> Iterator[Row]:
-        """The requests that may be behind a record whose beginning was not observed."""
+        """Yield the requests that may be behind a record whose beginning was not observed."""
         own = {name: row[name] for name in ("number", "next_base", "to")}
         kinds: tuple[str, ...] = {EMPTY: ("init",), MODEL_ONGOING: ("add", "check")}.get(row["logged"], ())
         if row["logged"] in (PREPARE_COMMIT, PREPARE_ABORT):

@@ -1,5 +1,5 @@
-"""The events of a history of transactions, dealt to the transactional ids that they belong to; and what of the
-partitions the model cannot follow."""
+"""This module distributes the events of a history of transactions to the transactional ids that they belong to, and
+finds what of the partitions the model cannot follow."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -11,8 +11,8 @@ from fencepost.properties.transactions.events.kinds import LATE_QUESTION, LATE_R
 
 
 class Event(NamedTuple):
-    """An event of a history, with its row in the piece; readers are no clients, and an append that failed has no
-    pair."""
+    """An `Event` is an event of a history, with its row in the piece; readers are no clients, and an append that failed
+    has no pair."""
 
     row: int
     kind: int
@@ -47,35 +47,38 @@ _LEADER_CHANGED, _APPENDED, _ASKED = int(Kind.leader_changed), int(Kind.batch_ap
 _SENT, _TAKEN = codes(*kinds.SENT), codes(*kinds.TAKEN)
 READS = codes(Kind.record_read, Kind.record_seen, Kind.offset_fetched)
 EVERYWHERE = codes(Kind.coordinator_loaded, Kind.offset_fetched)
-"""A fail-over concerns every transactional id, and so does the reading of a group's offset, which looks at what all
-have there."""
+"""`EVERYWHERE` lists the events that concern every transactional id: a fail-over, and an OffsetFetch of a group, which
+depends on what all ids have pending there."""
 LEFT_OUT = codes(
     Kind.client_started, Kind.client_stopped, Kind.client_failed, Kind.record_failed, Kind.stable_moved, Kind.fetched
 )
-"""What says nothing about the model's state: of a fetch its records have events of their own."""
+"""`LEFT_OUT` lists events that are no evidence about the model's state; the records of a fetch have events of their
+own."""
 _NAMES = _places({
     Kind.init_sent: ("client",), Kind.txn_begun: ("txn",), Kind.add_sent: ("txn",), Kind.end_sent: ("txn",),
     Kind.record_sent: ("txn", "record", "request"),
     Kind.init_handled: ("producer_id",), Kind.txn_logged: ("producer_id",),
 })  # fmt: skip
-"""By kind of event, the names in it that belong to the transactional id that it names."""
+"""`_NAMES` maps each kind of event to the names in it that belong to the transactional id that it names."""
 _NAMED = _places({
     Kind.init_taken: ("client",), Kind.add_taken: ("txn",), Kind.record_acked: ("txn",), Kind.end_told: ("txn",),
     **dict.fromkeys((Kind.batch_appended, Kind.batch_duplicate, Kind.batch_refused), ("request", "record")),
     Kind.check_asked: ("request", "producer_id"), Kind.record_read: ("record",), Kind.record_seen: ("record",),
     Kind.marker_appended: ("producer_id",), Kind.marker_refused: ("producer_id",),
 })  # fmt: skip
-"""By kind of event that names no transactional id, the names that belong to one."""
+"""`_NAMED` maps each kind of event that names no transactional id to the names that belong to one."""
 
 
 class History:
-    """The events of one history, without what is left out, dealt to the transactional ids that they belong to: that
-    which an event names, or else that of a name in it; what names nothing known belongs to the least there is by then.
+    """A `History` has the events of one history, without those left out, distributed to the transactional ids that they
+    belong to.
 
-    ``sent``: by request, the event with which it was sent last; ``records``: the same by record; ``taken``: by request,
-    the first answer to an InitProducerId that was taken; ``pending``: of each reading of a group's offset, by row, the
-    ids of which producers have an offset pending there; ``leaders``: of each question of a leader, by row, how often
-    its partition has had another one."""
+    That is the id which an event names, or else that of a name in it; an event that names nothing known belongs to the
+    lowest id that exists by then. ``sent`` has, by request, the event with which it was sent last; ``records`` the same
+    by record; ``taken``, by request, the first answer to an InitProducerId that was taken; ``pending``, by row of each
+    OffsetFetch of a group, the ids whose producers have an offset pending there; ``leaders``, by row of each question
+    of a leader, how often its partition has had another one.
+    """
 
     def __init__(self, events: Sequence[Event]) -> None:
         self.sent: dict[int, Event] = {}
@@ -132,31 +135,30 @@ class History:
             ids[0] = shared
 
     def _owner(self, event: Event, kind: int) -> int:
-        """Of an event that does not name its transactional id."""
         for column in _NAMED.get(kind, ()):
             if (owner := self._known[column].get(event[column])) is not None:
                 return owner
         return min(self.ids, default=0)
 
     def term(self, event: Event) -> int:
-        """The place of its coordinator among those that loaded the log; a stranger's is one too many."""
+        """Return the place of the event's coordinator among those that loaded the log; an unknown coordinator's is one
+        past the last."""
         return min(self.terms.get(event.coordinator_epoch, self.last_term), self.last_term)
 
 
 class Partitions:
-    """What of the partitions decides whether the next record or question can be followed.  The model has one record for
-    all of a transaction's in a partition, and one memory for all producer ids there.
+    """`Partitions` decides whether the next record or question can be followed.
 
-    A further record that comes late changes nothing in the model, which has one that stands for all of them there.  So
-    it is held against what lets it in alone, what is read of it is not held against the fate of that one, and a group's
-    offset is unstable while it is open.
+    The model has one record for all of a transaction's in a partition, and one memory for all producer ids there. A
+    further record that arrives late changes nothing in the model. So only the condition that lets it in is compared,
+    reads of it are not compared with the fate of the model's record, and a group's offset is unstable while it is open.
     """
 
     def __init__(self, *, bumps: bool = False, verifies: bool = False) -> None:
         self.bumps, self.verifies = bumps, verifies
         self.late: set[int] = set()  # further records that came late
         self.late_in: set[int] = set()  # partitions where such a one is open
-        self.besides: dict[int, int] = {}  # the same, with the first number of the next id
+        self.besides: dict[int, int] = {}  # partitions where such a one is open, with the first number of the next id
         self.known: dict[int, int] = {}
         self.open: dict[int, dict[int, int]] = {}  # by partition and transaction: the first number of the next id
         self.over: set[tuple[int, int]] = set()  # transactions by partition, where they were open and are no more
@@ -171,12 +173,13 @@ class Partitions:
         self.cleared.discard((txn, partition))
 
     def add(self, txn: int, partition: int) -> None:
-        """The coordinator adds a partition.  Raises `Beyond`."""
+        """Note that the coordinator adds a partition. Raises `Beyond`."""
         if self.bumps and (txn, partition) in self.questions and txn not in self.asked[partition]:
             raise Beyond(LATE_QUESTION)
 
     def append(self, txn: int, partition: int, number: int, next_base: int, record: int) -> bool:
-        """Is it a further record that comes late?  ``record``: -1 if it may be written twice.  Raises `Beyond`."""
+        """Return whether this is a further record that arrives late; ``record`` is -1 if it may be written twice.
+        Raises `Beyond`."""
         if self.bumps:
             return False
         known, again = self.known.get(partition, 0), record in self.records
@@ -197,7 +200,7 @@ class Partitions:
         return False
 
     def mark(self, partition: int, number: int, next_base: int) -> None:
-        """A marker is written.  Raises `Beyond`."""
+        """Note that a marker is written. Raises `Beyond`."""
         self.asked.pop(partition, None)
         if self.bumps:
             return

@@ -1,11 +1,11 @@
-"""From the events of a history to rows of the model, for one transactional id at a time.
+"""This module translates the events of a history to rows of the model, for one transactional id at a time.
 
-What an event says is found in three places: in the request that it is about, in itself, and, of a record of the
-transaction log, in the request that is behind it.  The later one counts.
+The content of an event is in three places: in the request that it is about, in itself, and, for a record of the
+transaction log, in the request that is behind it. The later one counts.
 
-A history is dealt to its transactional ids first (`history.py`).  Then each of them is read forward, with two looks
-ahead: the answer from which the request behind a record is known, and what is under way when a request is answered.
-A transactional id is followed until the model leaves out what happens (`Beyond`).
+A history is distributed to its transactional ids first (`history.py`). Then each of them is read forward, with two
+looks ahead: the answer from which the request behind a record is known, and what is under way when a request is
+answered. A transactional id is followed until something happens that the model leaves out (`Beyond`).
 """
 
 from collections import defaultdict
@@ -48,7 +48,8 @@ from fencepost.properties.transactions.translator.history import (
 )
 
 EVERY_ROW = ("row", "kind", "client", "txn", "partition", "number", "next_base")
-"""Columns that each row of the model has; what only some have, and what is a column of the event, is added to them."""
+"""Each row of the model has these columns; those that only some rows have, and the columns of the event, are added to
+them."""
 WIDTH = len(EVERY_ROW)
 ROW, KIND, CLIENT, TXN, PARTITION, NUMBER, NEXT_BASE = range(WIDTH)
 Row = list[int]
@@ -57,9 +58,11 @@ NOWHERE = -2  # the number of a pair that there is not
 SPARE = 4  # epochs that a producer id has left, where the model's last one is not Kafka's
 
 LASTS = (14, 30, 62, 126, 254, 510)
-"""The model's last epoch, where Kafka's is not come near: as small as the epochs in a history allow."""
+"""`LASTS` lists values for the model's last epoch where a history stays below Kafka's: the smallest that the epochs in
+it allow is used."""
 TOGETHER = 62
-"""Histories have one last epoch up to here: few lanes by themselves take nearly as long as many together."""
+"""Histories have one last epoch up to `TOGETHER`, because few lanes by themselves take nearly as long as many together.
+"""
 _STATES = codes(*State)
 COMPLETE, PREPARES = codes(State.CompleteCommit, State.CompleteAbort), codes(State.PrepareCommit, State.PrepareAbort)
 _EMPTY, _ONGOING, _PREPARE_COMMIT = int(State.Empty), int(State.Ongoing), int(State.PrepareCommit)
@@ -69,9 +72,9 @@ _LOGGED, _FAILED = int(Kind.txn_logged), int(Kind.append_failed)
 _ADDED = codes(Kind.add_handled, Kind.partition_checked)
 _ANSWERS = _ADDED | codes(Kind.init_handled, Kind.end_handled, Kind.batch_refused)
 _ENDS = codes(Kind.txn_logged, Kind.append_failed, Kind.id_expired, Kind.coordinator_loaded)
-"""What ends an append that is under way."""
+"""`_ENDS` lists the events that end an append which is under way."""
 _KEEPS_PAIR = _ADDED | codes(Kind.add_taken, Kind.record_acked, Kind.record_read, Kind.record_seen, Kind.append_failed)
-"""What has the pair of its request."""
+"""`_KEEPS_PAIR` lists the events that have the pair of their request."""
 _SOUGHT: Mapping[int, frozenset[int]] = {
     State.Empty: codes(Kind.init_sent), State.Ongoing: codes(Kind.add_sent, Kind.record_sent),
     State.PrepareCommit: codes(Kind.end_sent), State.PrepareAbort: codes(Kind.end_sent),
@@ -79,7 +82,7 @@ _SOUGHT: Mapping[int, frozenset[int]] = {
 
 
 class Names(dict[int, int]):
-    """Numbers for names, in the order in which they are first met.  Raises `Beyond`."""
+    """`Names` numbers names in the order in which they are first met. Raises `Beyond`."""
 
     def __init__(self, what: str) -> None:
         super().__init__()
@@ -93,8 +96,8 @@ class Names(dict[int, int]):
 
 
 class Pairs(dict[tuple[int, int], tuple[int, int]], Numbering):
-    """The number of each pair, and the first number of the producer id after it.  ``short``: Kafka's last epoch is
-    larger.  Raises `Beyond`."""
+    """`Pairs` has the number of each pair, and the first number of the producer id after it; ``short`` is whether
+    Kafka's last epoch is larger. Raises `Beyond`."""
 
     def __init__(self, last: int, short: bool) -> None:
         Numbering.__init__(self, last)
@@ -114,7 +117,7 @@ class Pairs(dict[tuple[int, int], tuple[int, int]], Numbering):
 
 
 class Numbers:
-    """The model's numbers in the lane of one transactional id."""
+    """`Numbers` has the model's numbers in the lane of one transactional id."""
 
     def __init__(self, txn_id: int, last: int, short: bool) -> None:
         self.txn_id = txn_id
@@ -125,8 +128,8 @@ class Numbers:
 
 
 class Requests(dict[int, tuple[int, int, int, int, int, Event | None]]):
-    """What is in each request: client, transaction, partition, number and the first number of the next producer id; and
-    the event with which it was sent, None where there is none."""
+    """`Requests` has the content of each request: client, transaction, partition, number and the first number of the
+    next producer id; and the event with which it was sent, None where there is none."""
 
     def __init__(self, sent: Mapping[int, Event], clients: Names, txns: Names, pairs: Pairs) -> None:
         super().__init__({-1: NOTHING})
@@ -146,11 +149,12 @@ NOTHING = -1, -1, -1, 0, 0, None
 
 
 class OneId:
-    """One transactional id of one history.  ``last``: the model's last epoch; ``real``: Kafka's.
+    """A `OneId` is one transactional id of one history.
 
-    ``rows``: its rows, one behind the other, as far as it can be followed; ``stopped``: why no further, if that leaves
-    it undecided; ``events``: those followed; ``values``: what only some rows have, by column and place among the rows;
-    ``behind``: by place among the events, the request behind a record of the transaction log.
+    ``last`` is the model's last epoch, ``real`` Kafka's. ``rows`` has its rows, one behind the other, as far as it can
+    be followed; ``stopped`` is why no further, if that leaves it undecided; ``events`` has those followed; ``values``
+    what only some rows have, by column and place among the rows; ``behind``, by place among the events, the request
+    behind a record of the transaction log.
     """
 
     def __init__(
@@ -170,7 +174,7 @@ class OneId:
         self.asking: dict[int, int] = {}  # by client, the InitProducerId to which it takes the answer
         self.asked: dict[tuple[int, int], int] = {}  # by transaction and partition: then, when its leader asked last
         self.loaded = 0
-        self.failed = False  # an append failed after the last answer that told of one
+        self.failed = False  # an append failed after the last answer that reported a failure
         self.away = False  # an append failed, or a coordinator went away
         self.logged = self.emptied = 0  # the pair in the last record of the log, and the one that a forgetting id named
         self.erased = self.expired = False
@@ -180,9 +184,9 @@ class OneId:
     # Whose request is behind a record of the transaction log
 
     def _look_ahead(self) -> None:
-        """A coordinator has one transition of an id under way at a time, and answers the request for it when the record
-        is durable, or could not be written.  One that resigns answers none: then the request is sought among those that
-        were sent."""
+        """Find the answers that belong to records of the transaction log. A coordinator has one transition of an id
+        under way at a time, and answers the request for it when the record is durable, or could not be written. One
+        that resigns answers none: then the request is sought among those that were sent."""
         self.ends: list[int] = []
         self.answers: dict[int, Event] = {}  # by the place of a record, the answer from which its request is known
         self.given: dict[int, Event] = {}  # by request, the answer to an InitProducerId that its client took
@@ -201,7 +205,7 @@ class OneId:
         self.next_end = 0  # of these, the one after the present event
 
     def _request_behind(self, at: int, event: Event) -> Event | None:
-        """None where it is not known.  Raises `Beyond`."""
+        """Return the request behind a record, None where it is not known. Raises `Beyond`."""
         answer = self.answers.get(at)
         if answer is not None or event.kind == _FAILED:
             return None if answer is None else self.history.sent.get(answer.request)
@@ -221,7 +225,6 @@ class OneId:
         return next(iter(places.values()), None)
 
     def _sought(self, event: Event) -> list[Event]:
-        """The requests that may be behind a record, the latest last."""
         state, bumped = event.state, int(self.bumps)
         kinds, pair = _SOUGHT.get(state, frozenset[int]()), (event.producer_id, event.epoch)
         if state not in (_EMPTY, _ONGOING):
@@ -235,7 +238,7 @@ class OneId:
         return sorted(found)
 
     def _seen_later(self, at: int, places: Mapping[tuple[int, int], Event]) -> dict[tuple[int, int], Event]:
-        """Those of the partitions that may be the one added here which get a marker when the transaction ends, and are
+        """Return the partitions that may be the one added here: they get a marker when the transaction ends, and are
         not added by a record of their own before that."""
         prepared = [later for later in range(at + 1, len(self.events)) if _is_logged(self.events[later], PREPARES)]
         if not prepared:
@@ -251,15 +254,13 @@ class OneId:
         return left
 
     def _completed(self, at: int) -> int:
-        """The place of the last record before that completes a transaction, or the first place."""
         return next((place for place in range(at - 1, -1, -1) if _is_logged(self.events[place], COMPLETE)), 0)
 
     def _added(self, since: int, until: int) -> set[int]:
-        """Partitions that were added to the transaction by then."""
         ongoing = (at for at in range(since, until) if _is_logged(self.events[at], (_ONGOING,)))
         return {self.behind.get(at, self.events[at]).partition for at in ongoing}
 
-    # What the events say
+    # Content of events
 
     def _follow(self) -> None:
         rows, requests, clients, txns, pairs = self.rows, self.requests, self.clients, self.txns, self.pairs
@@ -292,7 +293,6 @@ class OneId:
                 values.pop(len(rows) // WIDTH, None)
 
     def _place(self, record: int) -> tuple[int, int] | None:
-        """Transaction and partition of a record, if the transaction is known by then."""
         sent = self.history.records.get(record)
         if sent is None or sent.txn not in self.txns:
             return None
@@ -317,20 +317,20 @@ class OneId:
     fence_told = init_taken
 
     def waits(self, sent: Event) -> bool:
-        """Does the client still take the answer to this InitProducerId?"""
+        """Return whether the client still takes the answer to this InitProducerId."""
         return bool(self.asking.get(sent.client, -1) == sent.request)
 
     # The coordinator
 
     def _end_after(self, at: int) -> int:
-        """The place of the event at which what may be under way then ends; -1 if there is none."""
+        """Return the place of the event at which what may be under way then ends; -1 if there is none."""
         ends = self.ends
         while self.next_end < len(ends) and ends[self.next_end] <= at:
             self.next_end += 1
         return ends[self.next_end] if self.next_end < len(ends) else -1
 
     def _under_way(self, end: int, event: Event) -> bool:
-        """May a record be on its way to the log?  One that ends later, and was asked for before."""
+        """Return whether a record may be on its way to the log: one that ends later, and was asked for before."""
         if end < 0 or self.events[end].kind not in (_LOGGED, _FAILED):
             return True
         answer = self.answers.get(end)
@@ -394,7 +394,7 @@ class OneId:
         self._cause(at, event, row, sent)
 
     def _cause(self, at: int, event: Event, row: Row, sent: Event | None) -> int:
-        """The request behind a record: what InitProducerId names, where it is one."""
+        """Fill in the request behind a record, with what it names where it is an InitProducerId."""
         behind = self._request_behind(at, event)
         if behind is None:
             return self._of_init(sent)
@@ -407,10 +407,12 @@ class OneId:
         return self._of_init(behind)
 
     def _is_late(self, at: int, event: Event, behind: Event) -> bool:
-        """No client takes this answer to an InitProducerId: its own has asked again, or another copy of the request is
-        answered too, and that answer is taken.  A record to which no answer belongs is of a further copy, if the client
-        takes an answer that left before: a coordinator resigned when the record was there, and the earlier answer still
-        counts."""
+        """Return whether no client takes this answer to an InitProducerId.
+
+        That is so if the client has asked again, or another copy of the request is answered too and that answer is
+        taken. A record to which no answer belongs is of a further copy, if the client takes an answer that left before:
+        a coordinator resigned when the record was there, and the earlier answer still counts.
+        """
         answer, given = self.answers.get(at), self.given.get(behind.request)
         if answer is None:
             return behind.kind == _INIT_SENT and given is not None and given.row < event.row
@@ -468,7 +470,7 @@ class OneId:
 _HANDLERS: Mapping[int, Callable[..., None]] = {
     int(kind): getattr(OneId, kind.name) for kind in Kind if hasattr(OneId, kind.name)
 }
-"""By kind of event, what else it says."""
+"""`_HANDLERS` maps kinds of event to functions that add further columns."""
 
 
 def _says(answer: Event) -> tuple[int, int, int]:
@@ -480,7 +482,6 @@ def _is_logged(event: Event, states: Iterable[int]) -> bool:
 
 
 def _fits(record: Event, answer: Event) -> bool:
-    """Is this the answer that leaves when that record is durable, or failed?"""
     kind, error, state = answer.kind, answer.error, record.state
     if record.kind == _FAILED:
         if state in (_EMPTY, _ONGOING):
@@ -500,7 +501,7 @@ def _fits(record: Event, answer: Event) -> bool:
 
 
 def followed_ids(columns: Mapping[str, np.ndarray], variant: str, settings: Settings) -> Iterator[tuple[int, OneId]]:
-    """Each transactional id of a piece, with the number of its history."""
+    """Yield each transactional id of a piece, with the number of its history."""
     starts, real = starts_of(columns["history"]), dict(settings)["last"]
     lasts = _lasts(real, np.maximum.reduceat(columns["epoch"], starts)) if len(starts) else starts
     made = partial(tuple.__new__, Event)  # `_make`, in half the time
@@ -520,7 +521,6 @@ def followed_ids(columns: Mapping[str, np.ndarray], variant: str, settings: Sett
 
 
 def _lasts(real: int, tops: np.ndarray) -> np.ndarray:
-    """The model's last epochs for histories with epochs up to these."""
     fitting = np.searchsorted(np.array(LASTS) - SPARE, tops)
     lasts = np.append(LASTS, LASTS[-1])[fitting]
     found: np.ndarray = np.minimum(real, np.maximum(lasts, lasts[lasts <= TOGETHER].max(initial=0)))

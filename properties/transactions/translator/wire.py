@@ -1,7 +1,7 @@
-"""From calls and events of brokers over the wire to steps of the model.
+"""This module translates calls and events of brokers over the wire to steps of the model.
 
-What is stored with each state that a broker seen from outside may be in: the answers on their way, and how far the
-sequence numbers of each partition have come.
+With each state that a broker seen from outside may be in it stores the answers on their way, and how far the sequence
+numbers of each partition have advanced.
 """
 
 import time
@@ -63,26 +63,25 @@ WINDOW = 5  # batches that a leader recognises
 
 
 class Lane(NamedTuple):
-    """What a partition knows of its producer's records.  ``number``: of the pair that wrote last; ``window``: its
-    latest sequence numbers."""
+    """A `Lane` is what a partition knows of its producer's records: ``number`` of the pair that wrote last, ``window``
+    of its latest sequence numbers."""
 
     partition: int
     number: int
     window: tuple[int, ...]
 
     def takes(self, number: int, sequence: int) -> bool:
-        """Does a record follow on?"""
         return sequence == (self.window[-1] + 1 if number == self.number else 0)
 
     def has(self, number: int, sequence: int) -> bool:
-        """Is it one of the last five?"""
+        """Return whether the record is one of the last five."""
         return number == self.number and sequence in self.window
 
 
 class Memory(NamedTuple):
-    """Kept with one state.  ``asked``: partitions whose leader has asked the coordinator, in vain, and the lowest
-    sequence number for which it did: until something is written there, no higher one is.  ``open_ms``: since when a
-    transaction is open, where that may time out; else -1."""
+    """A `Memory` is stored with one state. ``asked`` has partitions whose leader has asked the coordinator in vain, and
+    the lowest sequence number for which it did: until a record is written there, no higher one is. ``open_ms`` is since
+    when a transaction is open, where that may time out; else -1."""
 
     answers: tuple[Answer, ...] = ()
     lanes: tuple[Lane, ...] = ()
@@ -90,14 +89,12 @@ class Memory(NamedTuple):
     open_ms: int = -1
 
     def lane(self, partition: int) -> Lane | None:
-        """None where nothing was written yet."""
         return next((lane for lane in self.lanes if lane.partition == partition), None)
 
     def with_answer(self, answer: Answer) -> "Memory":
         return self._replace(answers=tuple(sorted({*self.answers, answer})))
 
     def asking(self, partition: int, sequence: int) -> "Memory":
-        """The coordinator has answered no."""
         before = dict(self.asked)
         return self._replace(
             asked=tuple(sorted({**before, partition: min(before.get(partition, sequence), sequence)}.items()))
@@ -107,14 +104,15 @@ class Memory(NamedTuple):
         return dict(self.asked).get(partition, sequence) < sequence
 
     def written(self, partition: int, number: int) -> "Memory":
-        """A record, or a marker: of older epochs only that they are older counts."""
+        """Return the memory after a record or a marker was written; of older epochs only the fact that they are older
+        counts."""
         return self._replace(
             asked=tuple(entry for entry in self.asked if entry[0] != partition),
             lanes=tuple(x for x in self.lanes if x.partition != partition or x.number >= number),
         )
 
     def with_record(self, partition: int, number: int, sequence: int) -> "Memory":
-        """A record was written; of a sequence number that is known already nothing changes."""
+        """Return the memory after a record was written; a sequence number that is known already changes nothing."""
         lane = self.lane(partition)
         if sequence < 0 or (lane is not None and lane.has(number, sequence)):
             return self
@@ -123,7 +121,6 @@ class Memory(NamedTuple):
         return self._replace(lanes=tuple(sorted((*(x for x in self.lanes if x.partition != partition), new))))
 
     def only(self, requests: Collection[tuple[str, int]]) -> "Memory":
-        """Without the answers to any others."""
         if all(a[:2] in requests for a in self.answers):
             return self
         return self._replace(answers=tuple(a for a in self.answers if a[:2] in requests))
@@ -132,11 +129,10 @@ class Memory(NamedTuple):
 NOTHING_REMEMBERED = Memory()
 
 
-# What each call lets a broker do that acts by itself: it serves what the call delivers, and goes on with what is under
-# way.
+# Each call allows a broker that acts by itself to serve what the call delivers, and to go on with what is under way.
 #
-# ``collapse``: the proxy that carries requests to the broker asks again where the answer only says so, so that one
-# delivery may be served more than once; ``timeouts``: transactions may time out at any moment.
+# With ``collapse`` the proxy that carries requests to the broker repeats a request whose answer only asks for that, so
+# that one delivery may be served more than once; with ``timeouts`` transactions may time out at any moment.
 
 SERVED = {
     "init": ("init_given", "init_fenced", "init_refused", "unanswered"),
@@ -144,17 +140,18 @@ SERVED = {
     "produce": ("record_written", "record_added", "record_refused", "unanswered"),
     "end": ("end_done", "end_refused", "unanswered"),
 }
-"""By kind of request: how it may be served."""
+"""`SERVED` maps each kind of request to the ways in which it may be served."""
 
 SERVICE = {kind: request for request, served in SERVED.items() for kind in served if kind != "unanswered"}
-"""The same, by what was done."""
+"""`SERVICE` maps each way in which a request may be served to the kind of request."""
 
 IN_PASSING = {"init": ("fenced_before",)}
-"""What changes something though the answer says that it be tried again, which it then is."""
+"""`IN_PASSING` lists changes that happen although the answer is that the request has to be tried again, which it then
+is."""
 
 
 def calls(collapse: bool, timeouts: bool) -> Mapping[str, Allowed]:
-    """By name of the call."""
+    """Return what each call allows, by name of the call."""
     uncalled = ("marked", "completed", *(("timed_out",) if timeouts else ()))
     again = IN_PASSING if collapse else {}
     return {
@@ -167,7 +164,7 @@ def calls(collapse: bool, timeouts: bool) -> Mapping[str, Allowed]:
     }  # fmt: skip
 
 
-# In which ways brokers that act by themselves may have served a request, and what they may have done besides.
+# Brokers that act by themselves may have served a request in these ways, and may have done these further steps.
 
 RECORD_REFUSALS = (
     kinds.OUT_OF_ORDER, kinds.CONCURRENT, kinds.OLD_EPOCH, kinds.INVALID_MAPPING, kinds.ABORTABLE, OLD_OR_LATER,
@@ -181,25 +178,26 @@ REFUSALS = {
 }  # fmt: skip
 
 
-# How the calls and events of brokers that act by themselves are read as rows of the model.
+# The calls and events of brokers that act by themselves are read as rows of the model here.
 #
-# Nothing of coordinator and partitions is observed.  The states in which the model may be are narrowed by what clients
-# are told and readers get, and each of them carries what is in the answers that are on their way: so an answer says,
-# when it arrives, what the broker did when the request came.
+# Nothing of coordinator and partitions is observed. The answers to clients and the reads narrow the states in which the
+# model may be, and each state has the content of the answers that are on their way: so an answer, when it arrives, is
+# evidence of what the broker did when the request came.
 
 AWAY = frozenset({kinds.LOADING, kinds.NOT_AVAILABLE, kinds.NOT_COORDINATOR})
 FENCING = frozenset({kinds.OLD_EPOCH, kinds.FENCED})
-"""Which of the two a partition's answer has depends on who found out, and on the request."""
+"""`FENCING` has two codes; which of them a partition answers depends on whether the partition or the coordinator found
+out, and on the request."""
 LATER = frozenset({
     kinds.CONCURRENT, kinds.UNKNOWN_PARTITION, kinds.NOT_LEADER, kinds.NOT_ENOUGH_REPLICAS, *AWAY,
 })  # fmt: skip
-"""Answers after which a producer sends its record again."""
+"""`LATER` lists answers after which a producer sends its record again."""
 QUICKER = 100  # virtual milliseconds in a real one, where transactions time out over the wire
 TAKEN = {**ANSWERED, "record_acked": "produce", "record_failed": "produce"}
 
 
 class RemoteInterpreter(TransactionsInterpreter):
-    """Reads one cluster of brokers."""
+    """A `RemoteInterpreter` reads one cluster of brokers."""
 
     taken, answered_rightly = TAKEN, ""
 
@@ -214,7 +212,6 @@ class RemoteInterpreter(TransactionsInterpreter):
         self.wanted: dict[tuple[str, int], int] = {}  # by client or record: the request to which an answer is taken
 
     def choices(self, state: State, seen: Seen, row: Row) -> Iterator[Row]:
-        """The row with everything that is a matter of choice chosen, in every way.  Raises `Beyond`."""
         if not row["hidden"]:
             yield row
         elif seen.kind == "unanswered":
@@ -229,7 +226,6 @@ class RemoteInterpreter(TransactionsInterpreter):
             yield from self._served(state, seen.kind, row)
 
     def _asked(self) -> str:
-        """The kind of request that this call delivers."""
         assert self.made is not None
         return self.made.call.kind if self.made.call.name == "deliver" else ""
 
@@ -285,7 +281,7 @@ class RemoteInterpreter(TransactionsInterpreter):
             yield {**row, **record, "number": number, "to": self.numbering.after_prepare(number, self.bumps)}
 
     def _records(self, state: State, kind: str, row: Row) -> Iterator[Row]:
-        """What a partition does with a record is decided by its sequence number, which `barred` looks at."""
+        """Yield rows for what a partition does with a record; its sequence number decides, which `barred` examines."""
         fate = state["fate"].get((row["txn"], row["partition"]), ABSENT)
         request = self.requests.sent[row["request"]]
         known = state["known"].get((row["partition"],), 0)
@@ -305,7 +301,6 @@ class RemoteInterpreter(TransactionsInterpreter):
     # Calls
 
     def called(self, made: Made, messages: Sequence[Message]) -> None:
-        """Take note of a call.  Raises `Beyond`."""
         if self.made is not None and self.made.call.name == "deliver" and self.made.message is not None:
             request = self.requests.sent.get(self.made.message[4])
             self.arrived |= {request.record} if request is not None else set()
@@ -316,7 +311,7 @@ class RemoteInterpreter(TransactionsInterpreter):
             raise Beyond(f"{made.call.name} is not followed over the wire")
 
     def _clock_ms(self, made: Made) -> int:
-        """At most so much time has passed for the brokers, where transactions may time out."""
+        """Return the most time that has passed for the brokers, where transactions may time out."""
         if not self.timeouts:
             return 0
         waited = made.call.get("ms") if made.call.name == "advance" else getattr(made.result, "waited_ms", 0)
@@ -324,7 +319,7 @@ class RemoteInterpreter(TransactionsInterpreter):
         return self.waited_ms + int((time.monotonic() - self.began) * 1000 * QUICKER)
 
     def reported(self, made: Made, observed: frozenset[str]) -> Iterator[tuple[Event, Event]]:
-        """Yield what was observed.  Raises `Beyond` where a call delivers in an order that is not observed."""
+        """Yield what was observed. Raises `Beyond` where a call delivers in an order that is not observed."""
         self.observed = observed
         others = any(read(event, "kind") not in READ for event in made.events)
         if made.call.name in COMPOSITE and (others or self.requests.flew):
@@ -337,8 +332,8 @@ class RemoteInterpreter(TransactionsInterpreter):
             yield missing, missing
 
     def _missing(self, made: Made) -> Iterator[Event]:
-        """Of which transactions did a reader who has come to the end of a partition get nothing, though something of
-        theirs went there?"""
+        """Yield the transactions of which a reader at the end of a partition got nothing, although a record of theirs
+        went there."""
         call = made.call
         if call.name != "read" or call.get("committed"):
             return
@@ -350,14 +345,12 @@ class RemoteInterpreter(TransactionsInterpreter):
             yield {"kind": "nothing_seen", "txn": txn, "partition": here}
 
     def row_of_call(self, made: Made) -> dict[str, Any]:
-        """What is known of what a broker does in this call."""
         row = {**dict.fromkeys(NOT_THERE, UNKNOWN), "hidden": True, "late": False, "busy": False, "away": True}
         if made.message is None or made.call.name != "deliver" or made.message[4] not in self.requests.sent:
             return row
         return row | self._of_request(made.message[4])
 
     def row_of_event(self, event: Event, states: Sequence[State]) -> dict[str, Any]:
-        """Return what an event says.  Raises `Beyond`."""
         if (number := read(event, "request", -1)) >= 0 and (sequence := read(event, "sequence", -1)) >= 0:
             self.sequences[number] = sequence
         row = super().row_of_event(event, states)
@@ -365,7 +358,8 @@ class RemoteInterpreter(TransactionsInterpreter):
         return row
 
     def _note_wanted(self, event: Event, kind: str, number: int) -> None:
-        """A client has one request to the coordinator at a time, and a record one request, whose answers it takes."""
+        """Note which answers a client takes: it has one request to the coordinator at a time, and a record has one
+        request."""
         if kind in ("record_sent", "record_acked", "record_failed"):
             self.wanted["record", read(event, "record")] = number if kind == "record_sent" else -1
         elif kind in ("init_sent", "add_sent", "end_sent"):
@@ -377,7 +371,7 @@ class RemoteInterpreter(TransactionsInterpreter):
     # What is not in the model
 
     def barred(self, memory: Any, kind: str, row: Row) -> tuple[FalseConjunct, ...]:
-        """Why an event can't be now: the answer is another one, or the sequence number."""
+        """Return why an event cannot happen now: the answer is another one, or the sequence number."""
         memory = memory or NOTHING_REMEMBERED
         if kind == "record_failed" and self._asked() != "produce_answer":
             return ()  # given up by its producer
@@ -390,7 +384,7 @@ class RemoteInterpreter(TransactionsInterpreter):
         return ()
 
     def is_same(self, kind: str, reported: int, answered: int) -> bool:
-        """Is this the code that was answered, or one that stands for it?"""
+        """Return whether the reported code is the one that was answered, or stands for it."""
         if TAKEN[kind] != "produce":
             return reported == answered or (reported in AWAY and answered in AWAY)
         if answered == OLD_OR_LATER:
@@ -400,7 +394,8 @@ class RemoteInterpreter(TransactionsInterpreter):
         return reported == answered or (reported in FENCING and answered in FENCING)
 
     def _in_sequence(self, memory: Memory, kind: str, row: Row) -> tuple[FalseConjunct, ...]:
-        """A record that follows on is written, and so is, once, one of the last five; any other is not."""
+        """Return the condition on sequence numbers that is false, if one is: a record that follows on is written, and
+        so is, once, one of the last five; any other is not."""
         lane, sequence, number = memory.lane(row["partition"]), self.sequences.get(row["request"], -1), row["number"]
         if sequence < 0 or (lane is None and sequence > 0 and not self.bumps):
             fits, gap = True, sequence >= 0  # an offset, or a producer that the partition does not know
@@ -418,7 +413,7 @@ class RemoteInterpreter(TransactionsInterpreter):
         return ()
 
     def remember(self, memory: Any, kind: str, row: Row, before: State, state: State) -> Any:
-        """Answers that leave, and those that have arrived; sequence numbers."""
+        """Store answers that leave, those that have arrived, and sequence numbers."""
         left: Memory = memory or NOTHING_REMEMBERED
         left = left.only(self._on_their_way())
         if self.timeouts and (before["phase"] == ONGOING) != (state["phase"] == ONGOING):
@@ -436,14 +431,13 @@ class RemoteInterpreter(TransactionsInterpreter):
         return left.with_answer((SERVICE[kind], row["request"], row["error"], number))
 
     def _asks_in_vain(self, memory: Memory, row: Row) -> bool:
-        """Where another record may come before the question is forgotten: one of a newer epoch, or (v1) of the next
-        transaction."""
+        """Return whether another record may arrive before the question is forgotten: one of a newer epoch, or (v1) of
+        the next transaction."""
         lane = memory.lane(row["partition"])
         newer = lane is not None and row["number"] < lane.number
         return bool(self.asks and (newer if self.bumps else row["error"] != kinds.OUT_OF_ORDER))
 
     def _on_their_way(self) -> set[tuple[str, int]]:
-        """Answers that a client may still take: those that this call delivers among them."""
         assert self.made is not None
         flying = {(kind.removesuffix("_answer"), n) for kind, n in self.requests.flying if kind.endswith("_answer")}
         if self.made.message is not None and self._asked().endswith("_answer"):
@@ -454,16 +448,16 @@ class RemoteInterpreter(TransactionsInterpreter):
     def clear_up(
         self, made: Made, states: list[State], messages: Sequence[Message], take: Take
     ) -> tuple[list[State], list[str]]:
-        """What can't matter any more is forgotten, so that states that do not differ otherwise are one."""
+        """Drop what can have no effect any more, so that states that do not differ otherwise are one."""
         return [_without_the_past(state) for state in states], []
 
     def overdue(self, made: Made, memory: Any) -> tuple[FalseConjunct, ...]:
-        """Nothing is due at any time."""
+        """Return nothing, because nothing is due at any time."""
         return ()
 
 
 def _without_the_past(state: State) -> State:
-    """Markers of earlier rounds, which come no more, and questions about what is written."""
+    """Drop markers of earlier rounds, which no longer arrive, and questions about records that are written."""
     current = state["marker_epoch"] if state["phase"] == PREPARED else 0
     left = dict(state)
     if any(marker[1] != current for marker in state["markers"]):
@@ -474,16 +468,17 @@ def _without_the_past(state: State) -> State:
     return left
 
 
-# The model of one transactional id, as it is followed through brokers over the wire, which act by themselves.
+# This is the model of one transactional id, as it is followed through brokers over the wire, which act by themselves.
 
 REMOTE_MODELS = {**MODELS, "v2": OfAnyRelease}
 ROOM = {"clients": 48, "transactions": 64, "epochs": 128, "fail_overs": 0}
-"""More than most programs need: one that needs more is not followed to the end.  Coordinators do not change."""
+"""`ROOM` is more than most programs need; one that needs more is not followed to the end. Coordinators do not change.
+"""
 DEFAULTS = {"partitions": 1, "groups": 0, "collapse": False, "timeouts": False, "transaction_timeout_ms": 60_000}
 
 
 def follow_remote(variant: str, config: Mapping[str, Any]) -> Followed:
-    """The model of a cluster of which only its clients are seen."""
+    """Return the model of a cluster of which only the clients are observed."""
     return _followed(variant, tuple((key, config.get(key, default)) for key, default in DEFAULTS.items()))
 
 
@@ -496,17 +491,18 @@ def _followed(variant: str, given: tuple[tuple[str, int], ...]) -> Followed:
     return replace(followed, ignored=IGNORED - {"record_failed"}, tired=True)
 
 
-# What a recording leaves open: whose request is behind a record of the transaction log, which no row says.
+# A recording leaves open which request is behind a record of the transaction log, because no row names it.
 
 CAUSE_NOT_THERE: Mapping[str, Any] = {
     **NOT_THERE, "further": -1, "more": False, "busy": True, "away": True, "durable": True,
 }  # fmt: skip
-"""That something is on its way to a log, or that a coordinator is away, nothing shows: ``busy`` and ``away``."""
+"""`CAUSE_NOT_THERE` sets ``busy`` and ``away``, because no event of a recording is evidence that a record is on its way
+to a log, or that a coordinator is away."""
 
 
 class Unseen(PlainInterpreter):
-    """Tries every cause.  ``added``: transactions and partitions for which an AddPartitionsToTxn was sent, where
-    clients do that."""
+    """An `Unseen` tries every cause of an event; ``added`` has transactions and partitions for which an
+    AddPartitionsToTxn was sent, where clients do that."""
 
     columns = COLUMNS
 
@@ -514,11 +510,11 @@ class Unseen(PlainInterpreter):
         self.bumps, self.added = bumps, added
 
     def row_of_event(self, event: Any, states: Sequence[State]) -> dict[str, Any]:
-        """Rows are laid out already: an event is its columns."""
+        """Return the columns of an event, which has the form of a row already."""
         return {**CAUSE_NOT_THERE, **event}
 
     def choices(self, state: State, seen: Seen, row: Row) -> Iterator[Row]:
-        """Every cause that a record may have, the likely ones first."""
+        """Yield every cause that a record may have, the likely ones first."""
         if seen.kind != "txn_logged":
             yield row
         elif row["logged"] == EMPTY:
@@ -532,7 +528,6 @@ class Unseen(PlainInterpreter):
 
     @staticmethod
     def _inits(state: State, row: Row) -> Iterator[Row]:
-        """An InitProducerId that is under way, or a copy of one that was answered."""
         asking = [client for (client,), asks in state["asking"].items() if asks]
         for client in asking:
             named = state["holds"].get((client,), 0) if state["again"].get((client,)) else 0
@@ -558,7 +553,6 @@ class Unseen(PlainInterpreter):
                            "unlikely": True}  # fmt: skip
 
     def _ends(self, state: State, row: Row) -> Iterator[Row]:
-        """An EndTxn, the InitProducerId of another producer, or the time that is up."""
         for (txn,), choice in state["choice"].items():
             if choice != NO_OUTCOME and state["number"].get((txn,), 0) == state["epoch"]:
                 yield {**row, "txn": txn, "by_owner": True}

@@ -1,1 +1,1 @@
-"""The variants of transactions with their bounds and reasons; `catalogue` has the entries."""
+"""This package has the variants of transactions with their bounds and reasons; `catalogue` has the entries."""

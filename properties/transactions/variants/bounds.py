@@ -1,4 +1,4 @@
-"""Bounds within which transactions are explored, one feature at a time, and the reason for each."""
+"""This module has the bounds within which transactions are explored, one feature at a time, and the reason for each."""
 
 from collections.abc import Mapping
 
@@ -47,15 +47,16 @@ OF_V1: Mapping[str, Mapping[str, int]] = {
     "two partitions of v1": dict(partitions=2, epochs=1),
     "the last epoch of v1": dict(transactions=1, epochs=8, last=1, failed_appends=1),
 }
-"""v1 bumps the epoch for an owner only, so that it takes two to come to the last one."""
+"""The bounds `OF_V1` have two owners to reach the last epoch, because v1 bumps the epoch for an owner only."""
 LATE = dict(FULL, clients=1, epochs=2, last=3)
-"""What a late request of one transaction does to the next: as little as shows it."""
+"""`LATE` has the smallest bounds in which a late request of one transaction affects the next."""
 LAST_EPOCH = dict(FULL, clients=1, epochs=8, last=1, failed_appends=1)
 ROTATION = dict(FULL, clients=1, epochs=8, last=1, fail_overs=1, losses=1)
-"""A fail-over while the producer id changes."""
+"""`ROTATION` has bounds with a fail-over while the producer id changes."""
 OVERLAPPING = dict(clients=1, transactions=2, partitions=2, epochs=1, fail_overs=1, fences=0)
 LATE_MARKER = dict(clients=1, transactions=2, partitions=2, epochs=1, fail_overs=0, fences=0)
-"""A late marker, or a stale answer, tears one transaction of v1 apart: an epoch serves both, and no fence is needed."""
+"""In the bounds `LATE_MARKER` a late marker, or a stale answer, gives one transaction of v1 two outcomes: one epoch
+serves two transactions, and no fence is needed."""
 BEFORE_KIP_1228 = dict(clients=1, transactions=2, partitions=2, epochs=3, fail_overs=0, fences=0)
 VERSIONS = dict(clients=1, transactions=2, partitions=1, epochs=3, fail_overs=0, fences=0, changes=1)
 HANGING = dict(clients=1, transactions=1, partitions=1, epochs=2, fail_overs=0, fences=0)
@@ -69,8 +70,8 @@ PROGRESS = (
 VERIFIED_PROGRESS = (
     *PROGRESS[:2], dict(FULL, clients=1, transactions=1, epochs=6, fail_overs=1, losses=1), PROGRESS[3],
 )  # fmt: skip
-"""Progress is about the time after the last fault: one fault of each kind that leaves something to wait for.  The
-epochs suffice for all that happens, or the end of the bounds would look like an end."""
+"""Progress is about the time after the last fault, so these bounds have one fault of each kind that leaves something to
+wait for. The epochs suffice for all that happens, or else the end of the bounds would look like an end of the run."""
 
 
 REASONS = {

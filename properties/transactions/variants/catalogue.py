@@ -1,7 +1,8 @@
-"""Transactions in the catalogue: v1, v1 with verification, v2; each as a core that is proved and in full.
+"""This module enters transactions in the catalogue: v1, v1 with verification, v2; each as a core that is proved and in
+full.
 
-What v1 keeps on a network that is prompt, and what it loses on any other, are variants of their own; so is every bug
-that is publicly known, as a rule misread.
+What v1 guarantees on a network that is prompt, and what it loses on any other, are variants of their own; so is every
+bug that is publicly known, as a misread rule.
 """
 
 from collections.abc import Mapping
@@ -110,8 +111,8 @@ _RARE = (
 
 
 _TWICE_PROVED = ("one_fate", "epochs_go_up")
-"""Not asked of what is explored in full: there it takes two mistakes at once to break them.  Every step is one of the
-core's, where one mistake does."""
+"""`_TWICE_PROVED` lists properties that are not checked in full models, where only two mistakes at once break them.
+Every step there is one of the core's, where one mistake is enough."""
 
 _ENDS = ("ends_in_the_end",)
 _ROTATED = ("epochs_go_up", "no_epoch_past_the_last", "never_fenced_before_the_end")
@@ -124,15 +125,16 @@ _NOT_OF_A_RETRY = (
 )  # fmt: skip
 
 NEVER_AT_REST = frozenset({"none_hanging", "calls_come_to_an_end"})
-"""Of simulated histories: each is cut after so many events, so that something may still be to happen."""
+"""`NEVER_AT_REST` lists properties that are not checked on simulated histories, each of which is cut after a number of
+events, so that something may still be to happen."""
 HIDDEN_BY_LOGS = frozenset({
     "appended_while_added", "completed_after_markers", "duplicates_answered_rightly",
     "ends_answered_as_logged", "fenced_appends_unread", "fetches_stop_at_stable", "init_answered_when_idle",
     "lone_client_never_fenced", "markers_after_prepare", "markers_as_decided", "prepared_as_asked",
     "stable_below_open", "stable_never_falls",
 })  # fmt: skip
-"""Of recordings: logs on disk and clients show neither what a coordinator answers and checks nor the last stable
-offset, and have no order among one another."""
+"""`HIDDEN_BY_LOGS` lists properties that are not checked on recordings: logs on disk and clients reveal neither what a
+coordinator answers and checks nor the last stable offset, and have no order among one another."""
 
 
 SINCE_KIP_1228 = Kafka("4.2", settings=V2)
@@ -164,7 +166,7 @@ def _bug(
     name: str, properties: Any, says: str, rule: str, mutation: str, breaks: str | tuple[str, ...],
     bounds: Mapping[str, int], of: Of = MISTAKE,
 ) -> Variant:  # fmt: skip
-    """A rule misread, within the bounds in which that shows."""
+    """Return a misread rule as a variant, within the bounds in which it has an effect."""
     broken = (breaks,) if isinstance(breaks, str) else breaks
     leaves = Names(
         lambda: (n for n in (*_LIVENESS, *_SERVING, *_RARE) if n in properties.properties and n not in broken)
@@ -177,7 +179,8 @@ def _bug(
 
 
 def _fated(name: str, properties: Any, says: str, bounds: Mapping[str, int], **more: Any) -> Variant:
-    """Asked what a group has to know of its members' transactions, and for no more than what that rests on."""
+    """Return a variant that is asked what a group has to know of its members' transactions, and only what that rests
+    on."""
     rests = ("one_owner", "nothing_hangs", "taken_for_who_missed_an_answer")
     others = all_but(properties, *rests, roles=("lemma", "refinement"))
     return Variant(name, properties, says, bounds={"smoke": bounds}, leaves_out=others, judged=(), **more)
@@ -424,4 +427,4 @@ ENTRIES = (
     TRANSACTION_LOG,
     TRANSACTION_PARTITIONS,
 )
-"""With the parts, each a protocol of its own."""
+"""`ENTRIES` includes the parts, each a protocol of its own."""

@@ -1,10 +1,9 @@
-"""Variants of partitions that fail their part, and of sequence numbers.
+"""This module has variants of partitions that fail their part of transactions, and of sequence numbers.
 
-Partitions that fail their part of transactions, in the catalogue: what they keep, and, case by case, what they end;
-partitions that have two records of a transaction; and the tail of the transaction log.
-
-The cases of rule txn.26 are variants, each asked for what it breaks: a marker that is dropped, a producer that is
-forgotten, a tail that is lost.  What a restart from a snapshot takes is known batches, which is in `idempotence`.
+It has what such partitions guarantee and, case by case, what they break; partitions that have two records of a
+transaction; and the tail of the transaction log. The cases of rule txn.26 are variants, each asked for what it breaks:
+a marker that is dropped, a producer that is forgotten, a tail that is lost. What a restart from a snapshot accepts is
+known batches, which is in `idempotence`.
 """
 
 from collections.abc import Mapping
@@ -153,7 +152,7 @@ TRANSACTION_PARTITIONS = ProtocolEntry(
         _several(
             "log-covered", CoveredLemmas,
             "v2 where the log's tail may be lost, and markers of a Prepare wait until it is replicated",
-            _TAIL, *_PROGRESS, *_OF_TWO, "both_ends", "epochs_go_up",  # an epoch that nobody was given is taken back
+            _TAIL, *_PROGRESS, *_OF_TWO, "both_ends", "epochs_go_up",  # an epoch that was given to none is taken back
             "taken_for_who_missed_an_answer", "third_epoch",
             features={"two owners": dict(clients=2, transactions=2, partitions=1, tails=0, fail_overs=0, epochs=3)},
             of=ABSTRACTION,
@@ -251,7 +250,7 @@ TRANSACTION_PARTITIONS = ProtocolEntry(
 )  # fmt: skip
 
 
-# Sequence numbers in the catalogue: without transactions, under both forms of them, and what goes wrong otherwise.
+# These are the variants of sequence numbers: without transactions, under both forms of them, and with mistakes.
 
 _SMALL = dict(sends=3, numbers=4, epochs=1, transactions=1, window=2, most=2, losses=1)
 _BOUNDS: Mapping[Profile, Mapping[str, int]] = {
@@ -271,13 +270,14 @@ _ONE_UNDER_WAY: Mapping[Profile, Mapping[str, int]] = {
 _ONE_FAULT = dict(_SMALL, losses=0, restarts=0, fail_overs=0, expiries=0)
 _REFUSALS = ("never_out_of_order", "written_and_not_answered")
 _SEQUENCES_LATE = ("in_its_transaction", "both_transactions", "settled_in_the_end")
-"""Not asked where transactions share an epoch: there any late batch is written in the next one, whatever is known."""
+"""`_SEQUENCES_LATE` lists properties that are not checked where transactions share an epoch, because there any late
+batch is written in the next one, whatever is known."""
 
 RENUMBERING = NOT_TRANSACTIONAL | {"max.in.flight.requests.per.connection": "5"}
 
 
 def _of_refusals(name: str, properties: type[Properties], says: str, of: Of) -> Variant:
-    """The same models as the variants above, asked for no more than refusals."""
+    """Return variants of the same models as above that are asked for refusals only."""
     others = all_but(properties, *_REFUSALS, roles=("lemma",))
     return Variant(
         name, properties, says, bounds=_BOUNDS, leaves_out=others, judged=(), of=of,

@@ -1,7 +1,5 @@
-"""Variants of offsets in transactions, of reading, and of recovery from the log.
-
-Offsets in transactions in the catalogue, with what happens where they count too early, too late, or after all.
-"""
+"""This module has variants of offsets in transactions, of reading, and of recovery from the log, and what happens where
+offsets count too early, too late, or though aborted."""
 
 from collections.abc import Mapping
 
@@ -44,7 +42,7 @@ _DROPPED = ("as_the_coordinator_decided", "no_aborted_offset_fetched", "answered
 def _misread(
     name: str, properties: type[Properties], says: str, rule: str, bounds: Mapping[str, int], breaks: str, reading: str
 ) -> Variant:
-    """A known mistake, with what is proved where it is not made."""
+    """Return a known mistake as a variant, with the properties that are proved where the mistake is not made."""
     rest = all_but(properties, breaks, roles=("lemma",))
     return wrong(name, properties, says, rule, bounds, breaks, reading=reading, leaves_out=rest)
 
@@ -69,7 +67,7 @@ TRANSACTIONAL_OFFSETS = ProtocolEntry(
             OffsetsDeletedProperties,
             "offsets are deleted while they are pending: the transaction commits, and they do not count",
             bounds=_BOUNDS,
-            leaves_out=("pending_is_the_last", "tombstones_settle"),  # they say that a tombstone waits
+            leaves_out=("pending_is_the_last", "tombstones_settle"),  # both need that a tombstone waits
             progress_bounds=(dict(records=2, producers=1, log=4, fail_overs=1),),
             proof=False,
             judged=(),
@@ -161,7 +159,7 @@ TRANSACTIONAL_OFFSETS = ProtocolEntry(
 )
 
 
-# Readers of transactions in the catalogue, with the ways in which brokers and clients got it wrong.
+# These are the variants of readers of transactions, with known mistakes of brokers and clients.
 
 _READING_SMALL = dict(producers=2, transactions=2, readers=1, log=4, fail_overs=1)
 _READING_BOUNDS: Mapping[Profile, Mapping[str, int]] = {
@@ -325,7 +323,7 @@ READ_COMMITTED = ProtocolEntry(
 )
 
 
-# The transaction log in the catalogue, with a memory that runs ahead of it and a compaction that is too quick.
+# These are the variants of the transaction log, with a memory that runs ahead of it and a compaction that is too early.
 
 _RECOVERY_SMALL = dict(ids=2, epochs=0, log=4, fail_overs=1, failures=1)
 _RECOVERY_BOUNDS: Mapping[Profile, Mapping[str, int]] = {
