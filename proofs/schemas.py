@@ -1,8 +1,9 @@
-"""What each command's ``--json`` writes, as types: the writers are held to them by the type checker, ``fencepost
-schema`` prints them as JSON Schema, and the tests hold every report against that.
+"""This module defines the types of what each command's ``--json`` writes.
 
-The version (`SCHEMA` in `report`) goes up when a field changes its meaning or goes away; a field that is new does not
-change it.  A report that is an object names it in its field ``schema``; a report that is a list has rows of one type.
+The type checker holds the writers to these types, ``fencepost schema`` prints them as JSON Schema, and the tests check
+every report against that. The version (`SCHEMA` in `report`) increases when a field changes its meaning or is removed,
+but not when a field is added. A report that is an object has the version in its field ``schema``; a report that is a
+list has rows of one type.
 """
 
 from collections.abc import Mapping
@@ -35,7 +36,7 @@ Excused = Annotated[dict[str, str], Meta(description="Dangers that were met unde
 
 
 class VerdictRow(TypedDict):
-    """One verdict of one engine on one property of one variant."""
+    """A row is one verdict of one engine on one property of one variant."""
 
     protocol: Protocol
     variant: Variant
@@ -62,7 +63,7 @@ class VerdictRow(TypedDict):
 
 
 class ProvedStep(TypedDict):
-    """One obligation of a proof by induction."""
+    """A step is one obligation of a proof by induction."""
 
     says: Annotated[str, Meta(description="As a sentence.")]
     kind: Annotated[str, Meta(description="initial, preserved, step, follows, antecedent, enabled, dead or inherited.")]
@@ -77,7 +78,7 @@ class ProvedStep(TypedDict):
 
 
 class ProvedRow(VerdictRow):
-    """A verdict of induction, or of a second opinion on it.  Obligations that are about actions alone are with
+    """A row is a verdict of induction, or of a second opinion on it. Obligations that are about actions alone are with
     `every_action_can_happen`, or with `dead_actions_never_happen`."""
 
     sources: Sources
@@ -85,7 +86,7 @@ class ProvedRow(VerdictRow):
 
 
 class Verify(TypedDict):
-    """Every verdict of a run."""
+    """The document contains every verdict of a run."""
 
     schema: Version
     interrupted: NotRequired[Interrupted]
@@ -97,7 +98,7 @@ class Verify(TypedDict):
 
 
 class Explored(TypedDict):
-    """All states of one variant within bounds."""
+    """The document describes the exploration of all states of one variant within bounds."""
 
     schema: Version
     interrupted: NotRequired[Interrupted]
@@ -124,7 +125,7 @@ class Explored(TypedDict):
 
 
 class CutSet(TypedDict):
-    """Rules without which, all together, a promise fails."""
+    """A cut set is a set of rules without which, all together, a promise fails."""
 
     promise: Property
     rules: list[Rule]
@@ -133,7 +134,7 @@ class CutSet(TypedDict):
 
 
 class OfRule(TypedDict):
-    """What is known of a rule from sets of rules."""
+    """The document lists what is known of a rule from sets of rules."""
 
     cut_sets: list[CutSet]
     must: Annotated[list[str], Meta(description="Promises for whose proof the rule is in every set that suffices.")]
@@ -141,7 +142,7 @@ class OfRule(TypedDict):
 
 
 class Mutated(TypedDict):
-    """One way to get a rule wrong, and what comes of it; with what sets of rules say, where they are stored."""
+    """A row is one mutation of a rule with its verdict, and with what sets of rules imply where they are stored."""
 
     variant: Variant
     rule: Rule
@@ -160,7 +161,7 @@ class Mutated(TypedDict):
 
 
 class SetsOfRule(OfRule):
-    """``necessity --mutations sets``: one rule of one variant that is proved."""
+    """The row is what ``necessity --mutations sets`` reports on one rule of one proved variant."""
 
     protocol: Protocol
     variant: Variant
@@ -170,7 +171,7 @@ class SetsOfRule(OfRule):
 
 
 class KeptRow(TypedDict):
-    """A run that breaks a property without some rules."""
+    """A row is a run that breaks a property without some rules."""
 
     property: Property
     without: Annotated[list[list[str]], Meta(description="Rules, each with the mutation of it.")]
@@ -180,7 +181,7 @@ class KeptRow(TypedDict):
 
 
 class Kept(TypedDict):
-    """What was stored of one variant."""
+    """The document contains the stored runs of one variant."""
 
     protocol: Protocol
     variant: Variant
@@ -192,7 +193,7 @@ class Kept(TypedDict):
 
 
 class Simulated(TypedDict):
-    """Random walks through a model."""
+    """The document reports on random walks through a model."""
 
     schema: Version
     interrupted: NotRequired[Interrupted]
@@ -211,7 +212,7 @@ class Simulated(TypedDict):
 
 
 class Agreed(TypedDict):
-    """An implementation held against a model."""
+    """The document reports on an implementation that was checked against a model."""
 
     schema: Version
     interrupted: NotRequired[Interrupted]
@@ -252,7 +253,8 @@ class Agreed(TypedDict):
 
 
 class Generated(TypedDict):
-    """Simulated histories; none if it was interrupted, since a directory of histories is whole or is none."""
+    """The document describes generated histories. An interrupted command has none, since a directory of histories is
+    written completely or not at all."""
 
     schema: Version
     interrupted: NotRequired[Interrupted]
@@ -265,7 +267,7 @@ class Generated(TypedDict):
 
 
 class FirstViolation(TypedDict):
-    """The least by history and step."""
+    """The first violation is the least one by history and step."""
 
     history: int
     step: Annotated[int, Meta(description="Of the event that violates, counted from 0.")]
@@ -275,14 +277,14 @@ class FirstViolation(TypedDict):
 
 
 class Violated(TypedDict):
-    """Of one property."""
+    """The document describes the violations of one property."""
 
     count: int
     first: FirstViolation
 
 
 class Rekeyed(TypedDict):
-    """Histories larger than a worker's memory, judged in pieces."""
+    """The document describes histories larger than a worker's memory that were judged in pieces."""
 
     histories: int
     events: int
@@ -292,7 +294,7 @@ class Rekeyed(TypedDict):
 
 
 class Replayed(TypedDict):
-    """Histories held against their properties and the model."""
+    """The document reports on histories that were checked against their properties and the model."""
 
     schema: Version
     interrupted: NotRequired[Interrupted]
@@ -326,7 +328,7 @@ class Replayed(TypedDict):
 
 
 class ReplayedSet(TypedDict):
-    """Histories of one system in several vocabularies, each held against its own protocol."""
+    """The document reports on histories of one system in several vocabularies, each checked against its own protocol."""
 
     schema: Version
     interrupted: NotRequired[Interrupted]
@@ -334,7 +336,8 @@ class ReplayedSet(TypedDict):
 
 
 class Recorded(TypedDict):
-    """A history made of a cluster's logs, or of what its clients saw.  What is not there was not asked."""
+    """The document describes a history made from a cluster's logs, or from what its clients saw. Fields that are
+    missing were not asked for."""
 
     schema: Version
     interrupted: NotRequired[Interrupted]
@@ -353,7 +356,7 @@ Rows = TypeVar("Rows")
 
 
 class Cut(TypedDict, Generic[Rows]):
-    """In place of a list: what an interrupted command had found."""
+    """An interrupted command writes this object in place of a list."""
 
     schema: Version
     interrupted: Interrupted
@@ -361,7 +364,7 @@ class Cut(TypedDict, Generic[Rows]):
 
 
 class NothingYet(TypedDict):
-    """The report of a command that was interrupted before it had anything to report."""
+    """A command that is interrupted before it has anything to report writes this object."""
 
     schema: Version
     interrupted: Interrupted
@@ -382,12 +385,12 @@ REPORTS: Mapping[str, tuple[Any, ...]] = {
     "record": (Recorded,),
     "findings": (list[Finding],),
 }
-"""By command, the types of what its ``--json`` writes: a list where there are several variants to report on, or what
-``--mutations sets`` asks for."""
+"""This mapping gives, by command, the types that ``--json`` may write: a list where several variants are reported on,
+or where ``--mutations sets`` asks for one."""
 
 
 def schema_of(command: str) -> dict[str, Any]:
-    """Return what a command's ``--json`` writes, as JSON Schema (2020-12)."""
+    """Return the JSON Schema (2020-12) of what a command's ``--json`` writes."""
     cut = [Cut[each] for each in REPORTS[command] if get_origin(each) is list]  # type: ignore[valid-type]
     every = (*REPORTS[command], *cut, NothingYet)
     found, parts = msgspec.json.schema_components(every, ref_template="#/$defs/{name}")
