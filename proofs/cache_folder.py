@@ -1,8 +1,7 @@
 """This module decides where results that can be computed again are stored between runs, and whether they are used.
 
 If ``FENCEPOST_FRESH`` is set in the environment, verdicts are neither read from the cache nor stored there. If ``CI``
-is set, as continuous integration services do, verdicts are stored but not read.
-"""
+is set, as continuous integration services do, verdicts are stored but not read."""
 
 import os
 import tempfile

@@ -6,11 +6,8 @@ LIVE = "fencepost.reference_impl.live."
 
 
 def wire_errors() -> tuple[type[Exception], ...]:
-    """Return the exception types raised when a broker does not answer.
-
-    The tuple is empty if the broker client, which is slow to import, was never imported: it cannot have raised
-    anything.
-    """
+    """Return the exception types raised when a broker does not answer. The tuple is empty if the broker client, which
+    is slow to import, was never imported: it cannot have raised anything."""
     connection = sys.modules.get("fencepost.reference_impl.live.tcp.connection")
     return () if connection is None else (connection.WireError,)
 

@@ -3,8 +3,7 @@
 The hash covers the text of every file that the protocol's files and the engines name, directly or indirectly, in an
 import or as the location of an implementation. It also covers the data files next to the properties, the recordings,
 and the releases of the libraries that the engines call. Comments count as well: an unnecessary computation costs a
-minute, but a stale verdict is wrong.
-"""
+minute, but a stale verdict is wrong."""
 
 import hashlib
 import re
@@ -32,10 +31,8 @@ def root() -> Path:
 
 
 def hash_of(entry: ProtocolEntry, *further: object) -> str | None:
-    """Return the hash of all that verdicts on a protocol depend on, and of the repr of ``further``.
-
-    The result is None for a protocol outside this package, because its dependencies are unknown.
-    """
+    """Return the hash of all that verdicts on a protocol depend on, and of the repr of ``further``. The result is None
+    for a protocol outside this package, because its dependencies are unknown."""
     folders = folders_of(entry)
     if folders is None:
         return None
@@ -54,10 +51,7 @@ def hash_of_files(folders: frozenset[Path]) -> str:
 
 def folders_of(entry: ProtocolEntry) -> set[Path] | None:
     """Return the places of the properties of a protocol, of its parts, and of the vocabularies that its simulators
-    write.
-
-    The result is None if one of these protocols is outside this package.
-    """
+    write. The result is None if one of these protocols is outside this package."""
     named = {name for _, simulator, config in entry.verified_simulators for name in vocabularies_of(simulator, config)}
     found = {_folder(one) for one in (entry, *(protocols()[name] for name in sorted({*entry.parts, *named})))}
     return None if None in found else {folder for folder in found if folder is not None}

@@ -2,8 +2,7 @@
 
 On AMD's Zen 4 the instruction by which AVX-512 sorting moves elements is microcode, and sorting takes four times as
 long as with AVX2 (34 and 9 ns an element of 32,768; numpy/x86-simd-sort#6, openjdk/jdk#24053). A search with NumPy
-spends most of its time on sorting, and takes about half as long without AVX-512.
-"""
+spends most of its time on sorting, and takes about half as long without AVX-512."""
 
 import os
 import sys
@@ -17,10 +16,8 @@ is not set for them."""
 
 
 def spare_slow_sorting(environment: MutableMapping[str, str], described: str, release: str) -> None:
-    """Set NumPy's variable for the processor ``described`` as in /proc/cpuinfo, unless it is set already.
-
-    NumPy reads the variable when it is imported.
-    """
+    """Set NumPy's variable for the processor ``described`` as in /proc/cpuinfo, unless it is set already. NumPy reads
+    the variable when it is imported."""
     if is_zen_4(described) and _at_least(release, (2, 4)):
         environment.setdefault(VARIABLE, WITH_AVX512)
 

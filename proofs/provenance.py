@@ -2,8 +2,7 @@
 meant.
 
 An installed package and a checkout are two copies, and a user may edit one and run the other. So every command that
-judges prints what it read, and warns if the working directory is within a checkout that is another copy.
-"""
+judges prints what it read, and warns if the working directory is within a checkout that is another copy."""
 
 import ast
 import hashlib
@@ -43,11 +42,9 @@ class Source:
 
 
 def sources(variants: Iterable[Variant], *further: str) -> list[Source]:
-    """Return the files in which variants are written, starting with those that define the protocols.
-
-    The result contains the protocols, the properties, and all that these import from models and properties, but not the
-    modelling language itself. ``further`` names additional modules that take part in the verdict.
-    """
+    """Return the files in which variants are written, starting with those that define the protocols. The result
+    contains the protocols, the properties, and all that these import from models and properties, but not the modelling
+    language itself. ``further`` names additional modules that take part in the verdict."""
     asked = list(variants)
     modules: dict[str, ModuleType] = {}
     for name in further:
@@ -122,7 +119,8 @@ def described(read: list[Source]) -> str:
 
 
 def other_copies(read: Iterable[Source], here: Path) -> Iterator[str]:
-    """Yield a warning if the working directory, or a folder above it, is a checkout with other copies of these files."""
+    """Yield a warning if the working directory, or a folder above it, is a checkout with other copies of these
+    files."""
     for folder in (here, *here.parents):
         if not (folder / "pyproject.toml").is_file():
             continue
@@ -141,11 +139,8 @@ def other_copies(read: Iterable[Source], here: Path) -> Iterator[str]:
 
 
 def hash_of_model(variant: Variant) -> str:
-    """Return a hash of what proofs and explorations of a variant's promises depend on.
-
-    The hash covers the protocol, promises and lemmas after tracing. It does not cover texts, witnesses, progress,
-    fairness and dangers.
-    """
+    """Return a hash of what proofs and explorations of a variant's promises depend on. The hash covers the protocol,
+    promises and lemmas after tracing. It does not cover texts, witnesses, progress, fairness and dangers."""
     written = _Written(variant.properties.protocol.spec)
     every = dict(variant.properties.properties)
     if variant.for_mutants is not None:

@@ -1,8 +1,7 @@
 """This pytest plugin checks an implementation against the model: ``pytest --fencepost-implementation module:factory``.
 
 The plugin adds one test item per variant to the run. The fixture ``fencepost_agreement`` gives the report to users' own
-tests. Nothing is imported or added unless an option or the fixture asks for it.
-"""
+tests. Nothing is imported or added unless an option or the fixture asks for it."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -142,7 +141,8 @@ def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config
 
 @pytest.fixture(scope="session")
 def fencepost_agreement(pytestconfig: pytest.Config) -> "AgreementReport":
-    """Return the report on the implementation that ``--fencepost-implementation`` names, for the first variant given."""
+    """Return the report on the implementation that ``--fencepost-implementation`` names, for the first variant
+    given."""
     if not pytestconfig.getoption("--fencepost-implementation"):
         pytest.fail("fencepost_agreement has nothing to run: give --fencepost-implementation module:factory")
     return run(pytestconfig, variants(pytestconfig)[0])

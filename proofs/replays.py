@@ -32,11 +32,9 @@ def number_of_replays(entry: ProtocolEntry) -> int:
 
 
 def histories(entry: ProtocolEntry, profile: Profile, seed: int) -> Found:
-    """Yield the verdicts on simulated histories of each variant that has a simulator, and on recordings.
-
-    Where a mode is known to break a promise, a violation is excused only if the model takes the step that breaks it as
-    well. A property that is predicted to break, and has no other violation, is reported as not promised.
-    """
+    """Yield the verdicts on simulated histories of each variant that has a simulator, and on recordings. Where a mode
+    is known to break a promise, a violation is excused only if the model takes the step that breaks it as well. A
+    property that is predicted to break, and has no other violation, is reported as not promised."""
     for variant_name, simulator, config in entry.verified_simulators:
         several = bool(vocabularies_of(simulator, config))
         asked: dict[str, Any] = {
@@ -72,11 +70,8 @@ def _of_one(entry: ProtocolEntry, variant: Variant, simulator: str, place: Path,
 
 
 def _of_several(entry: ProtocolEntry, name: str, simulator: str, place: Path, asked: dict[str, Any]) -> Found:
-    """Yield the verdicts on one system that writes several vocabularies, each judged by its own protocol.
-
-    The entry of the system lists, by protocol, the properties that are not decided and the share that the model must
-    follow.
-    """
+    """Yield the verdicts on one system that writes several vocabularies, each judged by its own protocol. The entry of
+    the system lists, by protocol, the properties that are not decided and the share that the model must follow."""
     generate_set(place, simulator, **asked)
     for protocol, report in replay_set(place, count_dangers=True).items():
         manifest = Manifest.read(Location.of(place / protocol))
@@ -107,11 +102,9 @@ def _replayed(
     engine: Literal["histories", "recordings"], pinned: Collection[str], least: float,
     broken_there: Collection[str] = (),
 ) -> Found:  # fmt: skip
-    """Yield the verdict on each history property. ``variant`` is None where there is no model.
-
-    ``pinned`` names the properties that the catalogue expects to be undecidable, ``broken_there`` those that the
-    recorded system broke, and ``least`` is the share of the histories that the model must follow.
-    """
+    """Yield the verdict on each history property. ``variant`` is None where there is no model. ``pinned`` names the
+    properties that the catalogue expects to be undecidable, ``broken_there`` those that the recorded system broke, and
+    ``least`` is the share of the histories that the model must follow."""
     heading = f"{entry.name}/{variant_name}: {what}, {report.events:,} events"
     if left := max((sum(reasons.values()) for reasons in report.undecided.values()), default=0):
         heading += f", {left:,} histories not followed to their end"

@@ -27,21 +27,16 @@ def write_json(file: Path, document: Any) -> None:
 
 
 def cut_short(report: Any) -> Any:
-    """Return a report of what was found until an interrupt, marked as interrupted.
-
-    An object gets a field. A list of rows becomes the field ``found`` of an object, so that readers notice that rows
-    are missing.
-    """
+    """Return a report of what was found until an interrupt, marked as interrupted. An object gets a field. A list of
+    rows becomes the field ``found`` of an object, so that readers notice that rows are missing."""
     if isinstance(report, list):
         return {"schema": SCHEMA, "interrupted": True, "found": report}
     return {**report, "interrupted": True}
 
 
 def write_text(file: Path, text: str) -> None:
-    """Write a report completely or not at all, by renaming a temporary file next to it.
-
-    Errors: OSError, with the name of the report, where there is no room for it.
-    """
+    """Write a report completely or not at all, by renaming a temporary file next to it. Errors: OSError, with the name
+    of the report, where there is no room for it."""
     if file.exists() and not file.is_file():  # a pipe, or a device, has nothing that could be stored
         with file.open("w", encoding="utf-8") as stream, _reported(file):
             stream.write(text)
@@ -82,11 +77,9 @@ def verify_document(seed: int, profile: Profile, results: Iterable[Result], sour
 
 
 def write_junit(file: Path, results: Sequence[Result], problems: Sequence[str] = ()) -> None:
-    """Write one test suite per variant, with one case per property and engine.
-
-    An unexpected verdict is a failure. An unknown verdict is an error with the reason, even if it was expected, because
-    a skipped test would be read as left out.
-    """
+    """Write one test suite per variant, with one case per property and engine. An unexpected verdict is a failure. An
+    unknown verdict is an error with the reason, even if it was expected, because a skipped test would be read as left
+    out."""
     report = JUnitXml("fencepost verify")
     suites: dict[str, TestSuite] = {}
     for r in results:

@@ -39,9 +39,7 @@ class Event:
 @dataclass(frozen=True)
 class Trace:
     """A `Trace` is a run: ``states[0]`` is initial, and ``events[i]`` leads from ``states[i]`` to ``states[i + 1]``.
-
-    ``loop`` is the index of the state to which the last event returns, for an endless behaviour.
-    """
+    ``loop`` is the index of the state to which the last event returns, for an endless behaviour."""
 
     states: tuple[State, ...]
     events: tuple[Event, ...]
@@ -53,14 +51,11 @@ class Trace:
 
 @dataclass(frozen=True)
 class Result:
-    """A `Result` is one verdict of one engine.
-
-    ``bound`` is None where no bound was needed. ``evidence`` is engine-specific and goes to reports. ``scope`` names
-    the dangers that the engine met (if it searches states, within bounds in which the property can be broken), ``out``
-    all others, and ``excused`` those met only under a condition, with that condition. ``within`` has the same with
-    counts and reasons, and is not written into reports (see `fencepost.proofs.scope.scopes`). ``cached`` is the time at
-    which an earlier run computed the verdict.
-    """
+    """A `Result` is one verdict of one engine. ``bound`` is None where no bound was needed. ``evidence`` is
+    engine-specific and goes to reports. ``scope`` names the dangers that the engine met (if it searches states, within
+    bounds in which the property can be broken), ``out`` all others, and ``excused`` those met only under a condition,
+    with that condition. ``within`` has the same with counts and reasons, and is not written into reports (see
+    `fencepost.proofs.scope.scopes`). ``cached`` is the time at which an earlier run computed the verdict."""
 
     protocol: str
     variant: str

@@ -2,8 +2,7 @@
 annotations.
 
 The reports contain unexpected verdicts, and undecided ones that were asked for, each at the line of its model or
-property.
-"""
+property."""
 
 import inspect
 import json
@@ -38,9 +37,7 @@ class Remark:
 
 def remarks(entries: Iterable[ProtocolEntry], results: Iterable[Result], problems: Sequence[str]) -> list[Remark]:
     """Return what a reviewer has to see, in the order of the verdicts, followed by contradictions between engines.
-
-    Where several engines report the same verdict, only the first one is returned.
-    """
+    Where several engines report the same verdict, only the first one is returned."""
     known = protocols() | {entry.name: entry for entry in entries}  # one's histories may be judged by another's words
     found, remarked = [], set[tuple[str, ...]]()
     for one in results:
@@ -66,7 +63,8 @@ def remarks(entries: Iterable[ProtocolEntry], results: Iterable[Result], problem
 
 
 def _place(variant: Variant, result: Result) -> tuple[str, int]:
-    """Return the file and line that state the property, or those of the model's class if the class does not define it."""
+    """Return the file and line that state the property, or those of the model's class if the class does not define
+    it."""
     for cls in variant.properties.__mro__:
         method = vars(cls).get(result.property)
         if isinstance(method, PropertyMethod) and inspect.isfunction(method.body):

@@ -3,8 +3,7 @@
 The type checker holds the writers to these types, ``fencepost schema`` prints them as JSON Schema, and the tests check
 every report against that. The version (`SCHEMA` in `report`) increases when a field changes its meaning or is removed,
 but not when a field is added. A report that is an object has the version in its field ``schema``; a report that is a
-list has rows of one type.
-"""
+list has rows of one type."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, Generic, Literal, NotRequired, TypedDict, TypeVar, get_origin
@@ -328,7 +327,8 @@ class Replayed(TypedDict):
 
 
 class ReplayedSet(TypedDict):
-    """The document reports on histories of one system in several vocabularies, each checked against its own protocol."""
+    """The document reports on histories of one system in several vocabularies, each checked against its own
+    protocol."""
 
     schema: Version
     interrupted: NotRequired[Interrupted]

@@ -23,13 +23,11 @@ from fencepost.properties.catalogue import ProtocolEntry
 
 @dataclass(frozen=True)
 class Tally:
-    """A `Tally` has the counts of one protocol.
-
-    ``variants`` counts those that were judged, ``unexpected`` the verdicts of any engine that are not as expected,
-    ``histories`` the sets of histories that were replayed, and ``driven`` the pairs of a variant and an implementation
-    that was driven. ``open`` has the dangers that `fencepost dangers` lists as open, ``cached`` counts the verdicts
-    from an earlier run, out of all ``verdicts``, and ``seconds`` is the time of the engines when they computed them.
-    """
+    """A `Tally` has the counts of one protocol. ``variants`` counts those that were judged, ``unexpected`` the verdicts
+    of any engine that are not as expected, ``histories`` the sets of histories that were replayed, and ``driven`` the
+    pairs of a variant and an implementation that was driven. ``open`` has the dangers that `fencepost dangers` lists as
+    open, ``cached`` counts the verdicts from an earlier run, out of all ``verdicts``, and ``seconds`` is the time of
+    the engines when they computed them."""
 
     name: str
     variants: int

@@ -28,7 +28,8 @@ from fencepost.properties.nearest import instead
 
 @dataclass
 class Judged:
-    """A `Judged` has the verdicts on a variant, each with its heading. ``open`` lists what the bounds leave unchecked."""
+    """A `Judged` has the verdicts on a variant, each with its heading. ``open`` lists what the bounds leave
+    unchecked."""
 
     results: list[tuple[str, Result]] = field(default_factory=list)
     open: list[str] = field(default_factory=list)
@@ -38,11 +39,8 @@ def hand_in_all(
     jobs: Jobs, entry: ProtocolEntry, variants: Sequence[Variant], profile: Profile, *, second: bool = False,
     fresh: bool = True,
 ) -> list[Callable[[], Earlier[Judged]]]:  # fmt: skip
-    """Submit a job for each variant, and return functions that wait for their verdicts, in the order given.
-
-    With ``second``, cvc5 checks the proofs too. With ``fresh``, variants that an earlier run has judged are judged
-    again.
-    """
+    """Submit a job for each variant, and return functions that wait for their verdicts, in the order given. With
+    ``second``, cvc5 checks the proofs too. With ``fresh``, variants that an earlier run has judged are judged again."""
     # Copies, without what was computed of them: terms are equal only within one process.
     bare = replace(entry, variants=(), claims=(), scenarios=())
     keys = [key_of(entry, v.name, profile, *(["cvc5"] if second else []), fresh=fresh) for v in variants]
@@ -112,11 +110,8 @@ def judge_other(entry: ProtocolEntry, variant: Variant, profile: Profile) -> Jud
 
 
 def _of_core(found: Result) -> Iterator[str]:
-    """Yield what a refinement that holds leaves open.
-
-    These are the steps of the core that no explored step maps to, and those that a step maps to although the refinement
-    does not name them.
-    """
+    """Yield what a refinement that holds leaves open. These are the steps of the core that no explored step maps to,
+    and those that a step maps to although the refinement does not name them."""
     if never := found.evidence.get("never"):
         yield f"no explored step is {found.evidence['core']}'s {', '.join(never)}"
     for words in found.evidence.get("unsaid", ()):
@@ -131,10 +126,8 @@ def _small(variant: Variant) -> str:
 
 
 def without_rule(entry: ProtocolEntry, variant: Variant, wrong: tuple[str, str]) -> Spec:
-    """Return the settled protocol with one mutation of one rule.
-
-    Errors: CatalogueError if there is no such mutation.
-    """
+    """Return the settled protocol with one mutation of one rule. Errors: CatalogueError if there is no such
+    mutation."""
     if variant.reading is not None:
         rule, name = variant.reading
         raise CatalogueError(f"{variant.name} has rule {rule} wrong already ({name}); name the variant it is made of")

@@ -4,8 +4,7 @@
     judged = hand_in(jobs, key, judge, entry, variant, profile)
 
 A cached verdict carries the time at which it was made. An entry that cannot be read is computed again. Only the latest
-answer to each question is stored.
-"""
+answer to each question is stored."""
 
 import functools
 import os
@@ -26,11 +25,9 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Key:
-    """A `Key` identifies a stored answer. ``question`` is the name of its file.
-
-    ``depends`` is the hash of all that the answer depends on, or None if that is unknown and nothing is stored.
-    ``fresh`` is true if the answer must be computed in any case.
-    """
+    """A `Key` identifies a stored answer. ``question`` is the name of its file. ``depends`` is the hash of all that the
+    answer depends on, or None if that is unknown and nothing is stored. ``fresh`` is true if the answer must be
+    computed in any case."""
 
     question: str
     depends: str | None
@@ -51,9 +48,7 @@ class Earlier(Generic[T]):
 
 def key_of(entry: ProtocolEntry, what: str, *further: object, fresh: bool) -> Key:
     """Return the key for the question ``what`` about a protocol; ``further`` has the profile, seed and the like.
-
-    Nothing is stored for a protocol that is not the very entry of that name in the catalogue.
-    """
+    Nothing is stored for a protocol that is not the very entry of that name in the catalogue."""
     words = "-".join(map(str, (entry.name, what, *further)))
     question = "".join(c if c.isalnum() or c in "-_." else "_" for c in words)
     known = protocols().get(entry.name) is entry and keeps_verdicts()
@@ -64,7 +59,8 @@ def key_of(entry: ProtocolEntry, what: str, *further: object, fresh: bool) -> Ke
 def hand_in(
     jobs: Jobs, key: Key, make: Callable[..., T], *arguments: Any, travels: bool = True
 ) -> Callable[[], Earlier[T]]:
-    """Submit `stored_or_made` as a job. If jobs run elsewhere, this process reads and writes the user's cache for them."""
+    """Submit `stored_or_made` as a job. If jobs run elsewhere, this process reads and writes the user's cache for
+    them."""
     if not jobs.elsewhere:
         return jobs.hand_in(stored_or_made, key, make, *arguments, travels=travels, name=key.question)
     found: Earlier[T] | None = _stored(key)

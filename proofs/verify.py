@@ -2,8 +2,7 @@
 they leave open.
 
 The order is proofs, complete searches, progress, the rejected variants, the implementation, and real recordings. Each
-stage yields its Results one by one, so that a reader sees the verdicts appear.
-"""
+stage yields its Results one by one, so that a reader sees the verdicts appear."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
@@ -48,10 +47,7 @@ Found = Iterator[tuple[str, Result]]
 @dataclass
 class Plan:
     """A `Plan` has the submitted jobs of a protocol: those of its ``main`` variants, of the ``others``, and of each
-    implementation.
-
-    ``fresh`` means that no stored results of earlier runs are used.
-    """
+    implementation. ``fresh`` means that no stored results of earlier runs are used."""
 
     main: list[Callable[[], Earlier[Judged]]]
     others: list[Callable[[], Earlier[Judged]]]
@@ -67,10 +63,7 @@ def plan(
     jobs: Jobs, entry: ProtocolEntry, profile: Profile, seed: int, *, second: bool = False, fresh: bool = True
 ) -> Plan:
     """Submit the jobs that can run in parallel; replays of histories start several processes of their own and are left
-    out.
-
-    With ``second``, cvc5 checks the proofs too. With ``fresh``, no stored results of earlier runs are used.
-    """
+    out. With ``second``, cvc5 checks the proofs too. With ``fresh``, no stored results of earlier runs are used."""
     main, others = ([v for v in entry.variants if v.main == is_main] for is_main in (True, False))
     examples = entry.examples.get(profile, EXAMPLES[profile])
     implementations = [
@@ -99,9 +92,7 @@ def verify(
     entry: ProtocolEntry, profile: Profile, seed: int, report: Reporter, planned: Plan | None = None
 ) -> Verification:
     """Run every engine on a protocol, and pass each Result with its heading to ``report`` as soon as it is there.
-
-    ``planned`` has the protocol's jobs if they have been submitted already.
-    """
+    ``planned`` has the protocol's jobs if they have been submitted already."""
     made = Verification()
     with Jobs(0 if planned else number_of_jobs(entry)) as jobs:
         planned = planned or plan(jobs, entry, profile, seed)
@@ -138,8 +129,7 @@ def _claims(made: Verification, entry: ProtocolEntry) -> Found:
     """Yield verdicts on the claims of the documents, computed from the verdicts above.
 
     A claim about a proved variant needs induction and the explorer. A claim about any other variant needs exploration
-    and progress within its bounds.
-    """
+    and progress within its bounds."""
     for claim in entry.claims:
         variant = entry.variant(claim.variant)
         engines = ("induction",) if variant.proof else ("explore", "progress")
@@ -163,10 +153,7 @@ def _claims(made: Verification, entry: ProtocolEntry) -> Found:
 
 def _implementation(made: Verification, entry: ProtocolEntry, planned: Plan) -> Found:
     """Yield the verdicts of agreement. The verdict is unknown if the model followed too small a share of the programs
-    to their end.
-
-    Actions of the model that no program reached are reported as unchecked.
-    """
+    to their end. Actions of the model that no program reached are reported as unchecked."""
     for variant_name, reported in planned.implementations:
         report, when = reported().answer, reported().when
         name = report.implementation

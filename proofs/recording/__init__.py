@@ -7,8 +7,7 @@ Of transactions: `record_transactions(log_dirs, clients, out)` makes the history
 `write_events`, under a `Header` that says what their numbers stand for.
 
 Of a consumer group that copies its input: `record_group(log_dirs, clients, out)`; members keep what they saw with
-`write_members`, under a `GroupHeader`, and send `tag_of` themselves along with their offsets.
-"""
+`write_members`, under a `GroupHeader`, and send `tag_of` themselves along with their offsets."""
 
 from fencepost.proofs.recording.errors import RecordingError
 from fencepost.proofs.recording.group_fencing.member_events import Header as GroupHeader

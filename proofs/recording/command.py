@@ -1,7 +1,6 @@
 """Requests of `fencepost record` to a protocol's recorder, and its reports.
 
-A protocol that has one has ``command.py`` in its folder here, with ``record(request) -> Report``.
-"""
+A protocol that has one has ``command.py`` in its folder here, with ``record(request) -> Report``."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

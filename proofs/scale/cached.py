@@ -1,8 +1,7 @@
 """Cached: what takes long to compute and depends on nothing but sources and bounds, under the hash of these.
 
 One file each in the user's cache.  Another source, bound, seed, or release of a solver gives another name, so that what
-is read is what would be computed; what cannot be read is computed.
-"""
+is read is what would be computed; what cannot be read is computed."""
 
 import functools
 import hashlib

@@ -18,8 +18,8 @@ A simulator of a system in which several protocols are at work may report the sa
 `generate_set` makes a directory of each (see `fencepost.properties.history.sets`), and ``fencepost generate`` does so
 by itself.  What is stated about a vocabulary are entries of its `Manifest`: variant, config, observable, ordered,
 notes; the config is what the properties and the model of that protocol are given, such as its mode and sizes.  Every
-vocabulary that the simulator ever uses is named; in a single run one may have no event, but for the protocol simulated.
-"""
+vocabulary that the simulator ever uses is named; in a single run one may have no event, but for the protocol
+simulated."""
 
 import importlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -122,8 +122,7 @@ def generate(
     config)`, how many to make together. `source` as in the manifest.
     `begins` is called when the simulator has made something of the config, and the work begins.
     Raises `HistoryError` if the directory holds histories already, or the simulator is not found, cannot use the
-    config, or makes rows that are wrong.
-    """
+    config, or makes rows that are wrong."""
     protocol, location, config = protocol or default(), Location.of(directory), dict(config or {})
     require_reachable(location, spark)
     _require_histories(protocol)

@@ -1,8 +1,7 @@
 """Jobs: work that processes of their own do meanwhile, as many at a time as there are cores, or the workers of Spark.
 
 They are begun in the order in which they are handed in, not in that in which results are asked for, so that no core
-waits for another protocol's last variant, and a process imports and traces everything once only.
-"""
+waits for another protocol's last variant, and a process imports and traces everything once only."""
 
 import functools
 import multiprocessing
@@ -39,8 +38,7 @@ class Jobs(AbstractContextManager["Jobs"]):
 
     For fewer than two of either no process is begun, and a job is done here when its result is asked for.  ``done`` is
     called after each, in a thread of this process.  ``spark``: jobs are its tasks instead, if there are any; then
-    SparkUnavailable if it does not start, and from a result if it gives the job up.
-    """
+    SparkUnavailable if it does not start, and from a result if it gives the job up."""
 
     def __init__(
         self, number: int, cores: int | None = None, done: Callable[[], object] = lambda: None,
@@ -79,8 +77,7 @@ class Jobs(AbstractContextManager["Jobs"]):
         the job is called where it is killed.
 
         When a process of the pool is killed the pool ends the others, and does not say which job it was: each that has
-        no result is done once more, by itself.  ChildProcessError if the process that does it then is killed too.
-        """
+        no result is done once more, by itself.  ChildProcessError if the process that does it then is killed too."""
         call = _packed(function, arguments) if travels and self._pool is not None else None
         if self._pool is None or call is None:
             return functools.cache(functools.partial(self._here, function, *arguments))

@@ -2,8 +2,7 @@
 group is judged, as Arrow, with the kernels that judge whole histories.  The findings are the same.
 
 A property that needs all of its events in one place is undecided where these are too many, as is one of which the
-events of a single key are; so is what follows a history from its beginning to its end, such as the model.
-"""
+events of a single key are; so is what follows a history from its beginning to its end, such as the model."""
 
 import pickle
 import sys

@@ -2,8 +2,7 @@
 
 Each piece (row group) is read by the worker that checks it, by one NumPy kernel over all its histories. The report is
 the same with Spark and without, on any number of cores. A piece that was not checked, or a history that was cut in
-two, would go unnoticed in sums of violations; so rows, histories and pieces are counted and must add up.
-"""
+two, would go unnoticed in sums of violations; so rows, histories and pieces are counted and must add up."""
 
 import time
 from collections import Counter
@@ -75,8 +74,7 @@ class ReplayReport:
     violations in addition to those in `violations` are as the documents predict of the variant, by what excuses them.
     `followed_by`: how many events each further check followed by what, all of which finds the same. `rekeyed`: of
     histories that were, into how many pieces and by which keys; the findings are the same. `seconds` is from start to
-    report, `cpu_seconds` what the workers spent on reading and checking, on all cores together.
-    """
+    report, `cpu_seconds` what the workers spent on reading and checking, on all cores together."""
 
     events: int
     histories: int
@@ -169,8 +167,7 @@ def replay(
     further check is made of it, no danger counted, and nothing excused.
     `started` is given, before the first piece, what makes a report of the pieces so far, in which whatever is not
     violated is unknown; on Spark these are none.
-    Raises `HistoryError` if the directory is not whole, or a name in `checks` is unknown.
-    """
+    Raises `HistoryError` if the directory is not whole, or a name in `checks` is unknown."""
     started_at = time.perf_counter()
     location = Location.of(directory)
     require_reachable(location, spark)

@@ -1,8 +1,7 @@
 """The one place that speaks to Spark: it starts a session, and runs units of work and jobs on it.
 
 Functions that run in Spark's workers live in other modules: a module is imported anew in each worker, and one that
-starts a session would try to start it there too.
-"""
+starts a session would try to start it there too."""
 
 import contextlib
 import os
@@ -43,8 +42,7 @@ appender.console.type = Console
 appender.console.name = console
 appender.console.target = SYSTEM_ERR
 appender.console.layout.type = PatternLayout
-appender.console.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n
-"""
+appender.console.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n"""
 
 
 class SparkUnavailable(InputError, RuntimeError):
@@ -55,8 +53,7 @@ class SparkUnavailable(InputError, RuntimeError):
 def session(settings: SparkSettings) -> Iterator[SparkSession]:
     """A Spark session for `settings`: the running one if it has the same master, else a new one, stopped at the end.
 
-    Raises `SparkUnavailable` if Java is missing, Spark does not start, or a session on another master is running.
-    """
+    Raises `SparkUnavailable` if Java is missing, Spark does not start, or a session on another master is running."""
     running = SparkSession.getActiveSession()
     if running is not None:
         if running.sparkContext.master != settings.master:
@@ -115,8 +112,7 @@ class Tasks(Executor):
     order in which they are submitted.  ``most``: how many there will be.
 
     A result is the job's, or raises its error; `SparkUnavailable` if Spark gives it up.  Also raises that if Spark does
-    not start.
-    """
+    not start."""
 
     def __init__(self, settings: SparkSettings, most: int) -> None:
         self._open = contextlib.ExitStack()
@@ -162,8 +158,7 @@ def _work(unpacked: str | None) -> Callable[[bytes], bytes]:
     ``unpacked`` among the executor's files.
 
     It is pickled by value, as every function within another is: the name of one of a module would have that imported
-    first, from the wrong place.
-    """
+    first, from the wrong place."""
     here = tuple(sys.path)
     asked = {name: os.environ.get(name, "") for name in (NO_CACHE, NOTHING_TAKEN)}
 

@@ -1,8 +1,7 @@
 """Runs one function over many small units of work, on this machine's cores or on Spark, with the same results.
 
 A unit names its work (a file and a row group, a range of seeds); the worker reads or writes the data itself and returns
-a small result. Nothing else crosses the border between processes: that, not the checking, is what costs time.
-"""
+a small result. Nothing else crosses the border between processes: that, not the checking, is what costs time."""
 
 import pickle
 import re
@@ -57,8 +56,7 @@ def run_units(
     """`[function(unit) for unit in units]`, computed on Spark or on `cores` processes (all of them by default).
 
     `function` must be picklable, that is defined in a module. A `HistoryError` that it raises is raised here again.
-    `done` is called with each result when it is there, in processes here; Spark gives all of them at the end.
-    """
+    `done` is called with each result when it is there, in processes here; Spark gives all of them at the end."""
     shipped = Shipped(function)
     outcomes: list[Outcome[Result]] = []
     with progress(label, len(units)) as advance:
@@ -98,8 +96,7 @@ class Outcome(Generic[Result]):
 class Shipped(Generic[Unit, Result]):
     """A function on its way to a worker, with the import path it needs there.
 
-    Spark's workers do not inherit the driver's `sys.path`, so the function stays pickled until that is in place.
-    """
+    Spark's workers do not inherit the driver's `sys.path`, so the function stays pickled until that is in place."""
 
     def __init__(self, function: Callable[[Unit], Result]) -> None:
         self._path = tuple(sys.path)

@@ -1,8 +1,7 @@
 """The rows of histories that violate something, as one table: what a report counts, to be looked at with other tools.
 
 A second pass over the histories, by the properties alone of which the report has violations.  The table is the same on
-any number of cores and on Spark.
-"""
+any number of cores and on Spark."""
 
 import os
 from collections.abc import Mapping, Sequence

@@ -1,8 +1,7 @@
 """The events of first violations, read from the directory: those that violate, and those that explain them.
 
 Row groups are read bit by bit, and no further than to the last event that is asked for, so that histories which are
-cut, or too large for a worker, have theirs as well.
-"""
+cut, or too large for a worker, have theirs as well."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

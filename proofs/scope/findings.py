@@ -1,8 +1,7 @@
 """Findings: what these models, and the programs that drive real systems, found out about systems that others wrote.
 
 Each was seen on a running system or in a client library of the version named; what was only deduced from source is no
-finding.  `fencepost findings --table proofs/verdicts/findings.md` prints the page next to the verdict tables.
-"""
+finding.  `fencepost findings --table proofs/verdicts/findings.md` prints the page next to the verdict tables."""
 
 import re
 from dataclasses import asdict, dataclass

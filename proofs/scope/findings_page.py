@@ -1,8 +1,7 @@
 """The table of findings: those of systems that others wrote, and the known bugs that the catalogue plays.
 
 A known bug is a `Scenario` of the catalogue: a variant that has it and one in which it is mended, and often a script of
-the reference implementation that plays both.  Its row is made of that.
-"""
+the reference implementation that plays both.  Its row is made of that."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -2,8 +2,7 @@
 
 Such a run needs brokers and minutes, so that its counts are stored, in ``verdicts/live.json``: which test made it, of
 which release, how many sequences it drove, and what they met.  The tests of live brokers write it anew when they are
-given ``--keep-live FILE``; nothing else does, and a danger that is not counted there is out.
-"""
+given ``--keep-live FILE``; nothing else does, and a danger that is not counted there is out."""
 
 import json
 from collections.abc import Mapping, Sequence

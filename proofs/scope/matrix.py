@@ -2,8 +2,7 @@
 
 `matrix_of` makes it of the verdicts of a run of `verify`; `Line` is one of its cells with what it is about.  A promise
 that an engine does not judge has no danger in there, whatever that engine met for other promises; and by a search, what
-was met within bounds in which nothing breaks the promise is out.
-"""
+was met within bounds in which nothing breaks the promise is out."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field

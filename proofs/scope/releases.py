@@ -3,8 +3,7 @@
 A variant counts for a cell if it is of that release with these settings (`Variant.of`).  A run that breaks one of the
 promise's properties there breaks the promise, whatever it takes that the settings allow.  Otherwise each property has
 the strongest verdict of these variants, and the cell the weakest of its properties.  What holds of a variant does not
-count for a release that does more (`Kafka.lacks`).
-"""
+count for a release that does more (`Kafka.lacks`)."""
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence

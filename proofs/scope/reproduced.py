@@ -2,8 +2,7 @@
 
 ``verdicts/reproduced.json`` has a row a program and release.  The tests of live systems write it when they are given
 ``--reproduce FILE``, and in the nightly profile; nothing else does.  A finding may only say that it was seen, or looked
-for in vain, where such a row says the same; and a row that is too old fails the nightly.
-"""
+for in vain, where such a row says the same; and a row that is too old fails the nightly."""
 
 import fcntl
 import json

@@ -7,8 +7,7 @@ A tag is a claim of the model (`fencepost.model.dangers`); a danger is *in* only
 - induction reveals a tagged action enabled, or the condition possible, in a state that satisfies the invariant;
 - agreement, live, histories and recordings count it.
 
-Every danger that is *out* has a reason: what the model says of it (``outside``), else that it is open, and why.
-"""
+Every danger that is *out* has a reason: what the model says of it (``outside``), else that it is open, and why."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace

@@ -2,8 +2,7 @@
 
 Nothing here is of one protocol. What a protocol must bring, so that its implementations can be driven, is an object in
 ``properties/<protocol>/scenarios.py``; `fencepost.properties.conformance_spec` says part by part what is in it, and
-`fencepost.properties.driving` what a call is.
-"""
+`fencepost.properties.driving` what a call is."""
 
 from fencepost.proofs.testing.coverage import Coverage
 from fencepost.proofs.testing.engine import AgreementReport, ImplementationError, agree

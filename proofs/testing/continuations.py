@@ -1,7 +1,6 @@
 """What comes of going on after a disagreement: is a promise broken in the end?
 
-The model says at the first event that something is wrong; what that does to anybody may show much later.
-"""
+The model says at the first event that something is wrong; what that does to anybody may show much later."""
 
 from collections.abc import Sequence
 

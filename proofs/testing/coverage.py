@@ -1,8 +1,7 @@
 """Coverage: which actions, guards, rules, error codes and calls a run of agreement has reached.
 
 A guard conjunct counts as seen true and seen false in the states visited, over all parameters; and as *decisive* where
-it alone kept its action from being enabled.
-"""
+it alone kept its action from being enabled."""
 
 import itertools
 from collections import Counter

@@ -2,8 +2,7 @@
 
 report = agree("mycluster:factory", protocol="…", variant="…")
 report.verdict                      # "holds": nothing was found, in so many examples
-report.failure                      # or the shortest program that disagrees, and why
-"""
+report.failure                      # or the shortest program that disagrees, and why"""
 
 import importlib
 import time
@@ -175,8 +174,7 @@ def agree(
     ``progress`` is called at the start of each example; ``started`` is given, before the
     first, what makes a report of what was found so far.  The same arguments give the same
     report, but for ``seconds`` and what is in ``database``, and but for what is chance in real brokers.  Raises
-    ImplementationError, and WireError where brokers are out of reach.
-    """
+    ImplementationError, and WireError where brokers are out of reach."""
     began = time.monotonic()
     protocol = protocol or default()
     if isinstance(protocol, Agreeing):

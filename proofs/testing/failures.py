@@ -21,8 +21,7 @@ class Evidence:
 
     ``unseen``: the implementation does not show those kinds anyway; by the model they can't have happened.  ``check``:
     Python that the result of the call should have fulfilled.  ``other``: an earlier event, with which it does not go
-    together.
-    """
+    together."""
 
     made: Made
     event: Any
@@ -93,8 +92,7 @@ class Disagreement:
     step that the model allows; ``promise`` names the promise that the program breaks, if it does, and ``consequence``
     what comes of going on.  ``again``: in how many of how many tries it failed again, where chance has a part in it.
     ``run``: its calls, with the events that came of them.  ``remark``: why the reference implementation does not pass
-    the program, if so.  ``left``: shorter programs were left untried.
-    """
+    the program, if so.  ``left``: shorter programs were left untried."""
 
     first_bad: str
     conjuncts: tuple[FalseConjunct, ...]

@@ -1,6 +1,5 @@
 """What a search of systems does by chance: how often they met each fault class, and random choices that depend on the
-seed alone.
-"""
+seed alone."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping

@@ -1,8 +1,7 @@
 """What is observed of an implementation: everything that it shows, or only what clients, readers and users could see.
 
 A user who holds an implementation against the documents may have it emit its inside as well, which makes mistakes
-show earlier; of a cluster that others run there is nothing to be had but the outside.
-"""
+show earlier; of a cluster that others run there is nothing to be had but the outside."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal

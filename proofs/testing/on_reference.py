@@ -5,8 +5,8 @@ way on the same configuration, fulfils the model and the promises and fails that
 event is right, say, and what is wrong is that something is missing before it.  Then it is replaced by one in which the
 two runs differ, the first of these that does: how often a kind of event comes before the event, or in the call, or in
 all calls; what the call returns; what the events of one kind say, or in which order the kinds come.  A call that the
-reference cannot make, since what it names does not wait there, is passed over.  Where nothing differs, that is printed.
-"""
+reference cannot make, since what it names does not wait there, is passed over.  Where nothing differs, that is
+printed."""
 
 import ast
 import importlib

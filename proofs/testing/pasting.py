@@ -1,6 +1,5 @@
 """Programs as Python: a failing one as text to paste and run, runs of the model as calls, and the runs by which rules
-were found necessary as programs for any implementation.
-"""
+were found necessary as programs for any implementation."""
 
 import ast
 import re

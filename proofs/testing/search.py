@@ -42,8 +42,7 @@ class Watch:
 
     A tracker raises where the model does not fit; the monitor is asked when the run is over.  ``wanted``: the
     predicted violation of this promise is a failure, and nothing else is looked for; ``only``: nothing but these
-    promises is looked at, if given.
-    """
+    promises is looked at, if given."""
 
     def __init__(
         self, agreeing: Agreeing, config: Mapping[str, Any], expecting: frozenset[str], observed: frozenset[str],
@@ -172,8 +171,7 @@ class Search:
     """Runs examples on one implementation, and a few more after the first that fails: the next may have a shorter
     program in it.
 
-    Shrinking is done afterwards and without Hypothesis, call by call.
-    """
+    Shrinking is done afterwards and without Hypothesis, call by call."""
 
     def __init__(
         self, agreeing: Agreeing, factory: Factory, variant: str, config: Mapping[str, Any],
@@ -207,8 +205,7 @@ class Search:
     def search(self, seed_number: int, max_examples: int, steps: int, database: ExampleDatabase | None) -> None:
         """Drive examples.  Leaves the failures, the numbers of examples and the coverage in this object.
 
-        With a database the first failure ends the search, and is tried first the next time.
-        """
+        With a database the first failure ends the search, and is tried first the next time."""
         self.at_once = database is not None
         base = self.agreeing.machines[self.variant]
 

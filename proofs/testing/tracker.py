@@ -2,8 +2,7 @@
 
 Each call and each event narrows the set of candidate states through the correspondence that the protocol declares; what
 the implementation does not show is guessed, within what the protocol's table of calls lets happen in that call.  No
-candidate left: implementation and model disagree.
-"""
+candidate left: implementation and model disagree."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,6 +1,5 @@
 """The events of many histories, made ready to be held against a model: as columns, and in groups that can be taken at
-once.
-"""
+once."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -25,8 +24,7 @@ class Batch:
 
     ``history`` numbers the lanes 0, 1, …; ``kind`` is the code, -1 for what the protocol does not have; ``values`` are
     the columns that conditions read, int64 or bool, those of a sort 0 … its size in ``sizes``, the size itself for none
-    of them; ``rows``: each event's row in the piece; ``text``: what the numbers in a lane stand for.
-    """
+    of them; ``rows``: each event's row in the piece; ``text``: what the numbers in a lane stand for."""
 
     history: np.ndarray
     kind: np.ndarray

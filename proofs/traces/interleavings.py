@@ -5,8 +5,7 @@ The rows of each source keep their order; which source is next, and what no row 
 that were met before at the same place are not gone on from again.  Where some order leads to the end, the recording is
 a run of the model.  Where none was found, nothing is decided: another order, or a hidden step that is not thought of
 here, may explain it.  So what cannot be followed is never a violation; it is reported with the row, what is false
-there, and the step that came nearest.
-"""
+there, and the step that came nearest."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,6 +1,5 @@
 """One history against the model, event by event: slow, exact for numbers of any size, and able to say what was
-allowed instead.
-"""
+allowed instead."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

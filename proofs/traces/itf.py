@@ -4,8 +4,7 @@ Numbers are integers, members of enumerations their names, members of a sort ``"
 of an uninterpreted type, an Option is a variant as Quint has it (``{"tag": "Some", "value": …}``), a map ``{"#map":
 [[key, value], …]}`` with an entry for each key within the bounds, several keys ``{"#tup": […]}``, a sequence an array.
 The step that led to a state is in its ``#meta``; where a trace from elsewhere has none, any step that leads there will
-do.
-"""
+do."""
 
 import itertools
 import json

@@ -4,8 +4,7 @@
     replay(directory, further={"conformance": kernel})    # millions of events, every core
     print(kernel.explain(columns_of_one_history))         # why it does not fit, and what would have
 
-Only the first event of a history that does not fit is reported, since after it the model's state is unknown.
-"""
+Only the first event of a history that does not fit is reported, since after it the model's state is unknown."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -48,8 +47,7 @@ class ConformanceKernel:
     def __call__(self, columns: Mapping[str, np.ndarray]) -> Judged:
         """One violation for each history of the piece that does not fit; `columns` are whole and sorted.
 
-        A history that does not fit is violated, however little of it could be decided.
-        """
+        A history that does not fit is violated, however little of it could be decided."""
         by = Counter[str]()
         found, undecided = self._judged(columns, by)
         violations = [
@@ -201,8 +199,7 @@ class ConformanceKernel:
 def conformance_kernel(variant: str, config: Mapping[str, Any], protocol: str) -> ConformanceKernel:
     """The kernel for histories of that variant, run with `config`.
 
-    Raises `HistoryError` if there is no such model, or the configuration does not say enough.
-    """
+    Raises `HistoryError` if there is no such model, or the configuration does not say enough."""
     conforming = CONFORMING[protocol]
     if variant not in conforming.models:
         known = ", ".join(conforming.models)

@@ -1,8 +1,7 @@
 """Observed steps: an observation and the actions it stands for, as conditions to check and updates to make, in phases.
 
 A phase is evaluated in one state: all its conditions hold, then all its updates happen at once. Both readings that
-replay histories run the same phases: `vectorised.py` many histories at once, `interpreted.py` one.
-"""
+replay histories run the same phases: `vectorised.py` many histories at once, `interpreted.py` one."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -24,8 +23,7 @@ class Check:
     """One thing that must be so for an event to fit, and the rule behind it.
 
     ``role``: what the event itself says (before, after), a guard of ``action``, that a parameter is a ``member`` of
-    its sort, or that the protocol has such a ``kind`` of event at all.
-    """
+    its sort, or that the protocol has such a ``kind`` of event at all."""
 
     role: Role
     says: str
@@ -37,8 +35,7 @@ class Check:
 class Phase:
     """For the events where ``when`` holds: ``conditions``, one for each of ``checks``, then ``updates``.
 
-    ``members``: the columns that are parameters of a sort, by name, each with the check that it names a member.
-    """
+    ``members``: the columns that are parameters of a sort, by name, each with the check that it names a member."""
 
     when: Term
     conditions: tuple[Term, ...]

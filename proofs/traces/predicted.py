@@ -5,8 +5,7 @@ model, which follows the same history, takes the step that allows it.
     replay(directory, further={"conformance": conformance_of(manifest)}, excuses=excuses)
 
 A violation in a history that does not fit the model is not excused, nor one after an event up to which the model does
-not follow it.  Recordings are excused nothing, unless their properties are named.
-"""
+not follow it.  Recordings are excused nothing, unless their properties are named."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass

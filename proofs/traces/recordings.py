@@ -2,8 +2,7 @@
 sources (`interleavings.py`).
 
 A recording that is followed to its end is a run of the model.  Any other is not decided, and the reason has the row up
-to which it was followed, what is false there, and the nearest step that the model could take instead.
-"""
+to which it was followed, what is false there, and the nearest step that the model could take instead."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,6 @@
 """Many histories against the model at once: one array operation for all histories whose next event is of the same kind.
 
-The first event of a history that does not fit is noted, and the rest of that history is left out.
-"""
+The first event of a history that does not fit is noted, and the rest of that history is left out."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -31,8 +30,7 @@ def misfits(
     """The first misfit of each history that has one, in order of history. ``phases``: of each kind, by its code.
 
     ``checked``: look for overflow in sums, and raise OverflowError. ``strange`` is the check that an event of no known
-    kind fails.
-    """
+    kind fails."""
     if not len(batch.history):
         return []
     count = int(batch.history[-1]) + 1

@@ -19,8 +19,7 @@ brokers' own where they have some; what a client has stated once (`slot` when it
 need not repeat.  No client knows `producer_id` and `epoch`: they are found in the log.
 
 The offsets that a member sends carry, as their metadata, its name and how many transactions it has begun: `a-1/17`.
-That is how a commit in the log is known to be one of these lines: `tag_of`.
-"""
+That is how a commit in the log is known to be one of these lines: `tag_of`."""
 
 from __future__ import annotations
 
@@ -61,8 +60,7 @@ class Header(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     between them, which is asked of the logs that are given.  `observable`: the kinds of which every event is there; of
     an instance that is killed, those until then.  `mode` and `quiet_end`: as in a manifest's config.  `clock_error_us`:
     by how much the clocks of members and brokers may differ; without it their times say nothing of what was first.
-    `faults`: what was done to the members and the cluster meanwhile, by name, and how often.
-    """
+    `faults`: what was done to the members and the cluster meanwhile, by name, and how often."""
 
     group: str
     inputs: tuple[tuple[str, int, int, int], ...]

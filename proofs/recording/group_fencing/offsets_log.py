@@ -6,8 +6,7 @@ Sources of the values: GroupMetadataValue.json, ConsumerGroupMetadataValue.json 
 
 A classic group's generation begins when its members' joining ends, and stands in the log only once their leader has
 sent the assignment (GroupMetadataManager); a commit of a transaction is taken between the two.  So a commit of a later
-generation than the log has revealed is itself the first sign that this one has begun.
-"""
+generation than the log has revealed is itself the first sign that this one has begun."""
 
 from __future__ import annotations
 

@@ -9,8 +9,7 @@ did come before it then, whatever the clocks showed.  What came before it and le
 
 Times decide among clients only, where no property looks; and, where the header says by how much clocks may differ,
 that an event came before an entry of the log whose time is later by more than that (a coordinator reads its clock
-before it writes).
-"""
+before it writes)."""
 
 from __future__ import annotations
 

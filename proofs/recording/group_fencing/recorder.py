@@ -8,8 +8,7 @@ with them it also tells where it went wrong.
 What a reader must know.  The order is explained in `ordering`: no real one across nodes, so that the manifest says
 `ordered` false, and `ordered_among` names the kinds of which a property can be held against it all the same.  Committed
 is what `replicas.py` says.  A property that needs more than that, or events that are nowhere recorded, is unknown, with
-its reason.
-"""
+its reason."""
 
 from __future__ import annotations
 
@@ -84,8 +83,7 @@ def record_group(
     `out`.
 
     `quiet_end`: the caller knows that all had come to rest before an auditor read the output; it is not believed where
-    an offset is still pending.  Raises `RecordingError` for input that cannot be used; then nothing is written.
-    """
+    an offset is still pending.  Raises `RecordingError` for input that cannot be used; then nothing is written."""
     seen = read_members(clients)
     header = seen.header
     wanted = {*header.places}

@@ -7,8 +7,7 @@ other client can write as well:
     {"time_us": 1795231974350000, "broker": 1, "fault": "killed"}
 
 An observation with error 0 is an id handed out; with a Kafka error code, a refusal. UNANSWERED says that no answer
-came: the broker may or may not have spent an id on it.
-"""
+came: the broker may or may not have spent an id on it."""
 
 from __future__ import annotations
 
@@ -65,8 +64,7 @@ def collect_producer_ids(
     Each of `threads` threads asks one broker at a time, drawn by `seed` anew for every request, from those that were
     alive at the start, and waits `pace_s` in between. Requests without an answer are recorded and do not count.
     Returns the observations thread by thread, in each thread's order. Raises WireError if no bootstrap server answers,
-    TimeoutError (with the counts) after `deadline_s`.
-    """
+    TimeoutError (with the counts) after `deadline_s`."""
     if requests < 1 or threads < 1:
         raise ValueError(f"requests ({requests}) and threads ({threads}) must be at least 1")
     brokers = find_brokers(bootstrap, timeout_s)

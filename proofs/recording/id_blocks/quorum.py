@@ -7,8 +7,7 @@ every possible winner holds can never be lost, and whatever Kafka ever acknowled
 second condition is not idle: a record of an old epoch on a majority can still be overwritten (Raft, figure 8).
 
 Refused are copies that no correct quorum leaves behind: one offset and epoch with two contents, a snapshot of what is
-not settled, a torn file whose lost end could decide. Tolerated, and noted: torn files and stale tails that cannot.
-"""
+not settled, a torn file whose lost end could decide. Tolerated, and noted: torn files and stale tails that cannot."""
 
 from __future__ import annotations
 

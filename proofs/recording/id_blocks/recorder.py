@@ -149,8 +149,7 @@ def record(
     """Write the history of the controllers in `log_dirs`, and of the observations in the file `clients`, to `out`.
 
     Stop the nodes, or at least the clients, before: what is handed out after a log was read is not in its blocks.
-    Raises `RecordingError` for input that cannot be used; then nothing is written.
-    """
+    Raises `RecordingError` for input that cannot be used; then nothing is written."""
     if not log_dirs:
         raise ValueError("no log directory: name those of all controllers")
     logs = [read_node(Path(directory)) for directory in log_dirs]
@@ -193,8 +192,8 @@ def record(
 def _log_events(facts: Sequence[Dated], snapshots: Sequence[Taken], block_size: int) -> Iterator[Event]:
     """Events of the log in its order, a snapshot right after the last record that it stands for.
 
-    Two leaders' clocks may disagree: time never goes back within the log, because its order is known and theirs is not.
-    """
+    Two leaders' clocks may disagree: time never goes back within the log, because its order is known and theirs is
+    not."""
     now, grant, incarnations = 0, 0, dict[int, bytes]()
     waiting = deque(snapshots)
     for dated in facts:

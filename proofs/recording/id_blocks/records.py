@@ -4,8 +4,7 @@
 (RegisterBrokerRecord), an `Election` (LeaderChangeMessage), a `MetadataVersion` (FeatureLevelRecord). All other records
 are recognised by their frame and left out. Records of a metadata transaction (KIP-868) count once it ends, if it does.
 
-Sources: metadata/src/main/resources/common/metadata/*.json and clients/.../LeaderChangeMessage.json of Kafka 4.3.
-"""
+Sources: metadata/src/main/resources/common/metadata/*.json and clients/.../LeaderChangeMessage.json of Kafka 4.3."""
 
 from __future__ import annotations
 

@@ -5,8 +5,7 @@ no record of it is ever missing or compressed. What its records say is `id_block
 a batch is what a crash leaves behind: it is reported as a `Tear`, and `id_blocks/quorum.py` decides whether it matters.
 Anything else that is wrong is refused with a `RecordingError`.
 
-Sources: Kafka's record batch format v2, raft's SnapshotPath (`<end offset>-<epoch>.checkpoint`), `quorum-state`.
-"""
+Sources: Kafka's record batch format v2, raft's SnapshotPath (`<end offset>-<epoch>.checkpoint`), `quorum-state`."""
 
 from __future__ import annotations
 
@@ -116,8 +115,7 @@ class NodeLog:
 def read_node(given: Path) -> NodeLog:
     """Read a node's log directory (which holds `__cluster_metadata-0`), or that partition's directory itself.
 
-    Files are read into memory, since a controller at work may still cut them short.
-    """
+    Files are read into memory, since a controller at work may still cut them short."""
     directory = given if given.name == TOPIC else given / TOPIC
     if not given.is_dir():
         raise RecordingError("no such directory", given, "name a controller's metadata.log.dir (or log.dirs)")

@@ -5,8 +5,7 @@ wrote down of each in its checkpoint files. `read_replica` reads the segments. D
 (`…-delete`, `…-future`, `…-stray`) are none of a partition's.
 
 Sources: Kafka's LogManager and UnifiedLog (names of files and folders), CheckpointFile, MetaProperties,
-PartitionMetadataFile.
-"""
+PartitionMetadataFile."""
 
 from __future__ import annotations
 

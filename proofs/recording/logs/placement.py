@@ -3,8 +3,8 @@
 `read_placement(path)` reads `__cluster_metadata-0` in a node's log directory: the latest snapshot, and what follows.
 It says whether a log directory is missing among those given, and whose copies decide what is committed.
 
-Sources: TopicRecord, PartitionRecord, PartitionChangeRecord, RemoveTopicRecord in Kafka 4.3's common/metadata/*.json.
-"""
+Sources: TopicRecord, PartitionRecord, PartitionChangeRecord, RemoveTopicRecord in Kafka 4.3's
+common/metadata/*.json."""
 
 from __future__ import annotations
 

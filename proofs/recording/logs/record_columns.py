@@ -4,8 +4,7 @@ Records are of variable length, so that one can be found only after the one befo
 record of every batch together, then every second one, and so on: a few NumPy passes a round instead of a loop a record.
 Few batches are read one by one, by `records_one_by_one`; both give the same.
 
-Source: Kafka's DefaultRecord: length, attributes, timestamp delta, offset delta, key, value, headers, as varints.
-"""
+Source: Kafka's DefaultRecord: length, attributes, timestamp delta, offset delta, key, value, headers, as varints."""
 
 from __future__ import annotations
 

@@ -12,8 +12,7 @@ decides nothing, nor does one that came in only when its copy had been taken.
 
 Of several copies the one with the greatest (leader epoch, end) is read: it continues the others. Refused are copies
 that cannot be of one partition: one offset and leader epoch with two contents, or a high watermark above what the best
-copy holds, or above where a copy parts from it.
-"""
+copy holds, or above where a copy parts from it."""
 
 from __future__ import annotations
 
@@ -67,8 +66,7 @@ def committed_part(replicas: Sequence[Replica], in_sync: Iterable[frozenset[int]
     """Decide for one partition. Raises `RecordingError` if the copies contradict one another.
 
     `replicas` are the copies of all its nodes, `in_sync` the nodes that the metadata log says are in sync, each time
-    that it was asked.
-    """
+    that it was asked."""
     best = max(replicas, key=lambda replica: replica.last)
     agreed = {replica.node: agreement(replica, best) for replica in replicas}
     furthest = max(replicas, key=lambda replica: replica.high_watermark)

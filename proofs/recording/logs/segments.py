@@ -71,8 +71,7 @@ def read_segment(file: Path, expected: int, *, checksums: bool = True, mapped: b
     """The batches of a file whose first offset is `expected` or, where a cleaner has been at work, above it.
 
     Unless it is `mapped`, the file is read into memory. Raises `RecordingError` for what is not a segment, is of an
-    older message format, or is damaged.
-    """
+    older message format, or is damaged."""
     content = _content(file, mapped)
     positions, end = _walked(content)
     headers = _headers(content, positions)

@@ -1,8 +1,7 @@
 """Kafka's primitive types within the values of records, for the few messages that kio does not know.
 
 Each function takes bytes and a position, and returns what stands there and the position after it. IndexError or
-struct.error where the bytes end too early. Source: Kafka's protocol guide, "Protocol Primitive Types".
-"""
+struct.error where the bytes end too early. Source: Kafka's protocol guide, "Protocol Primitive Types"."""
 
 from __future__ import annotations
 

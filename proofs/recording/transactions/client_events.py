@@ -1,6 +1,5 @@
 """What clients of transactions saw, as JSON lines: the file that `record --clients` takes, and how a driven system
-writes it.
-"""
+writes it."""
 
 from __future__ import annotations
 
@@ -44,8 +43,7 @@ class Header(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     any: the real ids of those numbered 0, 1, … in the events. `observable`: the kinds of which every event is there.
     `ordered`: the lines are in the order in which things happened. `mode`, `quiet_end`: as in a manifest's config.
     `record_key`: the key of all records of these clients, if they have one; a record with another is another client's,
-    and its value not its number. `faults`: what was done to the cluster meanwhile, by name, and how often.
-    """
+    and its value not its number. `faults`: what was done to the cluster meanwhile, by name, and how often."""
 
     mode: str = ""
     ordered: bool = False
@@ -136,8 +134,7 @@ def _is_header(line: str) -> bool:
 def write_seen(file: Path, system: WireSystem, **fields: Any) -> int:
     """Write every event so far, with the wall's times; returns how many. Once a system: it drains its timed events.
 
-    `fields` are further fields of the header: quiet_end, observable, faults.
-    """
+    `fields` are further fields of the header: quiet_end, observable, faults."""
     timed = system.drain_timed_events()
     events = [{**event._asdict(), "time_us": time_us} for time_us, event in timed]
     write_events(file, events, header_of(system, [event["producer_id"] for event in events], **fields))

@@ -2,8 +2,7 @@
 
 `read_cluster(log_dirs, wanted)` checks that they are of one cluster, each replica there once and, as far as a metadata
 log among them says, none missing. Data is read before the coordinators' topics: on a broker at work a marker that is
-there has its Prepare in a transaction log that is read later.
-"""
+there has its Prepare in a transaction log that is read later."""
 
 from __future__ import annotations
 
@@ -56,8 +55,7 @@ def read_cluster(
     """Read every replica of the partitions `wanted`. Raises `RecordingError` for what is no cluster's, or not all.
 
     `incomplete`: some replicas are lost for good. A partition of which all that are in sync are there is read all the
-    same, and any other is `absent`.
-    """
+    same, and any other is `absent`."""
     dirs = [read_log_dir(path) for path in paths]
     _check_one_cluster(dirs)
     placement = _latest_placement(paths)

@@ -3,8 +3,7 @@
 The offsets that a group commits in one request stand in one batch, and are one record of its owner and one event. Its
 sequence number says nothing (Kafka 4 writes 0 in all of them, and checks none) and is left out. In Kafka several groups
 share an offsets partition; in a history each has its own, and a marker is one event in each that has something open of
-its producer id.
-"""
+its producer id."""
 
 from __future__ import annotations
 
@@ -56,8 +55,7 @@ class Logged:
 def logged_events(committed: Committed, names: Names) -> Logged:
     """Every change of a transactional id, in order of offset, from where on nothing is missing.
 
-    The coordinator's epoch is the log's leader epoch.
-    """
+    The coordinator's epoch is the log's leader epoch."""
     numbers: dict[bytes, int] = {}
     tables, versions, skipped = [], set[int](), 0
     for segment, batches in committed_batches(committed, committed.begins()):
@@ -119,8 +117,7 @@ def _decoded(segment: Segment, records: Records, row: int) -> TransactionState:
 def offset_events(committed: Committed, names: Names, producer_ids: frozenset[int]) -> Events:
     """Offsets committed in transactions, and their markers, in order of offset, from where on nothing is missing.
 
-    `producer_ids` are those of the transaction log that is recorded: other programs' markers are left out.
-    """
+    `producer_ids` are those of the transaction log that is recorded: other programs' markers are left out."""
     rows: list[Row] = []
     pending: dict[int, set[int]] = defaultdict(set)
     for segment, batches in committed_batches(committed, committed.begins()):

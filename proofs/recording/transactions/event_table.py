@@ -1,8 +1,7 @@
 """Events as columns, and the merging of several logs' events into one history.
 
 Every log's order is known, and stays; between logs there are only clocks. So within a log time never goes back, and
-logs are merged by time. Columns are as narrow as the history's own: a segment may hold millions of records.
-"""
+logs are merged by time. Columns are as narrow as the history's own: a segment may hold millions of records."""
 
 from __future__ import annotations
 

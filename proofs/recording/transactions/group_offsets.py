@@ -1,8 +1,7 @@
 """Reads the offsets that groups commit from the records of `__consumer_offsets`.
 
 Sources: OffsetCommitKey.json, LegacyOffsetCommitKey.json and OffsetCommitValue.json of Kafka 4.3 (group-coordinator).
-The key is its kind (0 and 1: an offset; 2 and above: groups and their members), then group, topic and partition.
-"""
+The key is its kind (0 and 1: an offset; 2 and above: groups and their members), then group, topic and partition."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """Brings clients' events into the terms of the cluster's logs: real offsets and producer ids, and nothing from outside.
 
 What is matched by these numbers is left to the history properties: a record that was acknowledged at an offset
-must lie there. Only noted here is what the logs given cannot hold: acknowledgements at or above their committed end.
-"""
+must lie there. Only noted here is what the logs given cannot hold: acknowledgements at or above their committed end."""
 
 from __future__ import annotations
 

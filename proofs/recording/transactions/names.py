@@ -2,8 +2,7 @@
 
 With a clients' header its numbers count, and what it does not name is not recorded: other programs may use the cluster
 too. Without one everything is recorded, and numbered in the order of partitions, groups and ids as they are found.
-A group has a number of its own, as if it had an offsets partition to itself; in Kafka several share one.
-"""
+A group has a number of its own, as if it had an offsets partition to itself; in Kafka several share one."""
 
 from __future__ import annotations
 

@@ -3,8 +3,7 @@
 One event a record, as if each were a batch of its own: with its own offset and sequence number, which is what the
 properties are about. Batches outside of transactions are left out, since nothing ever decides them.
 
-Sources: Kafka's DefaultRecordBatch (sequence numbers wrap to 0), ControlRecordType, EndTxnMarker.json.
-"""
+Sources: Kafka's DefaultRecordBatch (sequence numbers wrap to 0), ControlRecordType, EndTxnMarker.json."""
 
 from __future__ import annotations
 

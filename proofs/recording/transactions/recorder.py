@@ -7,8 +7,7 @@ What a reader must know. Committed is what `replicas.py` says. The order within 
 else is merged by clocks, and no evidence: then the manifest says `ordered` false, and `ordered_among` names the kinds
 whose order is. A property that needs more than that, or events that are nowhere recorded, is unknown, with its reason.
 Of a log of which the cleaner, retention or DeleteRecords took something, what comes after that is recorded, and the
-config's `cuts` say so: see `properties/history/cuts.py`.
-"""
+config's `cuts` say so: see `properties/history/cuts.py`."""
 
 from __future__ import annotations
 
@@ -91,8 +90,7 @@ def record_transactions(
     `topics`: only these, of data. `quiet_end`: the caller knows that clients and coordinator had come to rest before
     the logs were copied; it is not believed where the logs show otherwise. `incomplete`: some logs are lost; what is
     there is recorded. Raises `RecordingError` for input that
-    cannot be used; then nothing is written.
-    """
+    cannot be used; then nothing is written."""
     started = time.perf_counter()
     seen = read_events(clients) if clients is not None else None
     header = seen.header if seen is not None else None

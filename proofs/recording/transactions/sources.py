@@ -31,8 +31,7 @@ class Sources:
     """Events of each log and of the clients, in their own order. `observable`: kinds of which every event is there, but
     for the logs that are `cuts`.
 
-    `mode`: what the transaction log says that clients speak. `restless`: something was still to happen in the end.
-    """
+    `mode`: what the transaction log says that clients speak. `restless`: something was still to happen in the end."""
 
     sources: list[Events]
     names: Names

@@ -1,8 +1,7 @@
 """The steps of a model as NumPy functions over the columns of many runs, emitted and executed once.
 
 A run's state is a column entry for each field: bytes where the range allows.  ``choose`` finds where each step is
-enabled, in all runs; a step is then taken, and its rows are reported, in those runs that have chosen it.
-"""
+enabled, in all runs; a step is then taken, and its rows are reported, in those runs that have chosen it."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass

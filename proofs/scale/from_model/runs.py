@@ -1,8 +1,7 @@
 """Many runs of a model side by side: in each turn every run takes one of its steps, chosen at random.
 
 Of the actions that are enabled in a run each is as likely, and then each choice of its parameters.  What is drawn
-depends on the seed, the number of the history and that of the step alone, not on which runs are made together.
-"""
+depends on the seed, the number of the history and that of the step alone, not on which runs are made together."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,8 +1,7 @@
 """The steps of a model under bounds that runs are made of, each with the rows of a history that it shows.
 
 A step is one instance of an action, or of two that a history tells as one.  What its rows hold are ground nodes over
-the fields of the state before it, and what is stored next to the state.
-"""
+the fields of the state before it, and what is stored next to the state."""
 
 import inspect
 import itertools
