@@ -1,9 +1,9 @@
-"""What each release of Kafka keeps: of every promise and release a cell, computed from verdicts on its variants.
+"""This module computes whether each release of Kafka fulfils each promise, from verdicts on its variants.
 
-A variant counts for a cell if it is of that release with these settings (`Variant.of`).  A run that breaks one of the
-promise's properties there breaks the promise, whatever it takes that the settings allow.  Otherwise each property has
-the strongest verdict of these variants, and the cell the weakest of its properties.  What holds of a variant does not
-count for a release that does more (`Kafka.lacks`)."""
+A variant counts for a cell if it is of that release with these settings (`Variant.of`). A run that breaks one of the
+promise's properties there breaks the promise, whatever faults and settings it needs. Otherwise each property has the
+strongest verdict of these variants, and the cell the weakest of its properties. A verdict that holds for a variant does
+not count for a release that does more (`Kafka.lacks`)."""
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -23,9 +23,10 @@ Word = Literal["proved", "holds-bounded", "broken", "not judged"]
 Evidence = Means
 STRENGTH = ("proved", "holds-bounded")
 EVIDENCE: tuple[Evidence, ...] = ("live", "classes", "client", "reference", "model")
-"""The strongest first: seen on live brokers of that release, on its classes, of a client, or not on that release."""
+"""The strongest evidence comes first: seen on live brokers of that release, on its classes, of a client, or not on that
+release."""
 Changed = tuple[tuple[str, str], ...]
-"""Settings by name."""
+"""A `Changed` has settings by name."""
 ROLES = ("promise", "step", "progress")
 BUG = re.compile(r"\b(?:KAFKA|KIP)-\d+")
 FEW = 3
@@ -33,8 +34,9 @@ FEW = 3
 
 @dataclass(frozen=True)
 class Break:
-    """A run of ``variant`` (protocol/variant) breaks ``property``, in the fewest ``steps``.  ``seen``: the releases on
-    which a finding with this variant was seen, and how; ``bugs``: numbers under which Kafka knows of it."""
+    """A `Break` is a run of ``variant`` (protocol/variant) that breaks ``property``, in the fewest ``steps``. ``seen``
+    has the releases on which a finding with this variant was seen, and how; ``bugs`` has the numbers of Kafka's
+    issues."""
 
     variant: str
     property: str

@@ -23,8 +23,8 @@ class Batch:
     """A `Batch` has the events of many lanes, sorted by (lane, step).
 
     - ``history`` numbers the lanes 0, 1, …; ``kind`` is the code, -1 for a kind that the protocol does not have;
-    - ``values`` are the columns that conditions read, int64 or bool. A member of a sort is below its size in ``sizes``, and
-      the size itself stands for no member;
+    - ``values`` are the columns that conditions read, int64 or bool. A member of a sort is below its size in ``sizes``,
+      and the size itself stands for no member;
     - ``rows`` is each event's row in the piece; ``text`` is what the numbers in a lane stand for.
     """
 
