@@ -1,5 +1,5 @@
-"""What a search of systems does by chance: how often they met each fault class, and random choices that depend on the
-seed alone."""
+"""This module counts how often a search of systems met each fault class, and makes random choices depend on the seed
+alone."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -22,7 +22,7 @@ from hypothesis.internal.conjecture import providers
 
 
 class Exercised:
-    """Feed it every run when it is over."""
+    """An `Exercised` counts faults in finished runs."""
 
     def __init__(self, agreeing: Agreeing) -> None:
         self.agreeing = agreeing
@@ -34,7 +34,7 @@ class Exercised:
         self.read = reader_of({column.name: column.absent for column in columns})
 
     def over(self, run: Run) -> None:
-        """Take note of a run's calls and events."""
+        """Count the calls and events of a finished run."""
         self.runs += 1
         for made in run.made:
             if made.result is not False:  # else it did nothing
@@ -71,12 +71,13 @@ class Exercised:
 # by call, half would be like one another: with `APART` each is drawn anew.
 
 FOUND = "_get_local_constants"
-"""Of Hypothesis 6.131 and later: gives the numbers found, and remembers for each range which of them lie in it."""
+"""This function of Hypothesis 6.131 and later returns the numbers found in the source code, and remembers which of them
+are in each range."""
 
 
 @contextmanager
 def by_seed_alone() -> Iterator[None]:
-    """While this lasts nothing is found in the code around."""
+    """Prevent Hypothesis from using numbers of the surrounding code, within this context."""
     if not hasattr(providers, FOUND):
         yield
         return
@@ -93,11 +94,11 @@ def by_seed_alone() -> Iterator[None]:
 
 
 class EachAnew(providers.HypothesisProvider):
-    """Draws as Hypothesis does, for a search that makes nothing of the examples before."""
+    """An `EachAnew` draws as Hypothesis does, for a search that ignores earlier examples."""
 
 
 APART: Mapping[str, Any] = {}
-"""The settings with which each example is drawn anew; none where this version of Hypothesis has no such setting."""
+"""These settings draw each example anew. The mapping is empty where this version of Hypothesis has no such setting."""
 
 if hasattr(providers, "AVAILABLE_PROVIDERS"):
     providers.AVAILABLE_PROVIDERS["fencepost"] = f"{__name__}.{EachAnew.__name__}"
