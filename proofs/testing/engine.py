@@ -1,9 +1,9 @@
 """This module defines `agree`, which checks whether an implementation does what the model allows, as far as that is
 observable.
 
-report = agree("mycluster:factory", protocol="…", variant="…")
- report.verdict                      # "holds": nothing was found, in so many examples
- report.failure                      # or the shortest program that disagrees, and why
+    report = agree("mycluster:factory", protocol="…", variant="…")
+    report.verdict                      # "holds": nothing was found, in so many examples
+    report.failure                      # or the shortest program that disagrees, and why
 """
 
 import importlib
@@ -165,8 +165,8 @@ def agree(
     - ``config``: further keys for the factory;
     - ``observe``: whether everything that the implementation emits is compared with model and promises, or only what a
       black box emits (default: everything, and a black box where real brokers are driven);
-    - ``observed``: the event kinds that the implementation emits whenever they happen (default: those of a black box, or
-      found out by trying where everything is compared);
+    - ``observed``: the event kinds that the implementation emits whenever they happen (default: those of a black box,
+      or found out by trying where everything is compared);
     - ``prefixes``: programs from which examples start, in addition to the empty one;
     - ``expecting``: promises (rule numbers) whose violation is no failure where it happens as the documents predict
       (default: those of the variant);
@@ -175,8 +175,8 @@ def agree(
     - ``verdict_only``: do not compute which guards were covered, and how short a program breaks a promise as predicted;
     - ``saved``: play these programs, and drive nothing else;
     - ``call_limit``: seconds in which a call has to return;
-    - ``progress`` is called at the start of each example; ``started`` is given, before the first, a function that reports
-      on what was found so far.
+    - ``progress`` is called at the start of each example; ``started`` is given, before the first, a function that
+      reports on what was found so far.
 
     The same arguments give the same report, but for ``seconds`` and what is in ``database``, and but for chance in real
     brokers. Errors: ImplementationError, and WireError where brokers are out of reach."""
