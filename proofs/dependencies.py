@@ -72,7 +72,6 @@ def files(folders: Iterable[Path]) -> set[Path]:
 
 
 def _folder(entry: ProtocolEntry) -> Path | None:
-    """Return the folder or the file that contains the properties of a protocol."""
     modules = {variant.properties.__module__ for variant in entry.variants}
     if not all(name.startswith("fencepost.properties.") for name in modules):
         return None

@@ -49,7 +49,6 @@ def _name_of(source: str) -> str:
 
 
 def _fresh_folder() -> Path:
-    """Return a temporary folder, for when the cache cannot be written and the code is compiled each time."""
     return Path(tempfile.mkdtemp(prefix="fencepost-"))
 
 

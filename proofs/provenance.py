@@ -165,8 +165,6 @@ def hash_of_stated(spec: Spec, properties: Iterable[Property]) -> str:
 
 
 class _Written:
-    """A `_Written` is a traced protocol as text, with a number for every term."""
-
     def __init__(self, spec: Spec) -> None:
         self.numbered: dict[Term, int] = {}
         self.text: list[str] = [f"{n}: {kind!r}" for n, kind in (*spec.types.items(), *spec.constants.items())]

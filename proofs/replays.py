@@ -87,7 +87,6 @@ def _of_several(entry: ProtocolEntry, name: str, simulator: str, place: Path, as
 
 
 def _less(report: ReplayReport, manifest: Manifest) -> ReplayReport:
-    """Return the report without the properties that its mode does not promise and that nothing violates."""
     broken = properties_of(manifest.protocol).predicted(manifest)
     left = {name: why for name, why in broken.items() if name not in report.violations}
     return replace(

@@ -63,8 +63,6 @@ def remarks(entries: Iterable[ProtocolEntry], results: Iterable[Result], problem
 
 
 def _place(variant: Variant, result: Result) -> tuple[str, int]:
-    """Return the file and line that state the property, or those of the model's class if the class does not define
-    it."""
     for cls in variant.properties.__mro__:
         method = vars(cls).get(result.property)
         if isinstance(method, PropertyMethod) and inspect.isfunction(method.body):

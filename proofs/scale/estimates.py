@@ -140,7 +140,6 @@ def _memory() -> int:
 
 
 def _there(place: str) -> Path:
-    """Return the directory, or the nearest existing one above it."""
     path = Path(place)
     while not path.is_dir():
         path = path.parent

@@ -193,7 +193,6 @@ def vocabularies_of(simulator: str, config: Mapping[str, Any]) -> dict[str, dict
 
 
 def _require_histories(protocol: str) -> None:
-    """Raise `HistoryError` for a protocol that is not known, or has no vocabulary for histories."""
     if protocol not in VOCABULARIES:
         if protocol in PROTOCOLS:
             raise HistoryError(f"{protocol} has no histories: {VOCABULARIES.lacking(protocol)}")
@@ -294,7 +293,6 @@ def write_unit(unit: Unit, recipe: Recipe) -> Written:
 
 
 def _hand_over(made: Mapping[str, list[Rows]], writers: Sequence[HistoryWriter]) -> None:
-    """Move the rows of each dataset to its file, as columns."""
     for writer, (protocol, histories) in zip(writers, made.items(), strict=True):
         writer.add(columns_of(VOCABULARIES[protocol], histories))
         histories.clear()
@@ -335,7 +333,6 @@ def _simulated(
 
 
 def _apart(made: Any) -> tuple[Any, Mapping[str, int]]:
-    """Return the rows and the injected faults from the result of a simulator."""
     if isinstance(made, tuple) and len(made) == 2 and isinstance(made[1], Mapping):
         return made
     return made, {}

@@ -122,7 +122,7 @@ class Jobs(AbstractContextManager["Jobs"]):
 
 
 def _nothing() -> None:
-    """Do nothing: this job's only purpose is to wake the pool."""
+    """Do nothing: the only purpose of this job is to wake the process pool."""
 
 
 def _packed(function: Callable[..., Any], arguments: tuple[Any, ...]) -> bytes | None:
@@ -167,7 +167,6 @@ def _serve(asked: multiprocessing.connection.Connection) -> None:
 
 
 def _text(name: str, code: int) -> str:
-    """Return a message with the job that ended its process, how, and what to do."""
     job = f"a process that did a part of the work, {name}, was"
     again = "first with others, then by itself"
     if code >= 0:

@@ -89,7 +89,6 @@ class _Route:
 
     @property
     def is_linked(self) -> bool:
-        """Return whether all rows must be read first to find out which stay together."""
         return self.spread is not None and not self.spread.whole and len(self.spread.links) > 1
 
 
@@ -174,7 +173,6 @@ def _events(spark: Any, pieces: Sequence[Piece], properties: HistoryProperties) 
 
 
 def _read(batches: Iterator[pa.RecordBatch], protocol: str) -> Iterator[pa.RecordBatch]:
-    """Read the rows of row groups, in a worker."""
     vocabulary = properties_of(protocol).vocabulary
     names = vocabulary.schema.names
     for batch in batches:
@@ -232,7 +230,6 @@ def _mapped(events: Any, function: Callable[..., Iterator[pa.RecordBatch]], sche
 
 
 def _bounds(small: Mapping[int, int], limit: int) -> list[int]:
-    """Return the small histories with which groups begin, each group as large as a worker holds."""
     bounds, rows = list[int](), limit
     for history, many in small.items():
         rows += many
@@ -267,7 +264,6 @@ def _hashed(columns: Columns, names: Sequence[str], seed: int) -> np.ndarray:
 
 
 def _chosen(spread: Spread, columns: Columns, large: Sequence[int]) -> Columns:
-    """Return the rows of large histories that this spread distributes."""
     rows = np.isin(columns["history"], large)
     taken = rows & np.isin(columns["kind"], [*map(int, spread.kinds)]) if spread.kinds else rows.copy()
     if spread.ends:  # of each kind the last here, among which is that of the history
@@ -280,7 +276,6 @@ def _chosen(spread: Spread, columns: Columns, large: Sequence[int]) -> Columns:
 def _pairs(
     batches: Iterator[pa.RecordBatch], routes: Sequence[_Route], large: Sequence[int]
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the linking numbers of each event, each with the first of them, in a worker."""
     for columns in _slices(batches):
         for route in routes:
             assert route.spread is not None
@@ -296,7 +291,6 @@ def _deal(
     batches: Iterator[pa.RecordBatch], routes: Sequence[_Route], large: Sequence[int], bounds: Sequence[int],
     roots: Mapping[int, tuple[np.ndarray, np.ndarray]],
 ) -> Iterator[pa.RecordBatch]:  # fmt: skip
-    """Yield the rows that each route takes, with their buckets, in a worker."""
     for columns in _slices(batches):
         for route in routes:
             if route.spread is None:
@@ -331,7 +325,6 @@ def _key(spread: Spread, rows: Columns, roots: tuple[np.ndarray, np.ndarray] | N
 
 
 def _connected(nodes: np.ndarray, others: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return each number of the pairs once, in order, and the least number that it is connected with."""
     every, at = np.unique(np.concatenate([nodes, others]), return_inverse=True)
     pairs = coo_matrix((np.ones(len(nodes), np.int8), (at[: len(nodes)], at[len(nodes) :])), (len(every), len(every)))
     _, label = connected_components(pairs, directed=False)
@@ -339,7 +332,6 @@ def _connected(nodes: np.ndarray, others: np.ndarray) -> tuple[np.ndarray, np.nd
 
 
 def _where(spread: Spread) -> str:
-    """Return why so many events are in a group."""
     if spread.whole:
         return "have to be in one place"
     kinds = ", ".join(sorted(kind.name for kind in spread.everywhere))
@@ -359,7 +351,6 @@ def _shipped(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _each(grouped: Any, routes: Sequence[_Route], function: Callable[[_Route, Columns], Any]) -> list[Any]:
-    """Return the answers for all groups of these routes."""
     if not routes:
         return []
     shipped = _shipped(partial(_answer, {route.number: partial(function, route) for route in routes}))

@@ -213,7 +213,6 @@ def replay(
 def _of_large(
     outcome: Outcome[Checked], pieces: Sequence[Piece], kernels: Sequence[tuple[str, Kernel]]
 ) -> list[Checked]:
-    """Return the findings on row groups that were re-keyed."""
     whole = sum(one.rows for one in outcome.small)
     found = Checked(
         sum(piece.rows for piece in pieces) - whole, 0, {}, {}, {}, 0, pieces=len(pieces) - len(outcome.small)
@@ -228,8 +227,6 @@ def _of_large(
 def _check_group(
     columns: dict[str, np.ndarray], names: Sequence[str], config: Mapping[str, Any], protocol: str
 ) -> Checked:
-    """Return the findings of some properties on events of large histories, in a worker. The events are counted
-    elsewhere."""
     started, properties = time.thread_time(), properties_of(protocol)
     view = properties.view_of(columns, config)
     findings = {name: properties.properties[name].on(view, columns) for name in names if name != FIGURES}
@@ -244,7 +241,6 @@ def _report(
     unpromised: dict[str, str],
     began: float,
 ) -> ReplayReport:
-    """Return the report on these pieces. `unknown` has what is not decided, whatever they contain."""
     findings = merged([dict.fromkeys(asked, Finding()), *(piece.findings for piece in checked)])
     every = {name for piece in checked for name in piece.undecided}
     undecided = {
@@ -350,8 +346,6 @@ def without_excused(
 def _chosen(
     opened: HistoryDirectory, properties: HistoryProperties, checks: Sequence[str] | None
 ) -> tuple[dict[str, str], dict[str, str], tuple[str, ...]]:
-    """Return the properties that cannot be decided and those that are not promised, with reasons, and the names of the
-    others."""
     wanted = properties.names if checks is None else tuple(checks)
     strange = [name for name in wanted if name not in properties.names]
     if strange:

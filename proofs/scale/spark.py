@@ -243,7 +243,6 @@ def _require_java() -> None:
 
 @contextlib.contextmanager
 def _advancing(context: Any, tasks: int, units: int, advance: Callable[[int], None]) -> Iterator[None]:
-    """Report the share of finished tasks, as units, while a job runs."""
     stop = threading.Event()
     tracker = context.statusTracker()
 
@@ -266,7 +265,6 @@ def _advancing(context: Any, tasks: int, units: int, advance: Callable[[int], No
 
 
 def _cause(error: Exception) -> str:
-    """Return the line that matters in an error that carries the traces of two virtual machines."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     python = [line for line in lines if re.match(r"[\w.]+(Error|Exception|Interrupt)\b.*", line)]
     return (python or lines or [type(error).__name__])[0]

@@ -80,7 +80,6 @@ def write_rows(file: Path, tables: Sequence[pa.Table]) -> None:
 
 
 def _schema(protocol: str) -> pa.Schema:
-    """Return the schema with nullable columns, since rows of another vocabulary lack some of them."""
     return pa.schema([*ABOUT, *(field.with_nullable(True) for field in properties_of(protocol).vocabulary.schema)])
 
 
@@ -88,7 +87,6 @@ def _of_piece(
     unit: tuple[Piece, ...], protocol: str, names: tuple[str, ...], further: tuple[tuple[str, Kernel], ...],
     config: Mapping[str, Any], excuses: Excuses | None,
 ) -> pa.Table:  # fmt: skip
-    """Return the violating rows of a piece, or of all parts of a history, in a worker."""
     vocabulary = properties_of(protocol).vocabulary
     return _of_columns(*read_unit(unit, vocabulary, vocabulary.schema.names), protocol, names, further, config, excuses)
 
@@ -97,7 +95,6 @@ def _of_columns(
     columns: dict[str, np.ndarray], _: int, protocol: str, names: tuple[str, ...],
     further: tuple[tuple[str, Kernel], ...], config: Mapping[str, Any], excuses: Excuses | None,
 ) -> pa.Table:  # fmt: skip
-    """Return the violating rows of whole histories."""
     properties = properties_of(protocol)
     view = properties.view_of(columns, config)
     found = {name: properties.properties[name].kernel(view) for name in names}
@@ -122,7 +119,6 @@ def _of_columns(
 def _of_group(
     columns: dict[str, np.ndarray], names: Sequence[str], config: Mapping[str, Any], protocol: str
 ) -> pa.Table:
-    """Return the rows among events of large histories that violate some properties."""
     asked = tuple(name for name in names if name != FIGURES)
     return _of_columns(columns, 0, protocol, asked, (), config, None)
 
@@ -130,7 +126,6 @@ def _of_group(
 def _table(
     protocol: str, columns: Mapping[str, np.ndarray], at: Sequence[int], about: Sequence[tuple[str, str, str, int]]
 ) -> pa.Table:
-    """Return these rows, with the entries about each, in order of row."""
     vocabulary = properties_of(protocol).vocabulary
     order = sorted(range(len(at)), key=lambda n: (at[n], about[n][0]))
     rows_at = np.array([at[n] for n in order], np.intp)

@@ -69,8 +69,8 @@ class Line:
 @dataclass(frozen=True)
 class Matrix:
     """A `Matrix` has the cells of one variant. ``scopes`` has what each engine that ran on the variant met, for any
-    promise. The matrix also has the reason for each danger that the model leaves out, and the dangers that the model
-    tags."""
+    promise. ``said`` has, for each danger that the model leaves out, the reason, and ``tagged`` the dangers that the
+    model has."""
 
     protocol: str
     variant: str
@@ -219,7 +219,6 @@ def _history_rules(protocol: str) -> Mapping[str, str]:
 
 
 def _excuses(entry: ProtocolEntry, variant: Variant, rule: str) -> dict[str, str]:
-    """Return the violations that agreement predicts of a variant and excuses in an implementation."""
     if entry.name not in DRIVEN or rule not in driven(entry.name).expecting.get(variant.name, ()):
         return {}
     return {"late-copy": f"that a late copy breaks {rule} in {variant.name} is predicted"}

@@ -239,8 +239,6 @@ class Releases:
 
 
 def _rank(held: Held) -> tuple[bool, int]:
-    """Return a sort key with the strongest verdict first. A variant that lacks something ranks behind all that lack
-    nothing."""
     return (bool(held.lacks), STRENGTH.index(held.verdict) if held.verdict in STRENGTH else len(STRENGTH))
 
 

@@ -68,7 +68,6 @@ def _broken(cell: Cell, most: int | None) -> str:
 
 
 def _run(runs: Sequence[Break]) -> str:
-    """Return the text for one variant: what it breaks, in how many steps, by which bugs, and where that was seen."""
     first = runs[0]
     what = ", ".join(f"{name_in_words(one.property)} in {one.steps}" for one in runs)
     notes = [
@@ -86,7 +85,6 @@ def _some(words: Sequence[str], most: int | None) -> str:
 
 
 def _alike(cells: Sequence[Cell]) -> Iterator[tuple[str, str]]:
-    """Yield each range of releases with equal cells, in words, with the full text of the cell."""
     for text, group in groupby(cells, lambda cell: long(cell, None)):
         yield _between([cell.release for cell in group]), text
 

@@ -22,8 +22,8 @@ Outcome = Literal["seen", "not seen", "not run"]
 
 @dataclass(frozen=True)
 class Reproduced:
-    """A `Reproduced` is the last run of a program on a release. ``outcome`` is that the program passed and so saw what
-    it describes, that it met another answer, or that it could not run, which is no evidence. A text gives the
+    """A `Reproduced` is the last run of a finding's program on a release. ``outcome`` is that the program passed and so
+    saw what it describes, that it met another answer, or that it could not run, which is no evidence. ``says`` is the
     difference, or the reason. ``commit`` is that of this repository, with a + where files differed from it. ``seed`` is
     the seed of the night, if the program draws at random."""
 

@@ -121,7 +121,6 @@ def in_words(features: Iterable[str]) -> str:
 
 
 def _switched_off(spec: Spec, name: str, bounds: Sequence[Mapping[str, int]]) -> str:
-    """Return a note on the bounds that leave no room for a fault in any exploration."""
     budgets = {a.budget for a in spec.actions.values() if name in a.dangers and a.budget is not None}
     off = sorted(b for b in budgets if all(not has_bound(bound, b) or not bound_of(bound, b) for bound in bounds))
     return f" (bound {', '.join(f'{b} 0' for b in off)})" if off else ""
@@ -218,7 +217,7 @@ def shared(results: Sequence[Result]) -> dict[str, Any]:
 
 def scope_lines(results: Sequence[Result], says: str = "against") -> list[str]:
     """Return the scope of each engine's verdicts on each variant, with one line for each set of promises that have the
-    same scope. The last argument is the word that introduces the dangers: a search without known mutations has ``met``
+    same scope. The argument ``says`` introduces the dangers: a search for which no mutations are known has only ``met``
     them."""
     found = []
     for of in dict.fromkeys(f"{r.protocol}/{r.variant}" for r in results):
@@ -232,8 +231,6 @@ def scope_lines(results: Sequence[Result], says: str = "against") -> list[str]:
 
 
 def _alike(mine: Sequence[Result]) -> dict[tuple[Any, ...], str]:
-    """Return the scopes of one engine's verdicts, each with its promises, or without names if all promises have the
-    same scope."""
     promises = [r for r in mine if r.engine in SEARCHING and r.evidence.get("role") in USERS_RELY_ON]
     # What holds is what the scope is about; a violation is shown by its run.
     remaining = [r for r in promises or mine if r.verdict == "holds"] or promises or mine

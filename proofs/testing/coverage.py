@@ -132,7 +132,6 @@ class Coverage:
                 self._learn(each, stepper.plain.outcomes(each.action, state, some[each.kinds]))
 
     def _learn(self, each: _Open, outcomes: set[tuple[bool, ...]]) -> None:
-        """Count the new outcomes. Each outcome is counted once, since most values and states have the same ones."""
         assert self._open is not None
         new = outcomes - each.outcomes
         for holding in new:

@@ -223,7 +223,6 @@ def agree(
 
 @contextmanager
 def _never_hanging(name: str, seconds: float | None) -> Iterator[None]:
-    """Raise ImplementationError if a call within this context does not return."""
     try:
         with limited(seconds):
             yield
@@ -236,8 +235,6 @@ def _never_hanging(name: str, seconds: float | None) -> Iterator[None]:
 
 @dataclass
 class _Found:
-    """A `_Found` turns the findings of a search into a report."""
-
     search: Search
     named: str
     name: str
@@ -247,7 +244,6 @@ class _Found:
     verdict_only: bool
 
     def report(self) -> AgreementReport:
-        """Return the report on a finished search, with every failure shrunk."""
         search = self.search
         failure = _shortest(search, self.name, search.failures) if search.failures else None
         differences = [] if failure else _differences(search, self.name)
@@ -358,7 +354,6 @@ def _shortest(
     composite, tries = search.agreeing.composite, search.agreeing.tries
 
     def opaque(program: Program) -> bool:
-        """Return whether it fails in a call whose inner steps are not visible."""
         return program.calls[-1].name in composite
 
     failing = sorted(failing, key=lambda failure: (opaque(failure.program), len(failure.program.calls)))[:SHRUNK]

@@ -121,7 +121,6 @@ def executed(text: str, factory: Factory) -> Outcome:
 
 
 def _place(text: str, line: int, calls: int) -> int:
-    """Return the index of the call in a line of a program, or -1 if there is none."""
     lines = text.splitlines()
     start = next(n for n, each in enumerate(lines) if each.startswith("system = factory(")) + 1
     before = [each for each in lines[start:line] if "system.drain_events()" not in each and each != "result = None"]
@@ -138,8 +137,6 @@ def _reached(reference: str) -> Factory | None:
 
 
 class _AsMappings:
-    """An `_AsMappings` is a system whose events are mappings, as those of the implementation are."""
-
     def __init__(self, system: Any, columns: Sequence[str]) -> None:
         self._system, self._columns = system, columns
 
@@ -165,7 +162,6 @@ class Ended:
         return Ended(tuple(last["events"]), last["result"], tuple(whole["events"]))
 
     def only(self, kinds: Collection[str]) -> "Ended":
-        """Return the end without the events of other kinds."""
         events, every = (tuple(e for e in each if read(e, "kind") in kinds) for each in (self.events, self.all))
         return Ended(events, self.result, every)
 
@@ -188,7 +184,6 @@ def endings(made: Made, event: Event | None, ours: Ended, theirs: Ended, kinds: 
 def _before(
     made: Made, event: Event, ours: Sequence[Event], theirs: Sequence[Event], from_the_start: bool
 ) -> Iterator[Ending]:
-    """Yield assertions on kinds that come less often, or more often, before the event."""
     names, values = compared(made, event)
 
     def first(events: Sequence[Event]) -> int | None:
@@ -204,7 +199,6 @@ def _before(
 
 
 def _counted(ours: Sequence[Event], theirs: Sequence[Event], from_the_start: bool) -> Iterator[Ending]:
-    """Yield assertions on kinds that come less often, or more often, in all."""
     variables = (f"kinds = [{_kind(ours)} for e in events]",)
     for condition in _otherwise(_kinds(ours), _kinds(theirs), "kinds"):
         yield Ending(condition, variables, from_the_start)

@@ -71,17 +71,14 @@ class Ending:
 
 
 def _may_fail(call: str) -> str:
-    """Return a call that is allowed to fail where what it names is not pending."""
     return f"with suppress(KeyError): {call}"
 
 
 def _possible(last: list[str], passed_over: bool) -> list[str]:
-    """Return the last call and its assertion, adapted if the call need not be possible."""
     return ["result = None", _may_fail(last[0]), *last[1:]] if passed_over else last
 
 
 def because(evidence: Evidence, conjuncts: Sequence[FalseConjunct]) -> str:
-    """Return why the assertion should hold."""
     return "; ".join(map(str, conjuncts)) or f"the model has {' or '.join(evidence.expected)} here"
 
 
@@ -210,7 +207,6 @@ def regressions(agreeing: Agreeing) -> Regressions:
 
 
 def _step(text: str) -> tuple[str, dict[str, Any]]:
-    """Parse a printed step into its action and parameters."""
     matched = EVENT.fullmatch(text)
     if matched is None:
         raise ValueError(f"{text!r} is no step of a run")

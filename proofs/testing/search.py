@@ -34,7 +34,7 @@ FAILURES, FURTHER = 6, 15
 """After the first failing example, this many failures or further examples end the search."""
 FURTHER_CALLS = 15_000
 """This many calls in further examples end the search as well. An example of transactions, which take most, has some 900
-calls on the reference, and on a system that never comes to rest maybe ten times as many."""
+calls on the reference, and maybe ten times as many on a system that never becomes idle."""
 
 
 class Watch:
@@ -94,7 +94,6 @@ class Watch:
 
 
 def _place(disagreed: Disagreed) -> float:
-    """Return the index of the event in its call."""
     event = disagreed.evidence.event
     return next((n for n, each in enumerate(disagreed.evidence.made.events) if each is event), inf)
 
@@ -116,7 +115,6 @@ class Failure:
 
 
 def _failed(run: Run, disagreed: Disagreed | None) -> Failure | None:
-    """Return the failure of a finished run: where the model does not fit, or a promise that was broken before."""
     assert isinstance(run.watcher, Watch)
     broken, calls = run.watcher.broken(), len(run.made)
     if broken is not None and (disagreed is None or broken.call < calls):
@@ -127,14 +125,12 @@ def _failed(run: Run, disagreed: Disagreed | None) -> Failure | None:
 
 
 def _cut(run: Run, broken: Broken) -> Failure:
-    """Return the run up to the call in which a promise broke."""
     assert isinstance(run.watcher, Watch)
     made = tuple(run.made[: broken.call])
     return Failure(Program(run.config, tuple(run.tried[: broken.call])), made, run.watcher, _broke(made[-1], broken))
 
 
 def _differed(run: Run) -> Failure | None:
-    """Return the run up to the call in which it first deviated from the model, if it did and went on."""
     assert isinstance(run.watcher, Watch)
     if run.watcher.differed is None:
         return None
@@ -422,7 +418,6 @@ def played(protocol: str, name: str, factory: Factory, broken: bool = True) -> F
 
 
 def _is_followed(agreeing: Agreeing, config: dict[str, Any]) -> bool:
-    """Return whether there is a model of a system with this configuration."""
     if agreeing.follow is None or config["mode"] in agreeing.unfollowed:
         return False
     try:

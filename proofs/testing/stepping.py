@@ -133,7 +133,6 @@ class Stepper:
         )
 
     def _not_named(self, step: Step, strangers: Sequence[str]) -> tuple[FalseConjunct, ...]:
-        """Return a conjunct for each column that names no member of the sort that the step needs."""
         return tuple(
             FalseConjunct(step.action, "", f"a {sort} as its {column}, and the event names none")
             for column, sort in step.members

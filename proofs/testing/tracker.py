@@ -82,7 +82,6 @@ class Tracker:
             self.coverage.compared += compared
 
     def _leave(self, made: Made) -> None:
-        """Count a call that is not followed."""
         self._count(made, 0)
         if self.share.followed_to_the_end and made.call.name not in self.ending:
             self.share.followed_to_the_end = False
@@ -174,7 +173,6 @@ class Tracker:
                     yield applied, once
 
     def _finish(self, made: Made, allowed: Allowed, base: Row) -> None:
-        """Check the conditions that must hold when the call returns."""
         if allowed.must:
             expected = tuple(k for k in allowed.once if k in self.reading.observations)
             done = [c for c in self.candidates if c.done]
@@ -203,7 +201,6 @@ class Tracker:
         return self.reading.plain.step(state, event) if self.reading.plain.enabled(state, event) else None
 
     def _distinct(self, candidates: Iterable[Candidate]) -> list[Candidate]:
-        """Return each candidate once, in order."""
         given = list(candidates)
         return list({self._key(c): c for c in given}.values()) if len(given) > 1 else given
 

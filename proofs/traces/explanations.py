@@ -69,7 +69,6 @@ def explanation(
 
 
 def _changed(state: State, initial: State) -> State:
-    """Return the part of the state that differs from the initial state."""
     changed: State = {}
     for name, value in state.items():
         was = initial[name]
@@ -83,7 +82,6 @@ def _changed(state: State, initial: State) -> State:
 def _nearest(
     conforming: Conforming, spec: Spec, check: Check, values: Mapping[str, int], allowed: Sequence[Event]
 ) -> list[Event]:
-    """Return steps of the same action first, then those that share the event's parameters, and faults last."""
     named: dict[str, set[int]] = {}  # members of each sort that the event names
     for column, declared in conforming.columns.items():
         named.setdefault(str(scalar(declared)), set()).add(values[column])

@@ -93,7 +93,6 @@ class Merging:
         return self._merged(best, len(met), exhausted=not stack)
 
     def _next(self, node: _Node) -> Iterator[_Node]:
-        """Yield the nodes after this one, with those by unlikely choices last."""
         later = []
         for which, source in enumerate(self.sources):
             row = self._row(node.places, which, source)
@@ -116,7 +115,6 @@ class Merging:
             yield _Node(places, after.candidate)
 
     def _row(self, places: Places, which: int, source: Source) -> Recorded | None:
-        """Return the next row of a source, or None if it has none or must wait for rows of another source."""
         place = places[which]
         if place == self.ends[which] or any(places[other] < rows for other, rows in self.after[which][place]):
             return None

@@ -201,7 +201,6 @@ def _same(state: State, wanted: State) -> bool:
 
 
 def _step(plain: Plain, state: State, wanted: State, given_event: Event | None) -> tuple[Event, State] | None:
-    """Return a step to the wanted state: the reported one if it leads there, else any."""
     choices = itertools.chain(
         [given_event] if given_event is not None else [], *(plain.events(name) for name in plain.spec.actions)
     )
@@ -213,8 +212,6 @@ def _step(plain: Plain, state: State, wanted: State, given_event: Event | None) 
 
 
 def _nearest(plain: Plain, state: State, wanted: State) -> list[str]:
-    """Return what is false in the steps that would lead to the wanted state if they were enabled, or else the enabled
-    step that comes nearest."""
     lines = list[str]()
     best: tuple[int, str, list[str]] | None = None
     for name, action in plain.spec.actions.items():
@@ -237,6 +234,5 @@ def _nearest(plain: Plain, state: State, wanted: State) -> list[str]:
 
 
 def _apart(spec: Spec, state: State, wanted: State) -> list[str]:
-    """Return how the variables in the trace differ: the model's value, then the trace's."""
     lines = differences(spec, state, {**state, **wanted})
     return [line.replace(" -> ", " in the model, in the trace ") for line in lines]

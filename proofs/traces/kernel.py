@@ -129,12 +129,10 @@ class ConformanceKernel:
         return found, undecided
 
     def _follow(self, columns: Mapping[str, np.ndarray], begin: int, end: int) -> Stop | str:
-        """Return where the history in these rows stops fitting, or why it is not decided, or an empty string."""
         assert self._followed is not None
         return follow(self._followed, self._events(columns, begin, end), NO_SUCH_KIND)
 
     def _events(self, columns: Mapping[str, np.ndarray], begin: int, end: int) -> list[dict[str, Any]]:
-        """Return rows of a piece as the events that an implementation emits."""
         kinds = {kind.value: name for name, kind in CONFORMING[self.protocol].vocabulary.codes.items()}
         lists = {name: column[begin:end].tolist() for name, column in columns.items()}
         return [
@@ -185,7 +183,6 @@ class ConformanceKernel:
         return found
 
     def _first(self, found: Iterable[Misfit], columns: Mapping[str, np.ndarray]) -> list[Misfit]:
-        """Return the first misfit of each history, whose lanes are judged one by one."""
         firsts: dict[int, Misfit] = {}
         for misfit in sorted(found, key=lambda m: m.row):
             firsts.setdefault(int(columns["history"][misfit.row]), misfit)

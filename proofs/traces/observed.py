@@ -116,7 +116,6 @@ def _phase_of(spec: Spec, kinds: Mapping[str, ScalarType], step: TracedStep) -> 
 
 
 def _bound(roots: list[Term], updates: tuple[Update, ...]) -> set[str]:
-    """Return the names that quantifiers and bulk updates bind, which are not columns."""
     names = {n for u in updates for n, _ in u.bound}
     for root in roots:
         names.update(n for node in subterms(root) if node.op in ("forall", "exists") for n, _ in node.data)

@@ -61,7 +61,6 @@ class RecordingKernel:
         return "\n".join(lines)
 
     def _reason(self, columns: Mapping[str, np.ndarray]) -> str:
-        """Return why a history is not decided, or an empty string if it was followed to its end."""
         if len(columns["kind"]) > MOST_ROWS:
             return f"a recording of more than {MOST_ROWS:,} rows is not followed"
         for _, search, merged in self._followed(columns):

@@ -73,8 +73,6 @@ def _cases(
 
 @dataclass
 class _Found:
-    """A `_Found` has the histories that still fit, and the misfits of the others."""
-
     history: np.ndarray
     alive: np.ndarray
     misfits: list[Misfit] = field(default_factory=list)
@@ -146,8 +144,6 @@ def _chosen(at: slice | np.ndarray, chosen: np.ndarray) -> np.ndarray:
 
 
 class _Bound:
-    """A `_Bound` is a phase compiled for the arrays of one batch."""
-
     def __init__(
         self,
         columns: Columns,

@@ -125,14 +125,11 @@ def read_members(file: Path) -> Seen:
 
 
 def write_members(file: Path, header: Header, lines: Iterable[Mapping[str, Any]]) -> None:
-    """Write the header, and one event a line."""
     encoded = [msgspec.json.encode(header), *map(msgspec.json.encode, lines)]
     file.write_bytes(b"".join(line + b"\n" for line in encoded))
 
 
 class _Reading:
-    """A `_Reading` replaces names by numbers in the order of their first occurrence."""
-
     def __init__(self, header: Header) -> None:
         self.header = header
         self.numbers: dict[str, dict[str, int]] = {column: {} for column in NAMED}
@@ -175,7 +172,6 @@ class _Reading:
         return self.numbers[column].setdefault(name, len(self.numbers[column])) if name else -1
 
     def _carry(self, client: str, kind: EventKind | None, fields: dict[str, Any]) -> None:
-        """Fill in the columns of this kind that the client has stated before."""
         carried = self.carried[client]
         if "slot" not in fields and "slot" not in carried:
             carried["slot"] = self._number("slot", client)

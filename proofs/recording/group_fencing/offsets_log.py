@@ -88,7 +88,6 @@ class _Log:
 
     @staticmethod
     def _markers(segment: Segment, batches: np.ndarray) -> dict[int, Row]:
-        """Return the marker of each batch, which has one control record."""
         found = {}
         for batch in batches.tolist():
             table = marker_events(segment, np.array([batch]), 0)

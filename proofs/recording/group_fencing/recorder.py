@@ -63,7 +63,7 @@ class RecordedGroup:
 
     @property
     def decidable(self) -> list[str]:
-        """Return the properties that the recording can answer."""
+        """Return the properties that the recording can decide."""
         return [name for name in HISTORY.properties if name not in self.undecidable | self.not_promised]
 
     def __str__(self) -> str:
@@ -146,7 +146,6 @@ def _notes(logs: ClusterLogs | None, log: OffsetsLog) -> list[str]:
 
 
 def _undecidable(seen: Seen, strangers: int) -> dict[str, str]:
-    """Return, by property, why it cannot be decided although every event is recorded."""
     found = {}
     outputs = {(row["partition"], row["output"]) for row in seen.audit if row["kind"] == Kind.output_read}
     if len(outputs) > len({partition for partition, _ in outputs}):

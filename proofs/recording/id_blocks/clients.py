@@ -85,8 +85,6 @@ def collect_producer_ids(
 
 @dataclass
 class _Client:
-    """A `_Client` is one thread: its connections, its random numbers and what it saw."""
-
     number: int
     brokers: list[Broker]
     chance: random.Random

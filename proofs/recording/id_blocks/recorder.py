@@ -82,7 +82,6 @@ def faults(seen: Sequence[Observation]) -> dict[str, int]:
 
 
 def row(step: int, time_us: int, kind: Kind, columns: dict[str, int]) -> list[int]:
-    """Return an event as a row of a history, without the history's number."""
     return [step, time_us, int(kind), *(columns.get(column.name, ABSENT) for column in ID_BLOCKS.columns)]
 
 
@@ -216,7 +215,6 @@ def _log_events(facts: Sequence[Dated], snapshots: Sequence[Taken], block_size: 
 
 
 def _snapshots(logs: Sequence[NodeLog]) -> list[Taken]:
-    """Return every node's snapshots, by end offset."""
     found = []
     for log in logs:
         for snapshot in log.snapshots:

@@ -78,12 +78,10 @@ class Replica:
 
     @cached_property
     def headers(self) -> np.ndarray:
-        """Return the headers of all batches, in order of offset."""
         return np.concatenate([segment.headers for segment in self.segments])
 
     @cached_property
     def last_offsets(self) -> np.ndarray:
-        """Return the offset of each batch's last record."""
         return np.concatenate([segment.last_offsets for segment in self.segments])
 
     @property
@@ -153,7 +151,6 @@ def node_of(path: Path) -> tuple[int, str]:
 
 
 def _checkpoint(file: Path) -> dict[Place, int]:
-    """Read a checkpoint file: its version, the number of lines, and on each a topic, a partition and an offset."""
     if not file.exists():
         return {}
     lines = text_of(file).splitlines()

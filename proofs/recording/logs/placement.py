@@ -119,5 +119,4 @@ def _apply_record(kind: int, value: bytes, at: int, placement: Placement, names:
 
 
 def _printed(topic_id: bytes) -> str:
-    """Return a topic id as Kafka prints it: URL-safe base64 without padding."""
     return base64.urlsafe_b64encode(topic_id).decode().rstrip("=")

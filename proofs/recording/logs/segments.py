@@ -64,7 +64,6 @@ class Segment:
 
     @property
     def last_offsets(self) -> np.ndarray:
-        """Return the offset of each batch's last record."""
         last: np.ndarray = self.headers["base_offset"].astype(np.int64) + self.headers["last_delta"]
         return last
 
@@ -227,7 +226,6 @@ def _snappy(content: memoryview) -> bytes:
 
 
 def _snappy_block(content: memoryview) -> bytes:
-    """Decompress one raw block, which begins with its decompressed size as a varint."""
     size = shift = 0
     for byte in content[:5]:
         size |= (byte & 0x7F) << shift

@@ -132,7 +132,6 @@ def _latest_placement(paths: Sequence[Path]) -> Placement | None:
 
 
 def _topic_id(place: Place, held_by: Sequence[LogDir]) -> str:
-    """Return the topic id in the partition's folders, which all have the same one, or an empty string."""
     return max(each.topic_id(place) for each in held_by)
 
 

@@ -55,7 +55,6 @@ def merged(logs: Sequence[Events]) -> dict[str, np.ndarray]:
 
 
 def _order(values: np.ndarray) -> np.ndarray | None:
-    """Return the indices that sort the values stably, or None if they are sorted."""
     return None if (values[1:] >= values[:-1]).all() else np.argsort(values, kind="stable")
 
 

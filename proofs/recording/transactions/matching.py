@@ -55,6 +55,5 @@ def matched(seen: ClientEvents, names: Names, outside: Mapping[int, np.ndarray],
 
 
 def _real_ids(observed: np.ndarray, real: np.ndarray) -> np.ndarray:
-    """Return the header's producer ids for those that it numbers; all others are real already."""
     numbered = (observed >= 0) & (observed < len(real))
     return np.where(numbered, real[np.where(numbered, observed, 0)] if len(real) else observed, observed)

@@ -42,7 +42,6 @@ class Sources:
 
     @classmethod
     def of(cls, logs: ClusterLogs | None, seen: ClientEvents | None, header: Header | None) -> Sources:
-        """Return the events of the logs and the clients."""
         names = Names(header, [part.place for part in logs.data] if logs is not None else [])
         observable = set() if seen is None else {Kind[name] for name in (header or Header()).observable}
         if logs is None:
@@ -98,7 +97,6 @@ def _cut_partitions(parts: Sequence[Committed], names: Names, values: Sequence[t
 
 
 def _cut_logs(parts: Sequence[Committed], ids: Sequence[tuple[int, ...]]) -> Iterator[Cut]:
-    """Yield the partitions of the transaction log of which a part is missing."""
     for part, numbers in zip(parts, ids, strict=True):
         if not part.whole:
             yield Cut(tuple(kind.name for kind in OF_COORDINATOR), part.missing, "txn_id", numbers, part.begins())

@@ -22,9 +22,6 @@ def dtype_of(field: Field) -> Any:
 
 
 class _Columns(Writer):
-    """A `_Columns` writes each field as a column of its own, ``f[3]``, indexed by the chosen runs ``i`` if there are
-    any."""
-
     def __init__(self, roots: Iterable[Iterable[Node]], chosen: str = "") -> None:
         super().__init__(NO_WORDS, roots)
         self._chosen = chosen
@@ -106,8 +103,6 @@ class _Taking:
         self.lines.append(Line(deed.kind, tuple(fixed.items()), tuple(given)))
 
     def _value(self, value: Value, where: str, suffix: str) -> str:
-        """Return the text of a value in the runs ``where``. A stored value gets a name, since it may change in the same
-        step."""
         writer = self.writer
         if isinstance(value, Node):
             text = writer.value(value)

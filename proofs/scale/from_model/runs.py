@@ -135,7 +135,6 @@ class _Choice:
         self._any = np.zeros((len(self.groups), runs), bool)
 
     def made(self, high: np.ndarray, low: np.ndarray) -> "list[tuple[int, np.ndarray]]":
-        """Return pairs of the number of a step and the runs that take it."""
         for place, (begin, end) in enumerate(self.groups):
             if end - begin == 1:
                 self._any[place] = self.enabled[begin]
@@ -158,7 +157,6 @@ class _Choice:
         return found
 
     def _among(self, begin: int, end: int, runs: np.ndarray, low: np.ndarray) -> "list[tuple[int, np.ndarray]]":
-        """Return the pairs of a step and its runs for the steps of one action."""
         upto = np.add.accumulate(self.enabled[begin:end].take(runs, axis=1).view(np.uint8), axis=0, dtype=np.uint16)
         which = ((low.take(runs) * upto[-1]) >> _HALF).astype(np.uint16)
         number = np.add.reduce(upto <= which, axis=0, dtype=np.uint16)

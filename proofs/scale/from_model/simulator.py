@@ -127,7 +127,6 @@ def runs_of(seed: int, first: int, count: int, config: Mapping[str, Any]) -> Run
 
 
 def kernels_for(config: Mapping[str, Any]) -> Kernels:
-    """Return the kernels of the model that a config names, within its bounds."""
     return _kernels(str(config["model"]), tuple(sorted(config["bounds"].items())))
 
 

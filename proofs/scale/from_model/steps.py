@@ -83,7 +83,6 @@ def steps_of(made: Ground, emitting: EmittedEvents, vocabulary: Vocabulary) -> l
 
 
 def _narrowed(made: Ground, instance: Instance, condition: Node) -> Instance:
-    """Return the instance with the condition added to its guard."""
     both = made.table.both
     return replace(
         instance, guard=both((instance.guard, condition)), enabled=both((instance.enabled, condition))
@@ -122,8 +121,6 @@ class _Parameters:
 
 @dataclass
 class _Emitting:
-    """An `_Emitting` writes rows out as nodes. What is written of one action is traced once."""
-
     made: Ground
     vocabulary: Vocabulary
     _traced: dict[tuple[str, int], Term] = field(default_factory=dict)
@@ -132,7 +129,6 @@ class _Emitting:
         return self._here(instance, instance.action, {}, ()).node(written)
 
     def deeds(self, instance: Instance, action: str, rows: Sequence[Row | Note]) -> Iterator[Deed]:
-        """Yield the deeds of an instance. ``action`` is the action whose parameters the rows use."""
         lowering, table = self.lowering, self.made.table
         for row in rows:
             each = {name: scalar(kind) for name, kind in row.each.items()}
@@ -169,8 +165,6 @@ class _Emitting:
 
 @dataclass(frozen=True)
 class _Here:
-    """A `_Here` is one step with one choice of further parameters."""
-
     emitting: _Emitting
     action: str
     instance: Instance
