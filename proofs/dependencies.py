@@ -1,9 +1,9 @@
 """This module computes one hash of all that verdicts on a protocol depend on: equal hashes mean equal verdicts.
 
 The hash covers the text of every file that the protocol's files and the engines name, directly or indirectly, in an
-import or as the location of an implementation. It also covers the data files next to the properties, the recordings,
-and the releases of the libraries that the engines call. Comments count as well: an unnecessary computation costs a
-minute, but a stale verdict is wrong."""
+import or as the location of an implementation. The hash also covers the data files next to the properties, the
+recordings, and the releases of the libraries that the engines call. Comments count as well: an unnecessary computation
+costs a minute, but a stale verdict is wrong."""
 
 import hashlib
 import re

@@ -26,7 +26,8 @@ def is_cached(source: str, function: str) -> bool:
 
 
 def load(source: str) -> Any:
-    """Return the module with this source. Its functions are compiled at their first call, or taken from the cache."""
+    """Return the module with this source. The functions of the module are compiled at their first call, or taken from
+    the cache."""
     name = _name_of(source)
     for place in (cache_folder, _fresh_folder):
         try:

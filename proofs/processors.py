@@ -11,8 +11,8 @@ from pathlib import Path
 
 VARIABLE = "NPY_DISABLE_CPU_FEATURES"
 WITH_AVX512 = "X86_V4 AVX512_ICL AVX512_SPR"
-"""These are the names of the features in NumPy from 2.4 on. Earlier releases warn about unknown names, so the variable
-is not set for them."""
+"""This variable's value has the names of the CPU features in NumPy from 2.4 on. Earlier releases warn about unknown
+names, so the variable is not set for them."""
 
 
 def spare_slow_sorting(environment: MutableMapping[str, str], described: str, release: str) -> None:

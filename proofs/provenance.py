@@ -140,7 +140,7 @@ def other_copies(read: Iterable[Source], here: Path) -> Iterator[str]:
 
 def hash_of_model(variant: Variant) -> str:
     """Return a hash of what proofs and explorations of a variant's promises depend on. The hash covers the protocol,
-    promises and lemmas after tracing. It does not cover texts, witnesses, progress, fairness and dangers."""
+    promises and lemmas after tracing. The hash does not cover texts, witnesses, progress, fairness and dangers."""
     written = _Written(variant.properties.protocol.spec)
     every = dict(variant.properties.properties)
     if variant.for_mutants is not None:

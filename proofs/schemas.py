@@ -35,7 +35,7 @@ Excused = Annotated[dict[str, str], Meta(description="Dangers that were met unde
 
 
 class VerdictRow(TypedDict):
-    """A row is one verdict of one engine on one property of one variant."""
+    """A `VerdictRow` is one verdict of one engine on one property of one variant."""
 
     protocol: Protocol
     variant: Variant
@@ -62,7 +62,7 @@ class VerdictRow(TypedDict):
 
 
 class ProvedStep(TypedDict):
-    """A step is one obligation of a proof by induction."""
+    """A `ProvedStep` is one obligation of a proof by induction."""
 
     says: Annotated[str, Meta(description="As a sentence.")]
     kind: Annotated[str, Meta(description="initial, preserved, step, follows, antecedent, enabled, dead or inherited.")]
@@ -77,15 +77,15 @@ class ProvedStep(TypedDict):
 
 
 class ProvedRow(VerdictRow):
-    """A row is a verdict of induction, or of a second opinion on it. Obligations that are about actions alone are with
-    `every_action_can_happen`, or with `dead_actions_never_happen`."""
+    """A `ProvedRow` is a verdict of induction, or of a second opinion on it. Obligations that are about actions alone
+    are with `every_action_can_happen`, or with `dead_actions_never_happen`."""
 
     sources: Sources
     obligations: Annotated[list[ProvedStep], Meta(description="All that had to be proved for it.")]
 
 
 class Verify(TypedDict):
-    """The document contains every verdict of a run."""
+    """A `Verify` report contains every verdict of a run."""
 
     schema: Version
     interrupted: NotRequired[Interrupted]
@@ -97,7 +97,7 @@ class Verify(TypedDict):
 
 
 class Explored(TypedDict):
-    """The document describes the exploration of all states of one variant within bounds."""
+    """An `Explored` report describes the exploration of all states of one variant within bounds."""
 
     schema: Version
     interrupted: NotRequired[Interrupted]
@@ -133,7 +133,7 @@ class CutSet(TypedDict):
 
 
 class OfRule(TypedDict):
-    """The document lists what is known of a rule from sets of rules."""
+    """An `OfRule` object lists what is known of a rule from sets of rules."""
 
     cut_sets: list[CutSet]
     must: Annotated[list[str], Meta(description="Promises for whose proof the rule is in every set that suffices.")]
@@ -141,7 +141,8 @@ class OfRule(TypedDict):
 
 
 class Mutated(TypedDict):
-    """A row is one mutation of a rule with its verdict, and with what sets of rules imply where they are stored."""
+    """A `Mutated` row is one mutation of a rule with its verdict, and with what sets of rules imply where they are
+    stored."""
 
     variant: Variant
     rule: Rule
@@ -160,7 +161,7 @@ class Mutated(TypedDict):
 
 
 class SetsOfRule(OfRule):
-    """The row is what ``necessity --mutations sets`` reports on one rule of one proved variant."""
+    """A `SetsOfRule` row is what ``necessity --mutations sets`` reports on one rule of one proved variant."""
 
     protocol: Protocol
     variant: Variant
@@ -170,7 +171,7 @@ class SetsOfRule(OfRule):
 
 
 class KeptRow(TypedDict):
-    """A row is a run that breaks a property without some rules."""
+    """A `KeptRow` is a run that breaks a property without some rules."""
 
     property: Property
     without: Annotated[list[list[str]], Meta(description="Rules, each with the mutation of it.")]
@@ -180,7 +181,7 @@ class KeptRow(TypedDict):
 
 
 class Kept(TypedDict):
-    """The document contains the stored runs of one variant."""
+    """A `Kept` report contains the stored runs of one variant."""
 
     protocol: Protocol
     variant: Variant
@@ -192,7 +193,7 @@ class Kept(TypedDict):
 
 
 class Simulated(TypedDict):
-    """The document reports on random walks through a model."""
+    """A `Simulated` report describes random walks through a model."""
 
     schema: Version
     interrupted: NotRequired[Interrupted]
@@ -211,7 +212,7 @@ class Simulated(TypedDict):
 
 
 class Agreed(TypedDict):
-    """The document reports on an implementation that was checked against a model."""
+    """An `Agreed` report is about an implementation that was checked against a model."""
 
     schema: Version
     interrupted: NotRequired[Interrupted]
@@ -252,8 +253,8 @@ class Agreed(TypedDict):
 
 
 class Generated(TypedDict):
-    """The document describes generated histories. An interrupted command has none, since a directory of histories is
-    written completely or not at all."""
+    """A `Generated` report describes generated histories. An interrupted command reports no histories, since a
+    directory of histories is written completely or not at all."""
 
     schema: Version
     interrupted: NotRequired[Interrupted]
@@ -266,7 +267,7 @@ class Generated(TypedDict):
 
 
 class FirstViolation(TypedDict):
-    """The first violation is the least one by history and step."""
+    """A `FirstViolation` is the least violation by history and step."""
 
     history: int
     step: Annotated[int, Meta(description="Of the event that violates, counted from 0.")]
@@ -276,14 +277,14 @@ class FirstViolation(TypedDict):
 
 
 class Violated(TypedDict):
-    """The document describes the violations of one property."""
+    """A `Violated` object describes the violations of one property."""
 
     count: int
     first: FirstViolation
 
 
 class Rekeyed(TypedDict):
-    """The document describes histories larger than a worker's memory that were judged in pieces."""
+    """A `Rekeyed` object describes histories larger than a worker's memory that were judged in pieces."""
 
     histories: int
     events: int
@@ -293,7 +294,7 @@ class Rekeyed(TypedDict):
 
 
 class Replayed(TypedDict):
-    """The document reports on histories that were checked against their properties and the model."""
+    """A `Replayed` report is about histories that were checked against their properties and the model."""
 
     schema: Version
     interrupted: NotRequired[Interrupted]
@@ -327,7 +328,7 @@ class Replayed(TypedDict):
 
 
 class ReplayedSet(TypedDict):
-    """The document reports on histories of one system in several vocabularies, each checked against its own
+    """A `ReplayedSet` report is about histories of one system in several vocabularies, each checked against its own
     protocol."""
 
     schema: Version
@@ -336,7 +337,7 @@ class ReplayedSet(TypedDict):
 
 
 class Recorded(TypedDict):
-    """The document describes a history made from a cluster's logs, or from what its clients saw. Fields that are
+    """A `Recorded` report describes a history made from a cluster's logs, or from what its clients saw. Fields that are
     missing were not asked for."""
 
     schema: Version

@@ -105,6 +105,6 @@ def spent(results: Iterable[Result]) -> float:
 
 
 def is_claim(result: Result) -> bool:
-    """Return whether a result is a claim of the documents, which rests on other verdicts. Its name begins with the
-    rule."""
+    """Return whether a result is a claim of the documents, which rests on other verdicts. The name of a claim begins
+    with the rule."""
     return result.property.partition(" ")[0] in RULES

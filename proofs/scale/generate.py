@@ -115,13 +115,13 @@ def generate(
     """Simulate `histories` histories of a protocol (where none is named, the first of the registry), numbered from 0,
     into `directory`, and return its manifest.
 
-    `simulator` is a `module:function`. It is called as function(seed, config), with another seed for each history, and
-    returns rows, or (rows, faults), where faults counts what it injected, by name. With `many` it is called as
-    function(seed, first history, number of histories, config) and returns (columns, faults) of many histories at once,
-    or (columns, faults, broken): in how many of them each promise broke. Such a function may have `at_once(seed,
-    config)`, how many to generate together. `source` is as in the manifest. `begins` is called when the simulator has
-    accepted the config, and the work begins. Errors: `HistoryError` if the directory holds histories already, or the
-    simulator is not found, cannot use the config, or returns wrong rows."""
+    `simulator` is a `module:function`. The simulator is called as function(seed, config), with another seed for each
+    history, and returns rows, or (rows, faults), where faults counts what it injected, by name. With `many` it is
+    called as function(seed, first history, number of histories, config) and returns (columns, faults) of many histories
+    at once, or (columns, faults, broken): in how many of them each promise broke. Such a function may have
+    `at_once(seed, config)`, how many to generate together. `source` is as in the manifest. `begins` is called when the
+    simulator has accepted the config, and the work begins. Errors: `HistoryError` if the directory holds histories
+    already, or the simulator is not found, cannot use the config, or returns wrong rows."""
     protocol, location, config = protocol or default(), Location.of(directory), dict(config or {})
     require_reachable(location, spark)
     _require_histories(protocol)

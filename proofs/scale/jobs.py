@@ -33,8 +33,8 @@ def cores_here() -> int:
 
 
 class Jobs(AbstractContextManager["Jobs"]):
-    """A `Jobs` runs ``number`` jobs in at most ``cores`` processes (all cores by default). With fewer than two of
-    either, no process is started, and a job runs in this process when its result is asked for. ``done`` is called after
+    """A `Jobs` runs ``number`` jobs in at most ``cores`` processes (all cores by default). With fewer than two jobs or
+    cores, no process is started, and a job runs in this process when its result is asked for. ``done`` is called after
     each job, in a thread of this process. With ``spark``, jobs are its tasks instead; then SparkUnavailable is raised
     if Spark does not start, and from a result if it gives the job up."""
 
@@ -193,8 +193,8 @@ def _end_with_parent() -> None:
 
 @contextmanager
 def _interrupts_held() -> Iterator[None]:
-    """Start processes within this context so that they never see Ctrl-C, which a terminal sends to all of them. Their
-    starter ends them instead."""
+    """Start processes within this context so that they never see Ctrl-C, which a terminal sends to all of them. The
+    starter of these processes ends them instead."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 
 TRIM_THRESHOLD, MMAP_THRESHOLD = -1, -3  # of malloc.h
 RETAINED = 2**29
-"""This many bytes may lie idle at the end of the heap."""
+"""The C library retains this many bytes of freed memory at the end of the heap."""
 LARGE = 2**25
 """Arrays of at least this many bytes are given back when freed. The C library allows no larger threshold."""
 

@@ -29,7 +29,7 @@ from scipy.sparse.csgraph import connected_components
 Answer = TypeVar("Answer")
 Columns = dict[str, np.ndarray]
 SLICE = 1 << 18
-"""This many rows are read at a time."""
+"""Row groups are read this many rows at a time."""
 BUCKETS, FINER = 512, 4
 """A property has at most `BUCKETS` groups, and `FINER` for each time that its events fill a worker, since keys differ
 in size."""
@@ -340,7 +340,7 @@ def _where(spread: Spread) -> str:
 
 
 def _shipped(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function for workers, which have another import path. It stays pickled until it is called."""
+    """Return a function for workers, which have another import path. The function stays pickled until it is called."""
     path, pickled = tuple(sys.path), pickle.dumps(function)
 
     def work(*arguments: Any) -> Any:

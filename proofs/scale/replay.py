@@ -47,7 +47,8 @@ sorted) to its findings."""
 
 
 class Excuses(Protocol):
-    """An `Excuses` decides what excuses violations of the properties `names`. It can be sent to a worker."""
+    """An `Excuses` decides what excuses violations of the properties `names`. An `Excuses` object can be sent to a
+    worker."""
 
     @property
     def names(self) -> frozenset[str]: ...
@@ -60,8 +61,8 @@ class Excuses(Protocol):
 
 @dataclass(frozen=True)
 class Undecided:
-    """An `Undecided` replaces a further check that cannot be made on these histories. It is reported as unknown, with
-    its reason."""
+    """An `Undecided` replaces a further check that cannot be made on these histories. The check is reported as unknown,
+    with the reason."""
 
     reason: str
 

@@ -156,9 +156,9 @@ class Tasks(Executor):
 
 
 def _work(unpacked: str | None) -> Callable[[bytes], bytes]:
-    """Return the function that makes a call in a worker. It first replaces the installed package there by the fencepost
-    that is ``unpacked`` among the executor's files. It is pickled by value, as every nested function is, because a
-    module's function would import the module first, from the wrong place."""
+    """Return the function that makes a call in a worker. The function first replaces the installed package there by the
+    fencepost that is ``unpacked`` among the executor's files. The function is pickled by value, as every nested
+    function is, because a module's function would import the module first, from the wrong place."""
     here = tuple(sys.path)
     asked = {name: os.environ.get(name, "") for name in (NO_CACHE, NOTHING_TAKEN)}
 

@@ -1,7 +1,7 @@
 """This module writes the rows that violate something as one table, to be examined with other tools.
 
-The table needs a second pass over the histories, by only those properties of which the report has violations. It is the
-same on any number of cores and on Spark."""
+The table needs a second pass over the histories, by only those properties of which the report has violations. The table
+is the same on any number of cores and on Spark."""
 
 import os
 from collections.abc import Mapping, Sequence

@@ -13,7 +13,7 @@ from fencepost.properties.history.grouping import NONE
 from fencepost.properties.history.reader import slices
 
 ROWS = 1 << 16
-"""This many rows are read at a time."""
+"""Row groups are read this many rows at a time."""
 
 Place = tuple[int, int]
 """A `Place` is a history and a step in it."""

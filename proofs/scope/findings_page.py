@@ -1,7 +1,7 @@
 """This module renders the table of findings in third-party systems, and of the known bugs in the catalogue.
 
 A known bug is a `Scenario` of the catalogue: a variant that has it and one in which it is fixed, and often a script of
-the reference implementation that plays both. Its row is computed from that."""
+the reference implementation that plays both. The row of a known bug is computed from its scenario."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence

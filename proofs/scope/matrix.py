@@ -27,10 +27,10 @@ NOT_ASKED = {
     "histories": "open: no property of simulated histories of this variant judges it",
     "recordings": "open: no property of recordings of this variant judges it",
 }
-"""These are the reasons why all dangers of a promise are out for an engine that does not judge it."""
+"""This table has the reasons why all dangers of a promise are out for an engine that does not judge it."""
 
 MODELLED: frozenset[Engine] = frozenset({"induction", "explore", "progress"})
-"""These engines judge a model alone, without an implementation."""
+"""The engines in this set judge a model alone, without an implementation."""
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from fencepost.proofs.results import Result, Verdict
 from fencepost.proofs.scope.cells import Cell, Engine, Scope
 
 SEARCHING: tuple[Engine, ...] = ("explore", "progress")
-"""These engines search states within bounds, so that each promise has a scope of its own."""
+"""The engines in this tuple search states within bounds, so that each promise has a scope of its own."""
 USERS_RELY_ON = ("promise", "step", "progress")
 """A *holds* on a property of one of these roles needs a mutation that breaks it. Lemmas serve a proof, and a witness is
 its own evidence."""

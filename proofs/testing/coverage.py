@@ -22,8 +22,8 @@ Conjunct = tuple[str, int]
 """A `Conjunct` is an action and the position of the guard in it."""
 
 SAMPLED, SELDOM = 1_000, 8
-"""The first `SAMPLED` states are examined. Then every eighth is, until eight times as many have been seen, and then
-every 64th, because most is learnt early."""
+"""Coverage examines the first `SAMPLED` states, then every eighth one until eight times as many have been seen, and
+then every 64th, because most is learnt early."""
 
 
 @dataclass(eq=False)

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
 SHRUNK = 3  # of the failures found
 LONG = 4_000
-"""A program with more calls never came to rest, since the longest of the reference have some 1,200. It is shrunk only
-where no failure has a shorter one."""
+"""A program with more calls never came to rest, since the longest of the reference have some 1,200. Such a program is
+shrunk only where no failure has a shorter one."""
 
 Verdict = Literal["holds", "violated", "differs", "unknown"]
 SoFar = Callable[[str], "AgreementReport"]
@@ -58,7 +58,7 @@ class AgreementReport:
     ``predicted`` has promises that the variant is known to break and did break, each with its shortest program.
     ``dangers`` counts how often each danger was met. ``least`` is the share of the systems that the model must follow
     to their end for *holds*, and ``least_compared`` the share of the calls that must be compared with it. Below these
-    the verdict is *unknown*, or one `by_promises` for an implementation that emits no more than a black box.
+    shares the verdict is *unknown*, or one `by_promises` for an implementation that emits no more than a black box.
     ``differences`` has deviations from the model that break no promise as far as was seen, where the search continues
     past them; with any of them the verdict is *differs*, unless a promise is broken. ``ended`` is why the search did
     not finish, or empty. ``lacks`` has optional abilities that the implementation does not have, so that they were not

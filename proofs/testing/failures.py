@@ -165,8 +165,8 @@ class Shrunk:
 
 def shrink(agreeing: Agreeing, program: Program, fails: Fails) -> Shrunk:
     """Return a smaller program that fails too, with no single call and no part of its configuration larger than
-    necessary. The protocol's number of ``replays`` and the number of calls limit the search. Both are counted, so that
-    the same failure is shrunk to the same program."""
+    necessary. The protocol's number of ``replays`` and the number of calls limit the search. Replays and calls are
+    counted, not timed, so that the same failure is shrunk to the same program."""
     runs = calls = 0
 
     def is_over() -> bool:

@@ -13,8 +13,8 @@ LOOKED_AT = 0.2
 
 
 class Hangs(BaseException):
-    """This exception means that a call has not returned in time. It is no Exception, so that neither the implementation
-    nor Hypothesis handles it as one of its own."""
+    """This exception means that a call has not returned in time. `Hangs` is no Exception, so that neither the
+    implementation nor Hypothesis handles it as one of its own."""
 
 
 @contextmanager

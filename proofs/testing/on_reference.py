@@ -3,9 +3,9 @@ correct one.
 
 The assertion at the end of a failing program describes what was wrong in one run. If the reference, called in the same
 way on the same configuration, fulfils the model and the promises but fails that assertion, the assertion is too weak:
-for example, the event is right, and what is wrong is that something is missing before it. Then it is replaced by the
-first of these assertions in which the two runs differ: how often a kind of event comes before the event, or in the
-call, or in all calls; what the call returns; the events of one kind, or the order of the kinds. A call that the
+for example, the event is right, and what is wrong is that something is missing before it. A weak assertion is replaced
+by the first of the following ones in which the two runs differ: how often a kind of event comes before the event, or in
+the call, or in all calls; what the call returns; the events of one kind, or the order of the kinds. A call that the
 reference cannot make, because what it names is not pending there, is skipped. If nothing differs, a remark is
 printed."""
 

@@ -29,7 +29,7 @@ from hypothesis.errors import Flaky
 from hypothesis.stateful import run_state_machine_as_test
 
 TWICE = 4
-"""This many examples are run again, to see whether the same calls give the same results."""
+"""A search runs this many examples again, to see whether the same calls give the same results."""
 FAILURES, FURTHER = 6, 15
 """After the first failing example, this many failures or further examples end the search."""
 FURTHER_CALLS = 15_000
@@ -149,8 +149,8 @@ class BetweenError(InputError):
 
 
 class Unreachable(BaseException):
-    """This exception means that the driven system is out of reach. It is no Exception, so that Hypothesis does not
-    handle it."""
+    """This exception means that the driven system is out of reach. `Unreachable` is no Exception, so that Hypothesis
+    does not handle it."""
 
     def __init__(self, error: Exception) -> None:
         super().__init__(str(error))
@@ -158,8 +158,8 @@ class Unreachable(BaseException):
 
 
 class Enough(BaseException):
-    """This exception ends the search because enough was found. It is no Exception, so that Hypothesis does not take it
-    for a failure of the example."""
+    """This exception ends the search because enough was found. `Enough` is no Exception, so that Hypothesis does not
+    take it for a failure of the example."""
 
 
 class Search:

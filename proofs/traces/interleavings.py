@@ -1,10 +1,10 @@
 """This module searches for an order of a recording's rows, with hidden steps between them, that is a run of the model.
 
 The rows of each source stay in order. The search tries, depth first, which source is next and the values that no row
-contains. It does not continue from a state that was met before at the same place. If some order leads to the end, the
-recording is a run of the model. If none was found, nothing is decided, because another order, or a hidden step that is
-not considered here, may explain it. So a recording that cannot be followed is never a violation; it is reported with
-the row, what is false there, and the step that came nearest."""
+contains. The search does not continue from a state that was met before at the same place. If some order leads to the
+end, the recording is a run of the model. If none was found, nothing is decided, because another order, or a hidden step
+that is not considered here, may explain it. So a recording that cannot be followed is never a violation; it is reported
+with the row, what is false there, and the step that came nearest."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -38,9 +38,9 @@ class Blocked:
 @dataclass(frozen=True)
 class Merged:
     """A `Merged` is the result of a search: ``followed`` of ``rows`` rows were followed in the best order, up to the
-    model's ``state``. ``whole`` means to the end of every source. Otherwise ``blocked`` has the next row of each
-    source, in order of rows. ``exhausted`` means that no other order is left to try; ``states`` is the number of states
-    tried."""
+    model's ``state``. ``whole`` means to the end of every source. If the search got stuck, ``blocked`` has the next row
+    of each source, in order of rows. ``exhausted`` means that no other order is left to try; ``states`` is the number
+    of states tried."""
 
     followed: int
     rows: int

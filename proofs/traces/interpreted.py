@@ -1,5 +1,5 @@
-"""This module checks one history against the model event by event. It is slow, exact for numbers of any size, and able
-to report what was allowed instead."""
+"""This module checks one history against the model event by event. The check is slow, exact for numbers of any size,
+and able to report what was allowed instead."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -38,7 +38,7 @@ Constants = tuple[tuple[str, int], ...]
 
 @dataclass(frozen=True)
 class ConformanceKernel:
-    """A `ConformanceKernel` checks pieces of histories against one variant, with the settings of the run. It is
+    """A `ConformanceKernel` checks pieces of histories against one variant, with the settings of the run. The kernel is
     picklable, and a worker computes the rest."""
 
     protocol: str

@@ -26,8 +26,8 @@ from fencepost.properties.trace_spec import CONFORMING, Excuse
 
 @dataclass(frozen=True)
 class Predicted:
-    """A `Predicted` excuses violations of the `names` in pieces of histories of one run. It is picklable, and a worker
-    computes the rest. With ``misfits``, violations in histories that do not fit the model are excused too."""
+    """A `Predicted` excuses violations of the `names` in pieces of histories of one run. The object is picklable, and a
+    worker computes the rest. With ``misfits``, violations in histories that do not fit the model are excused too."""
 
     kernel: ConformanceKernel
     names: frozenset[str]

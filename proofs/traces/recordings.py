@@ -24,7 +24,8 @@ MOST_ROWS = 50_000
 
 @dataclass(frozen=True)
 class RecordingKernel:
-    """A `RecordingKernel` follows the recordings of one directory. It is picklable, and a worker computes the rest."""
+    """A `RecordingKernel` follows the recordings of one directory. The kernel is picklable, and a worker computes the
+    rest."""
 
     protocol: str
     variant: str

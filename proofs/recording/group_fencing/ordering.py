@@ -9,8 +9,8 @@ in the history, it really happened first, whatever the clocks read. An earlier e
 made up.
 
 Times decide only between clients, which no property compares, and where the header limits how much clocks may differ.
-Then an event comes before an entry of the log whose time is later by more than that (a coordinator reads its clock
-before it writes)."""
+With such a limit, an event comes before an entry of the log whose time is later by more than that (a coordinator reads
+its clock before it writes)."""
 
 from __future__ import annotations
 

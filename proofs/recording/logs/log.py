@@ -1,6 +1,6 @@
 """This module reads one controller's copy of the metadata log from disk: its batches and its snapshots.
 
-`read_node(directory)` returns a `NodeLog`. Its segments are read like those of any partition
+`read_node(directory)` returns a `NodeLog`. The segments of the metadata log are read like those of any partition
 (`log_dirs.read_segments`), but none of its records is ever missing or compressed. `id_blocks/records.py` decodes its
 records. A crash may leave a file that ends inside a batch: it is reported as a `Tear`, and `id_blocks/quorum.py`
 decides whether it matters. Any other damage is refused with a `RecordingError`.

@@ -47,8 +47,8 @@ class Placement:
         return known.replicas.get(partition, frozenset()) if known is not None else frozenset()
 
     def in_sync(self, topic: str, topic_id: str, partition: int) -> frozenset[int]:
-        """Return the nodes whose replicas of the partition are in sync. The set is empty if the log does not know the
-        topic."""
+        """Return the nodes whose replicas of the partition are in sync. The set of nodes is empty if the metadata log
+        does not know the topic."""
         known = self._topic(topic, topic_id)
         return known.in_sync.get(partition, frozenset()) if known is not None else frozenset()
 

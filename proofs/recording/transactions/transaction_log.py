@@ -4,8 +4,8 @@ Sources: TransactionLogKey.json and TransactionLogValue.json of Kafka 4.3 (trans
 version (0) and the id. The value of version 0 is, in order: producer id (int64), epoch (int16), transaction time-out
 (int32, ms), status (int8), partitions (null, or topics with partition numbers), last update and start (int64, ms since
 1970). Version 1 has the same fields in their compact forms, then tagged ones: previous producer id (0), next producer
-id (1), the client's transaction version (2), next producer epoch (3). It is written where transaction.version is 1 or
-higher."""
+id (1), the client's transaction version (2), next producer epoch (3). Version 1 is written where transaction.version is
+1 or higher."""
 
 from __future__ import annotations
 

@@ -85,8 +85,8 @@ def _is_followed(protocol: str, variant: Variant, emitting: EmittedEvents, confi
 
 
 class Simulator:
-    """A `Simulator` is called as function(seed, first history, how many, config). It returns their columns, and how
-    often each fault was injected, and each promise broken."""
+    """A `Simulator` is called as function(seed, first history, how many, config). The call returns the columns of these
+    histories, and how often each fault was injected, and each promise broken."""
 
     def __call__(
         self, seed: int, first: int, count: int, config: Mapping[str, Any]

@@ -38,7 +38,7 @@ Value = Node | Noted
 
 @dataclass(frozen=True)
 class Deed:
-    """A `Deed` is a row of the kind with that code, or a value to store if ``note`` has its name and ``key``. It
+    """A `Deed` is a row of the kind with that code, or a value to store if ``note`` has its name and ``key``. The deed
     applies if ``when`` holds before the step; ``values`` has the columns of the row, or the value."""
 
     when: Node
