@@ -38,7 +38,7 @@ class Remark:
 def remarks(entries: Iterable[ProtocolEntry], results: Iterable[Result], problems: Sequence[str]) -> list[Remark]:
     """Return what a reviewer has to see, in the order of the verdicts, followed by contradictions between engines.
     Where several engines report the same verdict, only the first one is returned."""
-    known = protocols() | {entry.name: entry for entry in entries}  # one's histories may be judged by another's words
+    known = protocols() | {entry.name: entry for entry in entries}  # another protocol may judge a protocol's histories
     found, remarked = [], set[tuple[str, ...]]()
     for one in results:
         what = (one.protocol, one.variant, one.property, one.verdict)
@@ -57,7 +57,7 @@ def remarks(entries: Iterable[ProtocolEntry], results: Iterable[Result], problem
         level = "warning" if one.verdict == "unknown" else "error"
         says = f"{text}\n{words}".rstrip()
         found.append(Remark(level, str(one.evidence.get("rule") or one.property), says, file, line))
-    for problem in problems:  # it begins with the protocol's name, as `contradictions` has it
+    for problem in problems:  # its text begins with the protocol's name, see `contradictions`
         found.append(Remark("error", "engines disagree", problem, *_of_class(known[problem.partition("/")[0]])))
     return found
 

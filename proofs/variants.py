@@ -122,7 +122,7 @@ def _small(variant: Variant) -> str:
     return " and of ".join(", ".join(f"{k} {v}" for k, v in bound.items() if v) for bound in variant.progress_bounds)
 
 
-# A variant with one rule got wrong on top of it, by the names that `fencepost list --verbose` has.
+# A variant with one mutated rule, by the names that `fencepost list --verbose` prints.
 
 
 def without_rule(entry: ProtocolEntry, variant: Variant, wrong: tuple[str, str]) -> Spec:

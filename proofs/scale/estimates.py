@@ -52,7 +52,7 @@ def require_affordable(
     if histories * LARGER < 10_000_000 and not sizes:
         return
     if _tried(once, small) is None:
-        return  # it cannot be simulated with that config, which is reported where it is
+        return  # the simulation itself will report the error
     for name, size in sizes.items():
         _require_size(once, small, name, size, cores)
     began = time.perf_counter()
@@ -105,7 +105,7 @@ def _tried(once: Callable[[Mapping[str, Any]], int], config: Mapping[str, Any]) 
     """Return the seconds and bytes that one history takes: the least of a few tries, because other work of the process
     only adds."""
     found: list[tuple[float, int]] = []
-    gc.freeze()  # what the process has had before is not gone through each time
+    gc.freeze()  # the collector skips objects that existed before
     try:
         while len(found) < TRIES and sum(seconds for seconds, _ in found) < QUICK:
             gc.collect()

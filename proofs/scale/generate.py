@@ -305,7 +305,7 @@ def simulator_named(name: str) -> Callable[..., Any]:
         found = getattr(importlib.import_module(module), function)
     except (ImportError, AttributeError, ValueError, TypeError) as error:
         raise HistoryError(f"simulator {name!r}: not found ({error}); name it as module:function") from None
-    except (Exception, SystemExit) as error:  # of a module of anybody's, which was run for the first time
+    except (Exception, SystemExit) as error:  # importing a user's module may raise any error
         raise HistoryError(f"simulator {name!r}: its import ended in {type(error).__name__}: {error}") from None
     if not callable(found):
         raise HistoryError(f"simulator {name!r}: is a {type(found).__name__}, not a function")

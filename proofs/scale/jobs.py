@@ -65,7 +65,7 @@ class Jobs(AbstractContextManager["Jobs"]):
             begun = set(multiprocessing.active_children()) - self._others
             for process in begun:
                 process.terminate()
-            for process in begun:  # what they were writing is not gone before they are
+            for process in begun:  # they must end before their files are deleted
                 process.join(ENDING)
 
     def hand_in(

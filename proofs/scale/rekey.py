@@ -318,7 +318,7 @@ def _key(spread: Spread, rows: Columns, roots: tuple[np.ndarray, np.ndarray] | N
     nodes, there = _nodes(rows, spread.links)
     heads = nodes[np.argmax(there, axis=0), np.arange(nodes.shape[1])]
     if roots is not None and len(roots[0]):
-        every, least = roots  # a number that is with no other is not among them
+        every, least = roots  # a number without a partner has no entry
         at = np.searchsorted(every, heads).clip(max=len(every) - 1)
         heads = np.where(every[at] == heads, least[at], heads)
     return np.where(there.any(axis=0), heads, alone)

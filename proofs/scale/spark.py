@@ -121,7 +121,7 @@ class Tasks(Executor):
             folder = Path(self._open.enter_context(tempfile.TemporaryDirectory(prefix="fencepost-")))
             self._context = self._open.enter_context(session(settings)).sparkContext
             if not settings.is_local:
-                # Jobs read files next to what they import.  A session knows a file by its name, and has the other one.
+                # Jobs read files next to what they import. A session knows a file by its name, and has the other one.
                 archive = packed_distribution(folder).rename(folder / f"{folder.name}.zip")
                 self._context.addArchive(f"{archive}#{folder.name}")
             self._work = _work(None if settings.is_local else folder.name)
@@ -194,7 +194,7 @@ def _start(settings: SparkSettings) -> SparkSession:
         "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={(folder / 'log4j2.properties').as_uri()}",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         "spark.python.worker.reuse": "true",
-        "spark.executorEnv.PYTHONSAFEPATH": "1",  # or workers import what lies in the working directory first
+        "spark.executorEnv.PYTHONSAFEPATH": "1",  # or workers first import modules of the working directory
     }
     if settings.is_here:
         # A host name that resolves to another interface, or to none, would cost a warning or the session.

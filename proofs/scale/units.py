@@ -127,7 +127,7 @@ def progress(label: str, total: int) -> Iterator[Callable[[int], None]]:
 
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    taken = isinstance(sys.stderr, FileProxy)  # what rich puts in its place while it reveals something
+    taken = isinstance(sys.stderr, FileProxy)  # rich replaces the stream while it draws
     with Progress(*columns, console=console, transient=True, disable=taken or not console.is_terminal) as bar:
         task = bar.add_task(label, total=total)
         yield lambda done: bar.advance(task, done)

@@ -163,7 +163,7 @@ def _matrix(entry: ProtocolEntry, variant: Variant, results: Sequence[Result]) -
             if not r.evidence.get("judged"):
                 continue
             judged.setdefault(engine, set()).add(rules.get(r.property, ""))
-        elif r.verdict in ("holds", "violated"):  # what is not proved, or holds vacuously, stands against nothing
+        elif r.verdict in ("holds", "violated"):  # an unproved or vacuous verdict has no danger in
             judged.setdefault(engine, set()).add(r.property)
         else:
             continue

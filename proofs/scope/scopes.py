@@ -166,7 +166,7 @@ def _can_happen(kind: str, verdict: Verdict) -> Verdict:
 
 def _possible(question: Question, term: Term, always: Collection[Term]) -> Verdict:
     verdict = question.possible(term, always).verdict
-    # A small model reveals that it is possible, even where the unbounded question was too hard.
+    # A small model can prove that it is possible, even where the unbounded question was too hard.
     if verdict == "unknown" and Shrinker(question, always).shrink():
         verdict = "holds"
     question.forget()
@@ -232,7 +232,7 @@ def scope_lines(results: Sequence[Result], says: str = "against") -> list[str]:
 
 def _alike(mine: Sequence[Result]) -> dict[tuple[Any, ...], str]:
     promises = [r for r in mine if r.engine in SEARCHING and r.evidence.get("role") in USERS_RELY_ON]
-    # What holds is what the scope is about; a violation is shown by its run.
+    # The scope is about verdicts that hold; a violation has its run as evidence.
     remaining = [r for r in promises or mine if r.verdict == "holds"] or promises or mine
     groups = [[r] for r in remaining] if promises else [remaining]
     found: dict[tuple[Any, ...], list[str]] = {}

@@ -14,7 +14,7 @@ class _Monitoring:
         self.monitor = monitor
 
     def watch(self, made: Made, messages: Sequence[Message]) -> None:
-        if made.error is None:  # who raises once may go on raising, which breaks no promise
+        if made.error is None:  # a system that has raised may go on raising, which breaks no promise
             self.monitor.watch(made, messages)
 
 

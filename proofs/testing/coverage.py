@@ -33,7 +33,7 @@ class _Open:
 
     action: Action
     outcomes: set[tuple[bool, ...]] = field(default_factory=set)
-    seen: tuple[list[Any], Any] = ([], None)  # what guards read of the last state, and the values that were tried in it
+    seen: tuple[list[Any], Any] = ([], None)  # variables of the last state that guards read, and the values tried in it
 
     def __post_init__(self) -> None:
         self.places = [(self.action.name, i) for i in range(len(self.action.guards))]
@@ -58,10 +58,10 @@ class Coverage:
     kinds: Counter[str] = field(default_factory=Counter)
     calls: Counter[str] = field(default_factory=Counter)
     beyond: Counter[str] = field(default_factory=Counter)  # why systems were followed no further
-    systems: int = 0  # that were called at all
-    unfollowed: int = 0  # of which the model left out more than the calls that end a program
-    comparable: int = 0  # calls that are not such as end a program
-    compared: int = 0  # those of them that were held against the model
+    systems: int = 0  # systems that were called at least once
+    unfollowed: int = 0  # systems that the model did not follow to their end
+    comparable: int = 0  # calls that do not end a program
+    compared: int = 0  # comparable calls that were compared with the model
     dangers: Counter[str] = field(default_factory=Counter)  # that the steps taken are
     true: set[Conjunct] = field(default_factory=set)
     false: set[Conjunct] = field(default_factory=set)

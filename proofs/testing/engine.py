@@ -31,7 +31,7 @@ from hypothesis.errors import Flaky
 if TYPE_CHECKING:
     from fencepost.proofs.testing.pasting import Regressions
 
-SHRUNK = 3  # of the failures found
+SHRUNK = 3  # the number of failures that are shrunk
 LONG = 4_000
 """A program with more calls never came to rest, since the longest of the reference have some 1,200. Such a program is
 shrunk only where no failure has a shorter one."""
@@ -201,7 +201,7 @@ def agree(
         looked_at: Observe = observe or ("all" if agreeing.probed else "black-box")
         if looked_at == "black-box":
             factory, observed = outside(factory, agreeing.black_box), observed or agreeing.black_box
-            agreeing = replace(agreeing, ending=agreeing.ending | agreeing.composite)  # of which too little is seen
+            agreeing = replace(agreeing, ending=agreeing.ending | agreeing.composite)  # too little is observed
         excused = agreeing.expecting.get(variant, frozenset()) if expecting is None else frozenset(expecting)
         search = Search(agreeing, factory, variant, config or {}, excused, observed, prefixes, only)
         search.progress = progress
@@ -314,7 +314,7 @@ def reach(implementation: str | Callable[..., Any]) -> tuple[Factory, str]:
         raise ImplementationError(
             f"there is no implementation {implementation!r}: {error}; give a factory as module:factory"
         ) from error
-    except (Exception, SystemExit) as error:  # of a module of anybody's, which was run for the first time
+    except (Exception, SystemExit) as error:  # importing a user's module may raise any error
         raise ImplementationError(
             f"there is no implementation {implementation!r}: its import ended in {type(error).__name__}: {error}"
         ) from error
@@ -330,7 +330,7 @@ def _require_plug(agreeing: Agreeing, factory: Factory, name: str, variant: str,
     try:
         with UNDER_WAY.during("the factory"):
             system = factory(small)
-    except (Exception, SystemExit) as error:  # whatever an implementation of anybody's raises
+    except (Exception, SystemExit) as error:  # a user's implementation may raise any error
         if isinstance(error, wire_errors()):
             raise
         raise ImplementationError(

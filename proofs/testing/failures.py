@@ -125,11 +125,11 @@ class Disagreement:
         return "\n".join(lines)
 
 
-# Differences from the model that break no promise, of systems that are driven through a program that speaks to them.
+# Differences from the model that break no promise, of systems that are driven through an adapter.
 #
-# What such a system does otherwise than the model, and which harms no client as far as can be seen, is reported as what
-# it is, and the search goes on past it: the rest of the program is held against the promises, and the next one against
-# the model again.  Two differences are one where the same call reveals the same event against the same conditions.
+# A deviation of such a system from the model that harms no client, as far as can be seen, is reported as a difference,
+# and the search continues: the rest of the program is checked against the promises, and the next program against
+# the model again. Two differences are one where the same call reveals the same event against the same conditions.
 
 Signature = tuple[str, str, int, tuple[tuple[str, str], ...]]
 """A `Signature` has a call, a kind of event or an empty string, its error, and the step and rule of each condition."""

@@ -18,7 +18,7 @@ from hypothesis.internal.conjecture import providers
 # Exercised: how often the systems that agreement drove met each danger.
 #
 # Three things are looked at, and of each danger the one that saw most counts: what the driver did (`Call.dangers`),
-# which tagged steps of the model explained events, and what the events show by themselves, as those of histories do.
+# which tagged steps of the model explained events, and the dangers in the events themselves, as in histories.
 
 
 class Exercised:
@@ -63,11 +63,11 @@ class Exercised:
 # The choices of a search depend on its seed, and not on the code around it.
 #
 # Hypothesis also draws numbers that it finds in the source of the modules at hand: then an edit anywhere, or one more
-# import, would lead a search elsewhere, and a seed would mean something else on every machine.  It has no setting for
+# import, would lead a search elsewhere, and a seed would mean something else on every machine. It has no setting for
 # that.
 #
 # It also makes every second of the first examples as small as it can, and then examples that repeat most of the one
-# before, since it looks for small ones that fail.  Of a hundred systems that are driven and shortened afterwards, call
+# before, since it looks for small ones that fail. Of a hundred systems that are driven and shortened afterwards, call
 # by call, half would be like one another: with `APART` each is drawn anew.
 
 FOUND = "_get_local_constants"

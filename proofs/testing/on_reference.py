@@ -114,7 +114,7 @@ def executed(text: str, factory: Factory) -> Outcome:
     try:
         with UNDER_WAY.during("the program on the reference implementation"):
             exec(compile(own, FILE, "exec"), variables)
-    except (Exception, SystemExit, Hangs) as error:  # whatever an implementation raises
+    except (Exception, SystemExit, Hangs) as error:  # an implementation may raise any error
         frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == FILE]
         return Outcome(variables, error, (frames[0].lineno or 0) - 1 if frames else -1)
     return Outcome(variables)

@@ -99,7 +99,7 @@ def last_call(made: Made, evidence: Evidence, reason: str, earlier: Made | None 
     before = sum(compared(made, e) == (names, values) for e in _until(made.events, evidence.event))
     lines = [f"{call}{'  # ' + remark if remark else ''}", "events = list(system.drain_events())"]
     lines.append(seen_line("seen", evidence.event, names))
-    if before:  # once more is once too often
+    if before:  # one more occurrence is wrong
         return [*lines, f"assert seen.count({values!r}) <= {before}, {reason!r}"]
     if not (earlier or any(e is evidence.other for e in _until(made.events, evidence.event))):
         return [*lines, f"assert {values!r} not in seen, {reason!r}"]
@@ -149,7 +149,7 @@ def set_text(names: Sequence[str]) -> str:
 # place.
 #
 # A search of the model knows states that random calls seldom reach: two copies answered while a third request is under
-# way, the last block granted and lost.  Examples may start there, and go on at random.
+# way, the last block granted and lost. Examples may start there, and go on at random.
 
 
 def calls_from(events: Iterable[Event], protocol: str) -> list[Any]:
@@ -161,9 +161,9 @@ def calls_from(events: Iterable[Event], protocol: str) -> list[Any]:
 
 # Regressions: the runs of the model by which rules were found necessary, as programs for any implementation.
 #
-# Each saved run breaks a property of a model in which one rule is got wrong.  Led along it, an implementation that gets
-# the same rule wrong comes to where that shows, and one that is right does not.  A run is turned into calls step by
-# step; one with a step for which there is no call is left out, and counted by that step.
+# Each saved run breaks a property of a model in which one rule is got wrong. Led along it, an implementation that gets
+# the same rule wrong reaches the point where that has an effect; a correct one does not. A run is turned into calls step
+# by step. A run that has a step without a call is left out, and counted by that step.
 
 Steps = list[tuple[str, dict[str, Any]]]
 

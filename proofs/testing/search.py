@@ -59,7 +59,7 @@ class Watch:
         self.coverage, self.wanted = coverage, wanted
         self.calls = 0
         self.differed: tuple[int, Disagreed] | None = (
-            None  # in which call it differed from the model, where that is passed
+            None  # the call in which it deviated from the model, if the search continues past that
         )
 
     def watch(self, made: Made, messages: Sequence[Message]) -> None:
@@ -185,10 +185,10 @@ class Search:
         self.examples_to_failure = 0
         self.progress: Callable[[], object] = lambda: None
         self.failures: list[Failure] = []
-        self.excused = Counter[tuple[str, str]]()  # by promise and by why that is no defect: in how many runs
-        self.longest: list[Run] = []  # of the examples, to be run again
+        self.excused = Counter[tuple[str, str]]()  # number of runs by promise and by why that is no defect
+        self.longest: list[Run] = []  # the longest examples, to be run again
         self.predicted: dict[str, Failure] = {}  # the shortest program seen that breaks a promise as predicted
-        self.differences: dict[Signature, Failure] = {}  # by what they are, the shortest program seen
+        self.differences: dict[Signature, Failure] = {}  # the shortest program seen, by signature
         self.at_once = False
         self.further = FURTHER  # examples after the first that fails; 0 where only that one counts
         self.further_calls = 0  # in the examples after the first that fails
@@ -215,7 +215,7 @@ class Search:
                     seed_number += 1
             except Unreachable as gone:
                 raise gone.error from None
-            finally:  # Hypothesis keeps every class that it has run, and with it all the calls of this search
+            finally:  # Hypothesis caches every class that it has run, and with it all the calls of this search
                 machine.session, machine.teardown = None, base.teardown
 
     def play(self, programs: Sequence[Program]) -> None:

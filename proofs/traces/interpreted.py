@@ -86,7 +86,7 @@ class PlainReplay:
 # Histories of which events leave something to choose: each is followed by itself, with the set of states in which the
 # model may be.
 #
-# It is how driven runs are followed (`proofs/testing`), but for what a driver knows: every event is one that was shown.
+# Driven runs are followed in the same way (`proofs/testing`), except that here every event was recorded.
 
 MOST = 2_000
 """A history that leaves more candidate states than this open at one time is not decided."""

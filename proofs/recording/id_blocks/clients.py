@@ -88,7 +88,7 @@ class _Client:
     number: int
     brokers: list[Broker]
     chance: random.Random
-    share: int  # of the requests, to be answered before this thread may end
+    share: int  # the number of requests to be answered before this thread may end
     pace_s: float
     timeout_s: float
     until: threading.Event | None

@@ -25,7 +25,7 @@ from fencepost.properties.history import ABSENT, write_histories
 from fencepost.properties.id_blocks.events import ID_BLOCKS, Kind
 
 # A history of what clients were given and of nothing else: of any broker that can be asked for producer ids, even one
-# that shows no logs.
+# whose logs are out of reach.
 #
 #     seen = collect_producer_ids("host:port", requests=10_000)
 #     record_observations(seen, out)        # and then: fencepost replay OUT
@@ -85,14 +85,14 @@ def row(step: int, time_us: int, kind: Kind, columns: dict[str, int]) -> list[in
     return [step, time_us, int(kind), *(columns.get(column.name, ABSENT) for column in ID_BLOCKS.columns)]
 
 
-# Makes one history of what the controllers' logs and the clients say: the work behind `fencepost record`.
+# One history of the controllers' logs and the clients' observations: the work behind `fencepost record`.
 #
 # `record(log_dirs, clients, out)` reads every controller's metadata log, takes its committed part, and writes a
 # directory of histories (protocol id-blocks, variant kraft, source recorded) with a single history in it.
 #
 # Two things a reader must know. Kafka's record holds only the *end* of a block, the next free id; its length is a
 # constant of Kafka (ProducerIdsBlock.PRODUCER_ID_BLOCK_SIZE), so `first` is that end minus the block size, and a record
-# that does not follow on from the one before shows as an overlap or a gap. And the log and the clients have only their
+# that does not follow the one before appears as an overlap or a gap. And the log and the clients have only their
 # clocks in common: the order of a log event and a client event is no evidence, the order within the log is.
 
 BLOCK_SIZE = 1000  # ProducerIdsBlock.PRODUCER_ID_BLOCK_SIZE in every release so far

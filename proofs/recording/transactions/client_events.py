@@ -26,8 +26,8 @@ from fencepost.reference_impl.live.transactions.over_tcp import WireSystem
 #     {"time_us": 1795288487512000, "kind": "init_taken", "client": 0, "request": 0, "producer_id": 4000, "epoch": 0}
 #     {"time_us": 1795288487530000, "kind": "record_sent", "client": 0, "txn_id": 0, "txn": 0, "partition": 1, …}
 #
-# Lines stand in the order of what one clock saw, or each client's in its own. The header says what the numbers in the
-# events are called in the cluster; without one nothing can be matched with logs. Its names are `Header`'s fields.
+# Lines are in the order of one clock, or each client's in its own. The header has the names of the numbers in the
+# events in the cluster; without one nothing can be matched with logs. Its names are `Header`'s fields.
 # A record's value is its number in ASCII digits, and an offset that is committed is its own number.
 
 MODES = ("v1", "v1-verified", "v2", "mixed")
@@ -129,7 +129,7 @@ def _is_header(line: str) -> bool:
 #     write_seen(file, system)
 #     record_transactions(log_dirs, file, out)
 #
-# All its clients are driven by one thread, so that their events stand in the order in which they happened.
+# One thread drives all clients, so that their events are in the order in which they happened.
 
 
 def write_seen(file: Path, system: WireSystem, **fields: Any) -> int:

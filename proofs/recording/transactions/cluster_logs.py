@@ -39,7 +39,7 @@ class ClusterLogs:
     transaction_log: tuple[Committed, ...]
     bytes_read: int
     notes: tuple[str, ...]
-    changed: bool  # what was read was written to, or deleted, meanwhile
+    changed: bool  # files that changed, or were deleted, while they were read
     absent: tuple[Place, ...] = ()  # wanted, but not enough of their replicas are among the directories
 
     @property
@@ -123,7 +123,7 @@ def _latest_placement(paths: Sequence[Path]) -> Placement | None:
     for path in paths:
         try:
             found.append(read_placement(path))
-        except RecordingError as error:  # a log amid an election, too, looks as if two things had been mixed
+        except RecordingError as error:  # during an election the logs may contradict one another as well
             failures.append(error)
     known = [each for each in found if each is not None]
     if failures and not known:

@@ -38,7 +38,7 @@ Row = dict[str, int]
 COMMITS = ("kind", "time_us", "partition", "offset", "producer_id", "epoch", "record", "outcome", "coordinator_epoch")
 ABSENT, OTHER, UNKNOWN = -1, -1, -2
 PREPARED = (State.PrepareCommit, State.PrepareAbort)
-SPEAKING = (State.Ongoing, State.PrepareCommit)  # the client's version; an abort may be the coordinator's, in its own
+SPEAKING = (State.Ongoing, State.PrepareCommit)  # the client's version; the coordinator may abort with its own
 
 
 @dataclass(frozen=True)

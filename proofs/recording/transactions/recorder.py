@@ -30,7 +30,7 @@ from fencepost.properties.history import Manifest, write_histories
 from fencepost.properties.transactions.events.kinds import TRANSACTIONS, Kind
 from fencepost.properties.transactions.histories.properties import HISTORY as transactions
 
-LARGE = 10_000_000  # bytes, from which on a rate says something
+LARGE = 10_000_000  # below this many bytes a rate is meaningless
 UNNUMBERED = "no clients' events say that the records' values are their numbers, so one record twice looks like two"
 NOTES = (
     "Events of a log stand in its order, with the times of its batches; logs and clients are merged by time only, so "
@@ -38,7 +38,7 @@ NOTES = (
     "transactions are left out. Committed is what lies below a high watermark that a node wrote down, or is alike in "
     "all replicas in sync."
 )
-MOST_NAMED = 6  # partitions of which the summary says how far they go
+MOST_NAMED = 6  # the summary lists the ends of this many partitions
 
 
 @dataclass(frozen=True)

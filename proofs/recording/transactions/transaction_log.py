@@ -41,7 +41,7 @@ class TransactionState(NamedTuple):
     started_ms: int
     previous_producer_id: int = -1
     next_producer_id: int = -1
-    client_version: int = 0  # transaction.version as the client speaks it
+    client_version: int = 0  # the client's transaction.version
     next_epoch: int = -1
 
 

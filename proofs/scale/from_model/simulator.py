@@ -74,7 +74,7 @@ def _is_followed(protocol: str, variant: Variant, emitting: EmittedEvents, confi
     from fencepost.properties.trace_spec import CONFORMING
 
     if protocol not in CONFORMING:
-        return True  # which is reported where they are held against it
+        return True  # the conformance check will report that
     conforming = CONFORMING[protocol]
     try:
         model = conforming.models[conforming.variant_of(Manifest(protocol, (), (), config=config))]
