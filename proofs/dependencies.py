@@ -31,7 +31,7 @@ def root() -> Path:
 
 
 def hash_of(entry: ProtocolEntry, *further: object) -> str | None:
-    """Return the hash of all that verdicts on a protocol depend on, and of the repr of ``further``. The result is None
+    """Return the hash of all that verdicts on a protocol depend on, and of the repr of ``further``. The hash is None
     for a protocol outside this package, because its dependencies are unknown."""
     folders = folders_of(entry)
     if folders is None:

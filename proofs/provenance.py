@@ -42,8 +42,8 @@ class Source:
 
 
 def sources(variants: Iterable[Variant], *further: str) -> list[Source]:
-    """Return the files in which variants are written, starting with those that define the protocols. The result
-    contains the protocols, the properties, and all that these import from models and properties, but not the modelling
+    """Return the files in which variants are written, starting with those that define the protocols. The returned files
+    contain the protocols, the properties, and all that these import from models and properties, but not the modelling
     language itself. ``further`` names additional modules that take part in the verdict."""
     asked = list(variants)
     modules: dict[str, ModuleType] = {}

@@ -102,7 +102,8 @@ def write_sarif(file: Path, found: Sequence[Remark]) -> None:
 
 
 def annotations(found: Iterable[Remark], environment: Mapping[str, str] = os.environ) -> list[str]:
-    """Return the annotation lines that GitHub reads from a run's output. The list is empty outside GitHub Actions."""
+    """Return the annotation lines that GitHub reads from a run's output. Outside GitHub Actions there are no
+    annotations."""
     if environment.get("GITHUB_ACTIONS") != "true":
         return []
     return [

@@ -48,7 +48,7 @@ def cached(what: str, about: Iterable[object]) -> Any:
 
 
 def cache(what: str, about: Iterable[object], document: Any) -> None:
-    """Store a value for later runs, unless the folder cannot be written."""
+    """Store a value in the cache for later runs, unless the folder cannot be written."""
     path = _file(what, about)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

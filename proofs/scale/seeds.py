@@ -7,7 +7,7 @@ _A, _B = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 
 
 def mixed(x: np.ndarray) -> np.ndarray:
-    """Return splitmix64's finalizer: a one-to-one map of 64 bits in which each output bit depends on all input bits."""
+    """Apply splitmix64's finalizer, a one-to-one map of 64 bits in which each output bit depends on all input bits."""
     x = (x ^ (x >> np.uint64(30))) * _A
     x = (x ^ (x >> np.uint64(27))) * _B
     found: np.ndarray = x ^ (x >> np.uint64(31))

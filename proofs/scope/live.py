@@ -41,7 +41,7 @@ def write(file: Path, runs: Sequence[LiveRun]) -> None:
 
 
 def runs_of(protocol: str, variant: str, file: Path = FILE) -> list[LiveRun]:
-    """Return the stored runs of a variant. The list is empty where the file does not exist, as in a wheel."""
+    """Return the stored runs of a variant. The list of runs is empty where the file does not exist, as in a wheel."""
     if not file.is_file():
         return []
     every = [LiveRun(**row) for row in json.loads(file.read_text(encoding="utf-8"))]

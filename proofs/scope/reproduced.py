@@ -41,7 +41,7 @@ class Reproduced:
 
 
 def rows(file: Path = FILE) -> list[Reproduced]:
-    """Return all rows of the file. The list is empty where the file does not exist, as in a wheel."""
+    """Return all rows of the file. The list of rows is empty where the file does not exist, as in a wheel."""
     if not file.is_file():
         return []
     return [Reproduced(**row) for row in json.loads(file.read_text(encoding="utf-8"))]

@@ -190,10 +190,10 @@ class Coverage:
 
 class _Blind(Coverage):
     def guessed(self, taken: Iterable[Action]) -> None:
-        """Count nothing."""
+        """Count no steps, because this coverage counts nothing."""
 
     def sample(self, stepper: "Stepper", state: State) -> None:
-        """Examine nothing."""
+        """Examine no guards, because this coverage counts nothing."""
 
 
 class _OfSteps(_Blind):

@@ -138,7 +138,7 @@ AFTER = "it had differed from the model before, which is told by itself"
 
 
 def signature(disagreed: Disagreed) -> Signature:
-    """Return what identifies a difference, whatever values are in it."""
+    """Return what identifies a difference between model and implementation, whatever values are in it."""
     evidence = disagreed.evidence
     event, call = evidence.event, evidence.made.call.table_name
     kind, error = ("", 0) if event is None else (read(event, "kind"), int(read(event, "error", 0)))

@@ -219,8 +219,8 @@ class Search:
                 machine.session, machine.teardown = None, base.teardown
 
     def play(self, programs: Sequence[Program]) -> None:
-        """Drive these programs, each continued in every one of the protocol's ways. The results are stored as by
-        `search`."""
+        """Drive these programs, each continued in every one of the protocol's ways. `Search.play` stores its results as
+        `Search.search` does."""
         with suppress(Enough):
             try:
                 for program, way in itertools.product(programs, self.agreeing.ways.values()):
@@ -389,7 +389,7 @@ def described(made: Made) -> str:
 
 class _NoScreen:
     def watch(self, made: Made, messages: Sequence[Message]) -> None:
-        """Compare nothing."""
+        """Compare nothing with the model, because the run only finds out what the implementation emits."""
 
 
 KNOWN_BUGS: Found[KnownBugs] = Found(("scenarios.known", "scenarios"), "KNOWN_BUGS")

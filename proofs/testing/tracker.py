@@ -73,7 +73,7 @@ class Tracker:
             self._count(made, 1)
 
     def leave(self, reason: str) -> None:
-        """Stop following the model from the next call on, for this reason."""
+        """Stop comparing the system with the model from the next call on, for this reason."""
         self.beyond = reason
 
     def _count(self, made: Made, compared: int) -> None:

@@ -1,5 +1,5 @@
-"""This module converts clients' events to the cluster's real offsets and producer ids, and drops events from outside of
-transactions.
+"""This module converts clients' events to the cluster's real offsets and producer ids, and drops reads of records
+outside of transactions.
 
 The history properties compare the results: a record that was acknowledged at an offset must be there. This module only
 notes acknowledgements that the given logs cannot hold, at or above their committed end."""
