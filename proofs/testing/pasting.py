@@ -162,8 +162,8 @@ def calls_from(events: Iterable[Event], protocol: str) -> list[Any]:
 # Regressions: the runs of the model by which rules were found necessary, as programs for any implementation.
 #
 # Each saved run breaks a property of a model in which one rule is got wrong. Led along it, an implementation that gets
-# the same rule wrong reaches the point where that has an effect; a correct one does not. A run is turned into calls step
-# by step. A run that has a step without a call is left out, and counted by that step.
+# the same rule wrong reaches the point where that has an effect; a correct one does not. A run is turned into calls
+# step by step. A run that has a step without a call is left out, and counted by that step.
 
 Steps = list[tuple[str, dict[str, Any]]]
 
