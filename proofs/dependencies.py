@@ -51,7 +51,7 @@ def hash_of_files(folders: frozenset[Path]) -> str:
 
 def folders_of(entry: ProtocolEntry) -> set[Path] | None:
     """Return the places of the properties of a protocol, of its parts, and of the vocabularies that its simulators
-    write. The result is None if one of these protocols is outside this package."""
+    write. The set of folders is None if one of these protocols is outside this package."""
     named = {name for _, simulator, config in entry.verified_simulators for name in vocabularies_of(simulator, config)}
     found = {_folder(one) for one in (entry, *(protocols()[name] for name in sorted({*entry.parts, *named})))}
     return None if None in found else {folder for folder in found if folder is not None}

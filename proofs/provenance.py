@@ -30,8 +30,8 @@ DIGITS = 12
 
 @dataclass(frozen=True)
 class Source:
-    """A `Source` is one file that a verdict was computed from. ``name`` is its path within the package, such as
-    ``model/language/protocol.py``."""
+    """A `Source` is one file that a verdict was computed from. ``name`` is the path of the file within the package,
+    such as ``model/language/protocol.py``."""
 
     name: str
     file: Path
@@ -72,7 +72,7 @@ def _collect(name: str, modules: dict[str, ModuleType]) -> None:
 
 @cache
 def _imported(module: ModuleType) -> tuple[str, ...]:
-    """Return the names that a module imports when it is loaded. Some of them may not be modules."""
+    """Return the names that a module imports when it is loaded. Some of the names may not be modules."""
     file = getattr(module, "__file__", None)
     tree = ast.parse(Path(file).read_text(encoding="utf-8")) if file else ast.Module([], [])
     found: list[str] = []

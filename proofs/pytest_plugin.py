@@ -45,8 +45,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def protocol(config: pytest.Config) -> str:
-    """Return the name of the protocol that the options ask for. Raise UsageError if none of its implementations can be
-    driven."""
+    """Return the name of the protocol that the options ask for. Raise UsageError if none of the protocol's
+    implementations can be driven."""
     from fencepost.properties.conformance_spec import DRIVEN
     from fencepost.properties.registry import add, refused
 

@@ -101,9 +101,9 @@ def _replayed(
     engine: Literal["histories", "recordings"], pinned: Collection[str], least: float,
     broken_there: Collection[str] = (),
 ) -> Found:  # fmt: skip
-    """Yield the verdict on each history property. ``variant`` is None where there is no model. ``pinned`` names the
-    properties that the catalogue expects to be undecidable, ``broken_there`` those that the recorded system broke, and
-    ``least`` is the share of the histories that the model must follow."""
+    """Yield the verdict on each history property. ``variant`` is None where the protocol has no model. ``pinned`` names
+    the properties that the catalogue expects to be undecidable, ``broken_there`` those that the recorded system broke,
+    and ``least`` is the share of the histories that the model must follow."""
     heading = f"{entry.name}/{variant_name}: {what}, {report.events:,} events"
     if left := max((sum(reasons.values()) for reasons in report.undecided.values()), default=0):
         heading += f", {left:,} histories not followed to their end"

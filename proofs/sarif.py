@@ -114,7 +114,8 @@ def annotations(found: Iterable[Remark], environment: Mapping[str, str] = os.env
 
 
 def _escaped(text: str, *, more: bool = False) -> str:
-    """Escape a text for a GitHub annotation. ``more`` also escapes the colons and commas that separate its fields."""
+    """Escape a text for a GitHub annotation. ``more`` also escapes the colons and commas that separate the fields of an
+    annotation."""
     for char, code in (("%", "%25"), ("\r", "%0D"), ("\n", "%0A")) + (((":", "%3A"), (",", "%2C")) if more else ()):
         text = text.replace(char, code)
     return text

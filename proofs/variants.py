@@ -126,8 +126,8 @@ def _small(variant: Variant) -> str:
 
 
 def without_rule(entry: ProtocolEntry, variant: Variant, wrong: tuple[str, str]) -> Spec:
-    """Return the settled protocol with one mutation of one rule. Errors: CatalogueError if there is no such
-    mutation."""
+    """Return the settled protocol with one mutation of one rule. Errors: CatalogueError if the rule has no mutation of
+    that name."""
     if variant.reading is not None:
         rule, name = variant.reading
         raise CatalogueError(f"{variant.name} has rule {rule} wrong already ({name}); name the variant it is made of")

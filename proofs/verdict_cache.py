@@ -25,9 +25,9 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Key:
-    """A `Key` identifies a stored answer. ``question`` is the name of its file. ``depends`` is the hash of all that the
-    answer depends on, or None if that is unknown and nothing is stored. ``fresh`` is true if the answer must be
-    computed in any case."""
+    """A `Key` identifies a stored answer. ``question`` is the name of the answer's file. ``depends`` is the hash of all
+    that the answer depends on, or None if that is unknown and nothing is stored. ``fresh`` is true if the answer must
+    be computed in any case."""
 
     question: str
     depends: str | None

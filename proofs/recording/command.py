@@ -27,8 +27,8 @@ class Request:
 
 @dataclass(frozen=True)
 class Report:
-    """A `Report` describes a recording in words and as JSON. Where the recorder knows it, the report also lists the
-    history properties that can be decided, and those that cannot, with the reason."""
+    """A `Report` describes a recording in words and as JSON. Where the recorder knows what is decidable, the report
+    also lists the history properties that can be decided, and those that cannot, with the reason."""
 
     says: str
     json: Mapping[str, Any]

@@ -22,7 +22,7 @@ def require_no_pipe(file: Path) -> None:
 
 
 def lines_of(file: Path, what: str) -> list[str]:
-    """Return the lines of a text file. `what` names its content in the error message."""
+    """Return the lines of a text file. `what` names the content of the file in the error message."""
     try:
         return file.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:

@@ -67,8 +67,8 @@ class Written:
 
 @dataclass(frozen=True)
 class Dataset:
-    """A `Dataset` is the place of the histories in the vocabulary of one protocol. `given` has entries for their
-    manifest."""
+    """A `Dataset` is the place of the histories in the vocabulary of one protocol. `given` has entries for the manifest
+    of these histories."""
 
     protocol: str
     directory: Location
@@ -116,11 +116,11 @@ def generate(
     into `directory`, and return its manifest.
 
     `simulator` is a `module:function`. The simulator is called as function(seed, config), with another seed for each
-    history, and returns rows, or (rows, faults), where faults counts what it injected, by name. With `many` it is
-    called as function(seed, first history, number of histories, config) and returns (columns, faults) of many histories
-    at once, or (columns, faults, broken): in how many of them each promise broke. Such a function may have
-    `at_once(seed, config)`, how many to generate together. `source` is as in the manifest. `begins` is called when the
-    simulator has accepted the config, and the work begins. Errors: `HistoryError` if the directory holds histories
+    history, and returns rows, or (rows, faults), where faults counts what it injected, by name. With `many` the
+    simulator is called as function(seed, first history, number of histories, config) and returns (columns, faults) of
+    many histories at once, or (columns, faults, broken): in how many of them each promise broke. Such a function may
+    have `at_once(seed, config)`, how many to generate together. `source` is as in the manifest. `begins` is called when
+    the simulator has accepted the config, and the work begins. Errors: `HistoryError` if the directory holds histories
     already, or the simulator is not found, cannot use the config, or returns wrong rows."""
     protocol, location, config = protocol or default(), Location.of(directory), dict(config or {})
     require_reachable(location, spark)
@@ -177,7 +177,7 @@ def generate_set(
 
 
 def vocabularies_of(simulator: str, config: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return what a simulator of several vocabularies states about the histories of each. The result is empty for a
+    """Return what a simulator of several vocabularies states about the histories of each. The mapping is empty for a
     simulator of one vocabulary. Raise `HistoryError` for entries that are not allowed."""
     say = getattr(simulator_named(simulator), "vocabularies", None)
     if say is None:
@@ -210,8 +210,8 @@ def _all_claimed(places: Sequence[Location]) -> Iterator[None]:
 def _made(
     recipe: Recipe, histories: int, spark: SparkSettings | None, cores: int | None, begins: Callable[[], object]
 ) -> tuple[list[Manifest], dict[str, int]]:
-    """Write the histories and give the files their final names. Return their manifests, which are not written yet, and
-    the faults."""
+    """Write the histories and give the files their final names. Return the manifests of the histories, which are not
+    written yet, and the faults."""
     units = _units(recipe, histories)
     begins()
     written = run_units(units, partial(write_unit, recipe=recipe), spark=spark, cores=cores, label="generate")
@@ -299,7 +299,7 @@ def _hand_over(made: Mapping[str, list[Rows]], writers: Sequence[HistoryWriter])
 
 
 def simulator_named(name: str) -> Callable[..., Any]:
-    """Return the function called `module:function`. Raise `HistoryError` if there is none."""
+    """Return the function called `module:function`. Raise `HistoryError` if the function does not exist."""
     module, _, function = name.partition(":")
     try:
         found = getattr(importlib.import_module(module), function)

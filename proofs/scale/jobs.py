@@ -74,7 +74,7 @@ class Jobs(AbstractContextManager["Jobs"]):
         """Submit a job and return a function that waits for its result. ``travels`` means that another process can
         import what the arguments name; ``name`` is used in the error if the job is killed. When a process of the pool
         is killed, the pool ends the others without naming the job, so each job without a result runs once more, by
-        itself. Errors: ChildProcessError if the process that runs it then is killed too."""
+        itself. Errors: ChildProcessError if the process of that second run is killed too."""
         call = _packed(function, arguments) if travels and self._pool is not None else None
         if self._pool is None or call is None:
             return functools.cache(functools.partial(self._here, function, *arguments))
@@ -93,7 +93,7 @@ class Jobs(AbstractContextManager["Jobs"]):
 
     @staticmethod
     def _submitted(pool: Executor, function: Callable[..., T], *arguments: Any) -> "Future[T]":
-        """Submit to a pool. If a killed process has broken the pool already, the future raises that error."""
+        """Submit a job to a pool. If a killed process has broken the pool already, the future raises that error."""
         try:
             return pool.submit(function, *arguments)
         except BrokenProcessPool as error:

@@ -69,7 +69,7 @@ class Rekeyed:
 @dataclass(frozen=True)
 class Outcome(Generic[Answer]):
     """An `Outcome` has the answers on groups of large histories and on small histories. `unknown` has, by property (and
-    `FIGURES`), why it is undecided; `rekeyed` is None where all histories were small."""
+    `FIGURES`), why the property is undecided; `rekeyed` is None where all histories were small."""
 
     groups: list[Answer]
     small: list[Answer]

@@ -68,8 +68,8 @@ def violating_rows(
 
 
 def write_rows(file: Path, tables: Sequence[pa.Table]) -> None:
-    """Write tables as one Parquet file, completely or not at all. Columns that only some of them have are null in the
-    others."""
+    """Write tables as one Parquet file, completely or not at all. Columns that only some of the tables have are null in
+    the rows of the others."""
     place = file.resolve()
     draft = place.with_name(f".{place.name}.{os.getpid()}")
     try:

@@ -21,8 +21,8 @@ Place = tuple[int, int]
 
 @dataclass(frozen=True)
 class SeenEvent:
-    """A `SeenEvent` is one event. ``filled`` has its columns without those that do not apply to it; ``time_us`` is as
-    in the history."""
+    """A `SeenEvent` is one event. ``filled`` has the columns that apply to the event; ``time_us`` is as in the
+    history."""
 
     kind: str
     step: int
@@ -40,7 +40,7 @@ class Witness:
 
 
 def witnesses(opened: HistoryDirectory, firsts: Iterable[Violation]) -> dict[str, Witness]:
-    """Return, by property, the events of its violation. Raise HistoryError where they cannot be read."""
+    """Return, by property, the events of its violation. Raise HistoryError where the events cannot be read."""
     firsts = tuple(firsts)
     places = {(first.history, step): None for first in firsts for step in (0, first.step, first.explained_by)}
     found = _events(opened, {place for place in places if place[1] != NONE})

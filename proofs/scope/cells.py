@@ -13,8 +13,8 @@ Status = Literal["in", "excused", "out"]
 
 @dataclass(frozen=True)
 class Cell:
-    """A `Cell` describes one danger for one engine. ``count`` is how often the engine met it, if the engine counts;
-    ``why`` is the reason if it is out, or the condition if it is excused."""
+    """A `Cell` describes one danger for one engine. ``count`` is how often the engine met the danger, if the engine
+    counts; ``why`` is the reason if the danger is out, or the condition if it is excused."""
 
     status: Status
     count: int | None = None

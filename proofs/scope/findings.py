@@ -17,15 +17,15 @@ Means = Literal["live", "classes", "client", "reference", "model"]
 
 @dataclass(frozen=True)
 class Finding:
-    """A `Finding` is one defect, or one false alarm, in a third-party system. ``where`` is the system or the part of
-    it. ``version`` has the settings, or the release of a client. ``breaks`` has the promises and mechanisms that it
-    breaks, none for a false alarm. ``status`` is new, known elsewhere, confirmed by KAFKA-n, fixed in a release, or
-    false alarm. ``program`` is the test, or for a known bug the command, that reproduces it. ``note`` describes how
-    near the public record is. ``variants`` names the variants (protocol/variant) whose model has the defect, and in
-    which it breaks one of these promises. ``seen`` and ``not_seen`` are the exact releases of Kafka on which the
-    program ran and saw it or did not. ``means`` is live brokers, Kafka's own classes without a cluster, or a client
-    library that misbehaves on a correct broker; for a known bug it is the reference implementation or the model
-    alone."""
+    """A `Finding` is one defect, or one false alarm, in a third-party system. ``where`` is the affected system or a
+    part of that system. ``version`` has the settings, or the release of a client. ``breaks`` has the promises and
+    mechanisms that the defect breaks, none for a false alarm. ``status`` is new, known elsewhere, confirmed by KAFKA-n,
+    fixed in a release, or false alarm. ``program`` is the test, or for a known bug the command, that reproduces the
+    defect. ``note`` describes how near the public record is. ``variants`` names the variants (protocol/variant) whose
+    model has the defect, and in which it breaks one of these promises. ``seen`` and ``not_seen`` are the exact releases
+    of Kafka on which the program ran and saw it or did not. ``means`` is live brokers, Kafka's own classes without a
+    cluster, or a client library that misbehaves on a correct broker; for a known bug it is the reference implementation
+    or the model alone."""
 
     name: str
     what: str

@@ -20,7 +20,7 @@ SEEN, NOT_SEEN, NOT_TRIED = "x", "-", ""
 
 @cache
 def known_bugs() -> tuple[Finding, ...]:
-    """Return a row for each scenario of the catalogue. Computing what they break takes some seconds."""
+    """Return a row for each scenario of the catalogue. Computing what the scenarios break takes some seconds."""
     return tuple(_known(entry, each) for entry in protocols().values() for each in entry.scenarios)
 
 

@@ -16,7 +16,7 @@ FILE = Path(__file__).parents[1] / "verdicts" / "live.json"
 
 @dataclass(frozen=True)
 class LiveRun:
-    """A `LiveRun` is one run that found nothing wrong with the brokers. ``test`` is the test that repeats it."""
+    """A `LiveRun` is one run that found nothing wrong with the brokers. ``test`` is the test that repeats the run."""
 
     protocol: str
     variant: str

@@ -38,7 +38,8 @@ class Asked:
     """An `Asked` is a promise as it is asked of a variant: the rule, the property, and the engines that judge it.
     ``excuses`` has, by danger, the condition under which agreement does not count a violation against an
     implementation. ``scopes`` has what each searching engine met within bounds in which the promise can be broken.
-    ``unbroken`` has, for these engines, the features within whose bounds no mutation is known that breaks it."""
+    ``unbroken`` has, for these engines, the features within whose bounds no mutation is known that breaks the
+    promise."""
 
     promise: str
     property: str
@@ -227,9 +228,9 @@ def _excuses(entry: ProtocolEntry, variant: Variant, rule: str) -> dict[str, str
 @dataclass(frozen=True)
 class Hole:
     """A `Hole` is a danger that no engine which judges a model met, although nothing excludes it. ``nowhere`` has the
-    promises for which that is so in every variant examined. ``partly`` has the variants in which it is so while another
-    variant has the danger in for the same promise. ``without_model`` has the engines that met it without a model that
-    has it."""
+    promises for which that is so in every variant examined. ``partly`` has the variants in which no engine met the
+    danger while another variant has the danger in for the same promise. ``without_model`` has the engines that met the
+    danger without a model that has it."""
 
     danger: str
     nowhere: tuple[str, ...]

@@ -212,8 +212,8 @@ class Releases:
 
     @cached_property
     def otherwise(self) -> dict[Changed, dict[str, tuple[str, ...]]]:
-        """Return the unusual settings that some variant needs, in the order of their declaration. Each has the promises
-        that such a variant is asked for, with the releases in which it needs the settings."""
+        """Return the unusual settings that some variant needs, in the order of their declaration. Each combination of
+        settings has the promises that such a variant is asked for, with the releases in which it needs the settings."""
         found: dict[Changed, dict[str, set[str]]] = {}
         names = list(SETTINGS)
         for promise, asked in self.asked.items():

@@ -44,8 +44,8 @@ def setting_in_words(cell: Cell) -> str:
 
 
 def long(cell: Cell, most: int | None = FEW) -> str:
-    """Return the full text of a cell. ``most`` limits how many of the runs that break it, and of its properties, are
-    listed."""
+    """Return the full text of a cell. ``most`` limits how many of the runs that break the promise, and of its
+    properties, are listed."""
     if cell.verdict == "broken":
         return _broken(cell, most)
     if cell.verdict == "not judged":

@@ -1,9 +1,9 @@
 """This module records when, and at which commit, the program of each finding was last run on which release, and what it
 saw.
 
-``verdicts/reproduced.json`` has one row per program and release. Only the tests of live systems write it, when they are
-given ``--reproduce FILE`` and in the nightly profile. A finding may claim that it was seen, or was not seen, only where
-such a row agrees, and a row that is too old fails the nightly."""
+``verdicts/reproduced.json`` has one row per program and release. Only the tests of live systems write this file, when
+they are given ``--reproduce FILE`` and in the nightly profile. A finding may claim that it was seen, or was not seen,
+only where such a row agrees, and a row that is too old fails the nightly."""
 
 import fcntl
 import json

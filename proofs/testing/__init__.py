@@ -2,8 +2,8 @@
 the states the model may be in.
 
 Nothing in this package is specific to one protocol. A protocol whose implementations can be driven has an object for
-that in ``properties/<protocol>/scenarios.py``. `fencepost.properties.conformance_spec` describes its parts, and
-`fencepost.properties.driving` defines calls."""
+that in ``properties/<protocol>/scenarios.py``. `fencepost.properties.conformance_spec` describes the parts of that
+object, and `fencepost.properties.driving` defines calls."""
 
 from fencepost.proofs.testing.coverage import Coverage
 from fencepost.proofs.testing.engine import AgreementReport, ImplementationError, agree

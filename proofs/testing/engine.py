@@ -54,16 +54,16 @@ class ImplementationError(InputError):
 class AgreementReport:
     """An `AgreementReport` is the result of a search. ``examples`` counts the systems driven, up to the one that
     failed. ``observe`` is whether everything that it emits was looked at, or only what a black box emits, and
-    ``observed`` has these event kinds. ``model`` is what it was compared with in addition to the promises, or ``none``.
-    ``predicted`` has promises that the variant is known to break and did break, each with its shortest program.
-    ``dangers`` counts how often each danger was met. ``least`` is the share of the systems that the model must follow
-    to their end for *holds*, and ``least_compared`` the share of the calls that must be compared with it. Below these
-    shares the verdict is *unknown*, or one `by_promises` for an implementation that emits no more than a black box.
-    ``differences`` has deviations from the model that break no promise as far as was seen, where the search continues
-    past them; with any of them the verdict is *differs*, unless a promise is broken. ``ended`` is why the search did
-    not finish, or empty. ``lacks`` has optional abilities that the implementation does not have, so that they were not
-    tested. ``excused`` counts, by promise, the systems in which it was broken as predicted, by the rule that lets that
-    happen."""
+    ``observed`` has these event kinds. ``model`` is what the implementation was compared with in addition to the
+    promises, or ``none``. ``predicted`` has promises that the variant is known to break and did break, each with its
+    shortest program. ``dangers`` counts how often each danger was met. ``least`` is the share of the systems that the
+    model must follow to their end for *holds*, and ``least_compared`` the share of the calls that must be compared with
+    it. Below these shares the verdict is *unknown*, or one `by_promises` for an implementation that emits no more than
+    a black box. ``differences`` has deviations from the model that break no promise as far as was seen, where the
+    search continues past them; with any of them the verdict is *differs*, unless a promise is broken. ``ended`` is why
+    the search did not finish, or empty. ``lacks`` has optional abilities that the implementation does not have, so that
+    they were not tested. ``excused`` counts, by promise, the systems in which the promise was broken as predicted, by
+    the rule that lets that happen."""
 
     implementation: str
     protocol: str
@@ -254,8 +254,8 @@ class _Found:
         return self._report(failure or broken, tuple(each for each in differences if each is not broken), shortest)
 
     def so_far(self, ended: str) -> AgreementReport:
-        """Return the report on an unfinished search that ``ended`` for this reason. Nothing is driven for it, and so
-        nothing is shrunk."""
+        """Return the report on an unfinished search that ``ended`` for this reason. No implementation is driven for
+        such a report, and so nothing is shrunk."""
         failing = min(self.search.failures, key=lambda failure: len(failure.program.calls), default=None)
         failure = _described(self.search, failing, self.name, None, driving=False) if failing else None
         differing = () if failure else self.search.differences.values()
@@ -302,7 +302,7 @@ def _differences(search: Search, name: str) -> list[Disagreement]:
 
 def reach(implementation: str | Callable[..., Any]) -> tuple[Factory, str]:
     """Return the factory, and the name under which it can be imported (empty if there is none). Raise
-    ImplementationError if it cannot be found."""
+    ImplementationError if the factory cannot be found."""
     if not isinstance(implementation, str):
         name = f"{getattr(implementation, '__module__', '')}:{getattr(implementation, '__qualname__', '<>')}"
         importable = "<" not in name and "." not in name.split(":")[1] and not name.startswith("__main__")
@@ -348,8 +348,8 @@ def _shortest(
     search: Search, name: str, failing: Sequence[Failure], wanted: str = "", difference: Signature | None = None
 ) -> Disagreement:
     """Return the failure with the shortest program, of those that look shortest, each shrunk to one that fails for the
-    same reason. With ``wanted``, it breaks this promise, as predicted; with ``difference``, it breaks none, and
-    deviates from the model in this way."""
+    same reason. With ``wanted``, the program breaks this promise, as predicted. With ``difference``, the program breaks
+    no promise, and deviates from the model in this way."""
 
     composite, tries = search.agreeing.composite, search.agreeing.tries
 

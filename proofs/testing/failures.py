@@ -88,10 +88,10 @@ def happened(made: Made, bad: "Evidence") -> Happened:
 class Disagreement:
     """A `Disagreement` is the failure of an implementation, after shrinking. ``program`` is Python that fails by
     itself; ``first_bad`` describes where. ``conjuncts`` are those that are false in the nearest step that the model
-    allows. ``promise`` names the promise that the program breaks, if it does, and ``consequence`` what happens when it
-    continues. ``again`` is in how many of how many tries it failed again, where chance has a part in it. ``run`` has
-    its calls, with their events. ``remark`` is why the reference implementation does not pass the program, if so.
-    ``left`` means that shorter programs were left untried."""
+    allows. ``promise`` names the promise that the program breaks, if it does, and ``consequence`` what happens when the
+    program continues. ``again`` is in how many of how many tries the program failed again, where chance has a part in
+    it. ``run`` has the calls of the program, with their events. ``remark`` is why the reference implementation does not
+    pass the program, if so. ``left`` means that shorter programs were left untried."""
 
     first_bad: str
     conjuncts: tuple[FalseConjunct, ...]

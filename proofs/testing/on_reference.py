@@ -37,8 +37,8 @@ LAST, WHOLE = Ending("True"), Ending("True", from_the_start=True)
 
 @dataclass(frozen=True)
 class Printed:
-    """A `Printed` is a program as it is printed. ``remark`` is one sentence on why the reference does not pass it, if
-    so."""
+    """A `Printed` is a program as it is printed. ``remark`` is one sentence on why the reference does not pass the
+    program, if so."""
 
     text: str
     remark: str = ""

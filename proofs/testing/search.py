@@ -284,8 +284,8 @@ class Search:
     def _run(
         self, machine: Any, seed_number: int, max_examples: int, steps: int, database: ExampleDatabase | None
     ) -> bool:
-        """Drive examples. Return False where chance changed the choices, which Hypothesis cannot handle. Raise Flaky
-        where there should be no chance."""
+        """Drive examples. Return False where chance changed the choices, which Hypothesis cannot handle. Raise Flaky if
+        an implementation that should be deterministic is not."""
         chosen = settings(
             max_examples=max_examples, stateful_step_count=steps, deadline=None, database=database,
             verbosity=Verbosity.quiet,
@@ -353,8 +353,8 @@ class Search:
         self, program: Program, wanted: str = "", only: frozenset[str] | None = None,
         difference: Signature | None = None,
     ) -> Failure | None:  # fmt: skip
-        """Run the program again from the start. Return None if it does not fail, or does not deviate from the model in
-        this way. ``wanted`` and ``only`` are as in `Watch`."""
+        """Run the program again from the start. Return None if the program does not fail, or does not deviate from the
+        model in this way. ``wanted`` and ``only`` are as in `Watch`."""
         run = Run(self.factory, program.config, self._watch(program.config, Coverage.none(), wanted, only))
         try:
             for call in program.calls:

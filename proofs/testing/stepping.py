@@ -20,7 +20,7 @@ Conditions = tuple[Holds, list[Holds], Holds]
 
 
 class Candidate(NamedTuple):
-    """A `Candidate` is a state that the model may be in. ``memory`` is what the interpreter stores with it."""
+    """A `Candidate` is a state that the model may be in. ``memory`` is what the interpreter stores with the state."""
 
     state: State
     memory: Any
@@ -83,7 +83,8 @@ class Stepper:
         return [r for r in results if isinstance(r, Obstacle)]
 
     def _walk(self, candidate: Candidate, seen: Observed, row: Row, explaining: bool) -> Applied | Obstacle:
-        """Apply an event. ``explaining`` collects what prevents it, in words, which takes most of the time."""
+        """Apply an event to a candidate. With ``explaining``, the result lists in words what prevents the event, which
+        takes most of the time."""
         state, passed = candidate.state, 0
         before, when, after = self._conditions(seen)
         if not explaining and not before(state, row):

@@ -35,9 +35,9 @@ class Share:
 
 class Tracker:
     """A `Tracker` follows one system. ``observed`` has the event kinds that this implementation emits whenever they
-    happen. ``beyond`` is why the model cannot follow it any more, if so; nothing is compared from there on. ``ending``
-    has calls that end a program, and do too much for a model to follow. ``share`` is common to the trackers of one
-    system."""
+    happen. ``beyond`` is why the model cannot follow the system any more, if so; nothing is compared from there on.
+    ``ending`` has calls that end a program, and do too much for a model to follow. ``share`` is common to the trackers
+    of one system."""
 
     def __init__(
         self, reading: Reading, observed: frozenset[str], coverage: Coverage, ending: frozenset[str] = frozenset(),

@@ -84,15 +84,15 @@ def _key(key: tuple[Any, ...], kinds: Sequence[Any], bounds: Bounds) -> Any:
 
 @dataclass(frozen=True)
 class Misfit:
-    """A `Misfit` is the first state that does not follow from the one before it. ``place`` is its index, 0 where the
-    first state is not initial; ``why`` has one or more lines."""
+    """A `Misfit` is the first state that does not follow from the one before it. ``place`` is the index of that state,
+    0 where the first state is not initial; ``why`` has one or more lines."""
 
     place: int
     why: tuple[str, ...]
 
 
 def document_of(text: str) -> dict[str, Any]:
-    """Return a text as an ITF document. Raise ItfError, with the place, if it is no JSON object with states."""
+    """Return a text as an ITF document. Raise ItfError, with the place, if the text is no JSON object with states."""
     try:
         document = json.loads(text)
     except json.JSONDecodeError as error:

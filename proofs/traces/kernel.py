@@ -194,8 +194,8 @@ class ConformanceKernel:
 
 
 def conformance_kernel(variant: str, config: Mapping[str, Any], protocol: str) -> ConformanceKernel:
-    """Return the kernel for histories of that variant, run with `config`. Raise `HistoryError` if there is no such
-    model, or the configuration is incomplete."""
+    """Return the kernel for histories of that variant, run with `config`. Raise `HistoryError` if the protocol has no
+    model of that variant, or the configuration is incomplete."""
     conforming = CONFORMING[protocol]
     if variant not in conforming.models:
         known = ", ".join(conforming.models)

@@ -5,7 +5,7 @@ property, and its model, which follows the same history, takes the step that all
     replay(directory, further={"conformance": conformance_of(manifest)}, excuses=excuses)
 
 A violation is not excused in a history that does not fit the model, nor after the event up to which the model follows
-it. Violations in recordings are excused only if their properties are named."""
+it. Violations in recordings are excused only if the caller names their properties."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass

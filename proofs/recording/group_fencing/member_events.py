@@ -99,7 +99,7 @@ class Member:
 @dataclass(frozen=True)
 class Seen:
     """A `Seen` has the content of a file. `names` has, by column, the names that the numbers in rows stand for. Offsets
-    of the input are relative to its first ones."""
+    of the input are relative to the first offset of each partition."""
 
     header: Header
     members: tuple[Member, ...]

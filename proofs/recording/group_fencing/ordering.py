@@ -3,10 +3,10 @@ wrongly.
 
 The order of the group's log is known, and so is that of each client's events, and each offset was sent before it was
 accepted. Whatever follows from these facts (Lamport's happened-before) has that order in the history. Of all orders
-that fulfil this, the module chooses the one in which every client's event is as late as possible. The properties that
-compare both sides state that an offset was accepted *although* a member had done something before. If that comes first
-in the history, it really happened first, whatever the clocks read. An earlier event that left no trace is missed, not
-made up.
+that respect happened-before, the module chooses the one in which every client's event is as late as possible. The
+properties that compare both sides state that an offset was accepted *although* a member had done something before. If
+the member's action comes first in the history, it really happened first, whatever the clocks read. An earlier event
+that left no trace is missed, not made up.
 
 Times decide only between clients, which no property compares, and where the header limits how much clocks may differ.
 With such a limit, an event comes before an entry of the log whose time is later by more than that (a coordinator reads

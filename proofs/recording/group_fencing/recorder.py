@@ -3,7 +3,7 @@ group-fencing`.
 
 `record_group(log_dirs, clients, out)` writes a directory of histories (source recorded) with a single history in it.
 Without log directories the history contains what members and an auditor saw, which is enough to decide whether the
-output is right. With log directories it also reveals where things went wrong.
+output is right. With log directories the history also reveals where things went wrong.
 
 The order (see `ordering`) is no real one across nodes, so the manifest has `ordered` false, and `ordered_among` names
 the kinds for which a property can be checked all the same. `replicas.py` defines which records are committed. A

@@ -43,8 +43,8 @@ class _Standing:
 
 
 def committed_log(logs: Sequence[NodeLog]) -> CommittedLog:
-    """Decide what is committed. `logs` are the copies of all voters. Raise `RecordingError` where they contradict one
-    another."""
+    """Decide what is committed. `logs` are the copies of all voters. Raise `RecordingError` where the copies contradict
+    one another."""
     voters = _check_members(logs)
     best = max(logs, key=lambda log: log.last)
     standings = [_Standing(agreement(log.replica, best.replica), log.last) for log in logs]

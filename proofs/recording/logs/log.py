@@ -1,9 +1,9 @@
 """This module reads one controller's copy of the metadata log from disk: its batches and its snapshots.
 
 `read_node(directory)` returns a `NodeLog`. The segments of the metadata log are read like those of any partition
-(`log_dirs.read_segments`), but none of its records is ever missing or compressed. `id_blocks/records.py` decodes its
-records. A crash may leave a file that ends inside a batch: it is reported as a `Tear`, and `id_blocks/quorum.py`
-decides whether it matters. Any other damage is refused with a `RecordingError`.
+(`log_dirs.read_segments`), but none of its records is ever missing or compressed. `id_blocks/records.py` decodes the
+records of the metadata log. A crash may leave a file that ends inside a batch: it is reported as a `Tear`, and
+`id_blocks/quorum.py` decides whether it matters. Any other damage is refused with a `RecordingError`.
 
 Sources: Kafka's record batch format v2, raft's SnapshotPath (`<end offset>-<epoch>.checkpoint`), `quorum-state`."""
 
@@ -82,8 +82,8 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True)
 class NodeLog:
-    """A `NodeLog` is one controller's copy of the metadata log. `start` is its first offset, `end` the one after its
-    last."""
+    """A `NodeLog` is one controller's copy of the metadata log. `start` is the first offset of the copy, `end` the one
+    after its last."""
 
     node: int
     cluster: str

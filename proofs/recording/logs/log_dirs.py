@@ -38,8 +38,8 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True)
 class LogDir:
-    """A `LogDir` is one log directory. `high_watermarks`, `starts` and `cleaned` are its checkpoint files, by
-    partition."""
+    """A `LogDir` is one log directory. `high_watermarks`, `starts` and `cleaned` are the directory's checkpoint files,
+    by partition."""
 
     path: Path
     node: int
@@ -66,8 +66,8 @@ class Gap(NamedTuple):
 
 @dataclass(frozen=True)
 class Replica:
-    """A `Replica` is one node's copy of a partition. `start` is its first offset, `high_watermark` the checkpointed
-    one, or 0."""
+    """A `Replica` is one node's copy of a partition. `start` is the first offset of the replica, `high_watermark` the
+    checkpointed one, or 0."""
 
     node: int
     place: Place
@@ -91,7 +91,8 @@ class Replica:
 
     @property
     def last(self) -> tuple[int, int]:
-        """Return (leader epoch, end). If one of two copies continues the other, it has the greater value."""
+        """Return (leader epoch, end). If one of two copies continues the other, the longer copy has the greater
+        value."""
         return (int(self.headers["leader_epoch"][-1]) if len(self.headers) else -1, self.end)
 
     @property
@@ -165,8 +166,8 @@ def _checkpoint(file: Path) -> dict[Place, int]:
 
 
 def read_replica(log_dir: LogDir, place: Place, *, checksums: bool = True, progress: Progress | None = None) -> Replica:
-    """Return one node's copy of a partition. Raise `RecordingError` where it has no segments, or they are not one
-    log."""
+    """Return one node's copy of a partition. Raise `RecordingError` where the replica has no segments, or its segments
+    are not one log."""
     segments = read_segments(log_dir.partitions[place], checksums=checksums, progress=progress)
     start = max(int(segments[0].file.stem), log_dir.starts.get(place, 0))
     high_watermark = log_dir.high_watermarks.get(place, 0)

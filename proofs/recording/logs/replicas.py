@@ -64,7 +64,8 @@ class Committed:
 
 def committed_part(replicas: Sequence[Replica], in_sync: Iterable[frozenset[int]] = ()) -> Committed:
     """Return the committed part of one partition. Raise `RecordingError` if the copies contradict one another.
-    `replicas` are the copies of all its nodes, `in_sync` the nodes in sync by each reading of the metadata log."""
+    `replicas` are the copies of all nodes with the partition, `in_sync` the nodes in sync by each reading of the
+    metadata log."""
     best = max(replicas, key=lambda replica: replica.last)
     agreed = {replica.node: agreement(replica, best) for replica in replicas}
     furthest = max(replicas, key=lambda replica: replica.high_watermark)

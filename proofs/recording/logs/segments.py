@@ -69,9 +69,9 @@ class Segment:
 
 
 def read_segment(file: Path, expected: int, *, checksums: bool = True, mapped: bool = True) -> Segment:
-    """Read a file whose first offset is `expected` or, where a cleaner has been at work, above it. Unless it is
-    `mapped`, the file is read into memory. Raise `RecordingError` for a file that is not a segment, is of an older
-    message format, or is damaged."""
+    """Read a file whose first offset is `expected` or, where a cleaner has been at work, above it. Unless `mapped` is
+    true, the file is read into memory. Raise `RecordingError` for a file that is not a segment, is of an older message
+    format, or is damaged."""
     content = _content(file, mapped)
     positions, end = _walked(content)
     headers = _headers(content, positions)
@@ -202,8 +202,8 @@ XERIAL_HEADER = 16  # the magic, and two versions of four bytes
 
 
 def decompressed(codec: int, content: memoryview) -> bytes:
-    """Return the records of a batch whose attributes name `codec` (1 to 4). Raise ValueError where they cannot be
-    decompressed."""
+    """Return the records of a batch whose attributes name `codec` (1 to 4). Raise ValueError where the records cannot
+    be decompressed."""
     try:
         if codec == SNAPPY:
             return _snappy(content)

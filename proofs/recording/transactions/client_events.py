@@ -38,11 +38,11 @@ LINES = Lines(TRANSACTIONS, KINDS, unseen=("node",))
 class Header(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A `Header` explains the numbers in the events, and has facts about all of them. `partitions` has (topic,
     partition, first offset) of the data partitions numbered 0, 1, …; offsets in the events are relative to the first
-    offset. `groups` are numbered after them, and `transactional_ids` from 0. `producer_ids`, if any, has the real ids
-    of those numbered 0, 1, … in the events. `observable` has the kinds of which every event is recorded. `ordered`
-    means that the lines are in the order in which things happened. `mode` and `quiet_end` are as in a manifest's
-    config. `record_key` is the key of all records of these clients, if they have one; a record with another key is
-    another client's, and its value is not its number. `faults` counts, by name, what was done to the cluster
+    offset. `groups` are numbered after the partitions, and `transactional_ids` from 0. `producer_ids`, if any, has the
+    real ids of those numbered 0, 1, … in the events. `observable` has the kinds of which every event is recorded.
+    `ordered` means that the lines are in the order in which things happened. `mode` and `quiet_end` are as in a
+    manifest's config. `record_key` is the key of all records of these clients, if they have one; a record with another
+    key is another client's, and its value is not its number. `faults` counts, by name, what was done to the cluster
     meanwhile."""
 
     mode: str = ""

@@ -2,8 +2,8 @@
 
 The offsets that a group commits in one request are in one batch, and are one record of its owner and one event. The
 sequence number of such a batch is no evidence (Kafka 4 writes 0 in all of them, and checks none) and is left out. In
-Kafka several groups share an offsets partition. In a history each group has its own, and a marker is one event in each
-that has something open of its producer id."""
+Kafka several groups share an offsets partition. In a history each group has an offsets partition of its own, and a
+marker is one event in each group with an open transaction of its producer id."""
 
 from __future__ import annotations
 

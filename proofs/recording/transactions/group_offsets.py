@@ -22,7 +22,8 @@ class OffsetKey(NamedTuple):
 
 
 def offset_key_of(key: bytes) -> OffsetKey | None:
-    """Decode a key; None for a record that is about something else. Raise IndexError or struct.error if it is cut."""
+    """Decode a key; None for a record that is about something else. Raise IndexError or struct.error if the key is
+    cut."""
     (kind,) = struct.unpack_from(">h", key)
     if kind not in OFFSET_KINDS:
         return None

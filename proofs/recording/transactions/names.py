@@ -18,8 +18,8 @@ UNNAMED_BITS = 40  # numbers from 2^40 on are those of records without a number:
 
 
 class Names:
-    """A `Names` has the numbers of data partitions, groups and transactional ids. If it is `closed`, names without a
-    number are left out."""
+    """A `Names` has the numbers of data partitions, groups and transactional ids. If the object is `closed`, names
+    without a number are left out."""
 
     def __init__(self, header: Header | None, places: Iterable[Place]) -> None:
         self.closed = header is not None

@@ -30,7 +30,7 @@ PREVIOUS_ID, NEXT_ID, CLIENT_VERSION, NEXT_EPOCH = range(4)
 
 
 class TransactionState(NamedTuple):
-    """A `TransactionState` is one value. Times are in ms since 1970; -1 where there is none."""
+    """A `TransactionState` is one value. Times are in ms since 1970; -1 stands for no time."""
 
     producer_id: int
     epoch: int
@@ -54,7 +54,7 @@ def transactional_id_of(key: bytes) -> str | None:
 
 
 def transaction_state_of(value: bytes) -> TransactionState:
-    """Decode a value. Raise ValueError, IndexError or struct.error if it is malformed."""
+    """Decode a value. Raise ValueError, IndexError or struct.error if the value is malformed."""
     version, producer_id, epoch, timeout_ms, state = FIXED.unpack_from(value)
     if version not in VERSIONS:
         raise ValueError(f"version {version} of a transaction's state is unknown (known: 0 and 1)")

@@ -29,8 +29,8 @@ ROLES = ("promise", "step")
 
 
 def emitted_of(entry: ProtocolEntry, variant: Variant) -> EmittedEvents:
-    """Return the events that a variant's steps emit. Raise HistoryError where the vocabulary of histories has none for
-    them."""
+    """Return the events that a variant's steps emit. Raise HistoryError where the vocabulary of histories has no events
+    for the steps."""
     name = f"{entry.name}/{variant.name}"
     if entry.name not in EMISSIONS:
         raise HistoryError(f"{name}: no histories are made of its model; {EMISSIONS.lacking(entry.name)}")
@@ -55,7 +55,7 @@ def bounds_for(entry: ProtocolEntry, variant: Variant, profile: Profile, changes
 
 def config_of(entry: ProtocolEntry, variant: Variant, bounds: Mapping[str, int], steps: int) -> dict[str, Any]:
     """Return the config of such histories: the input of properties and models, and the model they come from. Raise
-    HistoryError where they cannot be generated."""
+    HistoryError where the histories cannot be generated."""
     emitting = emitted_of(entry, variant)
     undecidable = dict(emitting.undecidable)
     config = {

@@ -23,7 +23,7 @@ from fencepost.properties.history import HistoryError, Vocabulary
 @dataclass(frozen=True)
 class Noted:
     """A `Noted` is the value stored under ``name`` at ``key``, increased by ``plus``; ``none`` is its initial value.
-    With ``fresh`` it is the next number of what is ``counted``, starting there, and is stored."""
+    With ``fresh`` the value is the next number of what is ``counted``, starting there, and is stored."""
 
     name: str
     key: Node
@@ -58,7 +58,7 @@ class Step:
 
 def steps_of(made: Ground, emitting: EmittedEvents, vocabulary: Vocabulary) -> list[Step]:
     """Return the steps of a protocol, with those of one action next to each other. Raise HistoryError where the table
-    does not fit it."""
+    of rows does not fit the protocol."""
     spec, left_out = made.spec, {*emitting.never, *emitting.at_once.values()}
     telling = _Emitting(made, vocabulary)
     found = []
