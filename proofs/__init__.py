@@ -1,4 +1,4 @@
-"""How we know: readings of the traced tree, engines, reports, and the command line."""
+"""This package contains the engines, their readings of the traced tree, the reports, and the command line."""
 
 if __name__ != "fencepost.proofs":
     raise ImportError(

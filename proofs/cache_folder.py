@@ -1,8 +1,7 @@
-"""Where what can be computed again is stored between runs, and whether it is.
+"""This module decides where results that can be computed again are stored between runs, and whether they are used.
 
-With ``FENCEPOST_FRESH`` in the environment no verdict is taken from there, and none stored; with ``CI``, as services
-for continuous integration set it, none is taken.
-"""
+If ``FENCEPOST_FRESH`` is set in the environment, verdicts are neither read from the cache nor stored there. If ``CI``
+is set, as continuous integration services do, verdicts are stored but not read."""
 
 import os
 import tempfile
@@ -13,7 +12,7 @@ NO_CACHE, NOTHING_TAKEN = "FENCEPOST_FRESH", "CI"
 
 
 def cache_folder() -> Path:
-    """In the user's cache, which XDG_CACHE_HOME may put elsewhere; of a user without a home, among temporary files."""
+    """Return the cache folder: below XDG_CACHE_HOME or ~/.cache, or among temporary files for a user without a home."""
     if chosen := os.environ.get("XDG_CACHE_HOME"):
         return Path(chosen) / "fencepost"
     try:
@@ -23,15 +22,15 @@ def cache_folder() -> Path:
 
 
 def keeps_verdicts() -> bool:
-    """Return whether verdicts are stored for later runs."""
+    """Return whether this run stores its verdicts for later runs."""
     return not os.environ.get(NO_CACHE)
 
 
 def takes_verdicts() -> bool:
-    """Return whether verdicts of earlier runs are taken."""
+    """Return whether this run may use the verdicts of earlier runs."""
     return keeps_verdicts() and not os.environ.get(NOTHING_TAKEN)
 
 
 def now() -> str:
-    """The time, as what is stored says it."""
+    """Return the current time (UTC) in the format of the stored results."""
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())

@@ -1,10 +1,9 @@
-"""What verdicts on a protocol depend on, as one hash: two trees with the same hash have the same verdicts.
+"""This module computes one hash of all that verdicts on a protocol depend on: equal hashes mean equal verdicts.
 
-Counted are the text of every file that the protocol's own and the engines' name, in an import or as the place of an
-implementation, from these on; data next to the properties; recordings; and the releases of what they call.  That is
-more than the traced tree: words, reasons of bounds and dangers stand in verdicts too, and implementations are traced by
-no one.  So a comment counts as well: what is computed again for nothing costs a minute, what is not is a wrong verdict.
-"""
+The hash covers the text of every file that the protocol's files and the engines name, directly or indirectly, in an
+import or as the location of an implementation. The hash also covers the data files next to the properties, the
+recordings, and the releases of the libraries that the engines call. Comments count as well: an unnecessary computation
+costs a minute, but a stale verdict is wrong."""
 
 import hashlib
 import re
@@ -27,13 +26,13 @@ _FROM = re.compile(r"^[ \t]*from\s+fencepost((?:\.\w+)+)\s+import\s+(\([^)]*\)|[
 
 @cache
 def root() -> Path:
-    """The folder in which the parts of the package are."""
+    """Return the folder of the installed package."""
     return Path(fencepost.properties.__file__ or "").resolve().parent.parent
 
 
 def hash_of(entry: ProtocolEntry, *further: object) -> str | None:
-    """Return the hash of all that verdicts on a protocol depend on, and of what is stated further, by its repr; None of
-    a protocol that is not of this package, since nothing is known of what it calls."""
+    """Return the hash of all that verdicts on a protocol depend on, and of the repr of ``further``. The hash is None
+    for a protocol outside this package, because its dependencies are unknown."""
     folders = folders_of(entry)
     if folders is None:
         return None
@@ -43,8 +42,7 @@ def hash_of(entry: ProtocolEntry, *further: object) -> str | None:
 
 @cache
 def hash_of_files(folders: frozenset[Path]) -> str:
-    """Return the hash of the text of all files that count: of a process that is judging, as they were when it first
-    asked."""
+    """Return the hash of the text of all files that count, as they were at the first call in this process."""
     digest = hashlib.sha256()
     for path in sorted(files(folders)):
         digest.update(f"\0{path.relative_to(root())}\0{_digest(path)}".encode())
@@ -52,15 +50,15 @@ def hash_of_files(folders: frozenset[Path]) -> str:
 
 
 def folders_of(entry: ProtocolEntry) -> set[Path] | None:
-    """Where the properties of a protocol are, of its parts, and of those in whose words its simulators write histories;
-    None where one of them is not of this package."""
+    """Return the places of the properties of a protocol, of its parts, and of the vocabularies that its simulators
+    write. The set of folders is None if one of these protocols is outside this package."""
     named = {name for _, simulator, config in entry.verified_simulators for name in vocabularies_of(simulator, config)}
     found = {_folder(one) for one in (entry, *(protocols()[name] for name in sorted({*entry.parts, *named})))}
     return None if None in found else {folder for folder in found if folder is not None}
 
 
 def files(folders: Iterable[Path]) -> set[Path]:
-    """The files that count, for protocols whose properties are in these folders."""
+    """Return the files that the hash covers for protocols whose properties are in these folders."""
     chosen = set(folders)
     data = [p for folder in (*chosen, root() / "properties" / "recorded") for p in folder.rglob("*")]
     found = {path for path in data if path.suffix in DATA}
@@ -74,7 +72,6 @@ def files(folders: Iterable[Path]) -> set[Path]:
 
 
 def _folder(entry: ProtocolEntry) -> Path | None:
-    """Return where the properties of a protocol are: a folder, or a file."""
     modules = {variant.properties.__module__ for variant in entry.variants}
     if not all(name.startswith("fencepost.properties.") for name in modules):
         return None
@@ -88,7 +85,6 @@ def _sources(place: Path) -> list[Path]:
 
 @cache
 def _named(path: Path) -> frozenset[Path]:
-    """The files of the package that a file names."""
     names = _names(path.read_text(encoding="utf-8")) if path.suffix == ".py" else ()
     return frozenset(file for name in names for file in _files_of(name.split(".")))
 
@@ -101,7 +97,7 @@ def _names(text: str) -> Iterator[str]:
 
 
 def _files_of(parts: list[str]) -> Iterator[Path]:
-    """The module of this name, or of as much of it as names one, and the packages around it."""
+    """Yield the file of the longest prefix of this dotted name that is a module, and the packages that contain it."""
     place = root()
     for part in parts:
         module = (place / part).with_suffix(".py")
@@ -121,7 +117,7 @@ def _digest(path: Path) -> str:
 
 @cache
 def releases() -> str:
-    """Make the matrix of what the engines call, as far as it is installed."""
+    """Return the releases of Python libraries that the engines call, as far as they are installed."""
     return " ".join(f"{name} {_release(name)}" for name in RELEASES)
 
 

@@ -1,6 +1,5 @@
-"""Code that is made for one protocol and compiled by numba: stored in the user's cache under a hash of its source,
-since numba caches by file.
-"""
+"""This module stores generated code that numba compiles in the user's cache, under a hash of the source, because numba
+caches by file."""
 
 import hashlib
 import importlib.util
@@ -19,7 +18,7 @@ def is_possible() -> bool:
 
 
 def is_cached(source: str, function: str) -> bool:
-    """Return whether this function of the source was compiled before, on this machine."""
+    """Return whether this function of the source was compiled on this machine before."""
     try:
         return next((cache_folder() / "__pycache__").glob(f"{_name_of(source)}.{function}-*.nbi"), None) is not None
     except OSError:
@@ -27,7 +26,8 @@ def is_cached(source: str, function: str) -> bool:
 
 
 def load(source: str) -> Any:
-    """The module with this source; what it has is compiled when it is called first, or taken from the cache."""
+    """Return the module with this source. The functions of the module are compiled at their first call, or taken from
+    the cache."""
     name = _name_of(source)
     for place in (cache_folder, _fresh_folder):
         try:
@@ -50,7 +50,6 @@ def _name_of(source: str) -> str:
 
 
 def _fresh_folder() -> Path:
-    """Where the cache can't be written: compiled anew each time."""
     return Path(tempfile.mkdtemp(prefix="fencepost-"))
 
 

@@ -1,9 +1,8 @@
-"""Settings of NumPy for a processor that it would not find out by itself.
+"""This module sets options of NumPy for processors on which its own choice is slow.
 
 On AMD's Zen 4 the instruction by which AVX-512 sorting moves elements is microcode, and sorting takes four times as
-long as with AVX2 (34 and 9 ns an element of 32,768; numpy/x86-simd-sort#6, openjdk/jdk#24053).  A search with NumPy
-sorts more than anything else: without AVX-512 it takes about half of the time there.
-"""
+long as with AVX2 (34 and 9 ns an element of 32,768; numpy/x86-simd-sort#6, openjdk/jdk#24053). A search with NumPy
+spends most of its time on sorting, and takes about half as long without AVX-512."""
 
 import os
 import sys
@@ -12,19 +11,19 @@ from pathlib import Path
 
 VARIABLE = "NPY_DISABLE_CPU_FEATURES"
 WITH_AVX512 = "X86_V4 AVX512_ICL AVX512_SPR"
-"""As releases from 2.4 on call them.  Names that a release does not have are a warning, so earlier ones are given
-nothing."""
+"""This variable's value has the names of the CPU features in NumPy from 2.4 on. Earlier releases warn about unknown
+names, so the variable is not set for them."""
 
 
 def spare_slow_sorting(environment: MutableMapping[str, str], described: str, release: str) -> None:
-    """Sets NumPy's variable for a processor so ``described``, as /proc/cpuinfo has it, unless it is set.  NumPy reads
-    it when it is imported."""
+    """Set NumPy's variable for the processor ``described`` as in /proc/cpuinfo, unless it is set already. NumPy reads
+    the variable when it is imported."""
     if is_zen_4(described) and _at_least(release, (2, 4)):
         environment.setdefault(VARIABLE, WITH_AVX512)
 
 
 def is_zen_4(described: str) -> bool:
-    """AMD's family 25 is Zen 3, without AVX-512, and Zen 4."""
+    """Return whether /proc/cpuinfo describes a Zen 4: AMD's family 25 is Zen 3, without AVX-512, and Zen 4."""
     flags = dict(line.split(":", 1) for line in described.splitlines() if ":" in line)
     flags = {key.strip(): value.strip() for key, value in flags.items()}
     return (
@@ -40,7 +39,7 @@ def _at_least(release: str, wanted: tuple[int, int]) -> bool:
 
 
 def before_numpy() -> None:
-    """Does so for this process, where NumPy is not there yet."""
+    """Avoid slow sorting in this process, if NumPy is not imported yet."""
     if "numpy" in sys.modules or VARIABLE in os.environ:
         return
     try:

@@ -1,9 +1,8 @@
-"""Which files a verdict was made from: the model's and the properties', each with a hash of its text; and whether the
-reader may have meant another copy.
+"""This module reports the files a verdict was computed from, each with a hash, and warns if another copy may have been
+meant.
 
-An installed package and a checkout are two copies.  Who edits one and runs the other gets a verdict on what was there
-before, so every command that judges says what it read, and warns where it runs within a checkout that is another copy.
-"""
+An installed package and a checkout are two copies, and a user may edit one and run the other. So every command that
+judges prints what it read, and warns if the working directory is within a checkout that is another copy."""
 
 import ast
 import hashlib
@@ -23,15 +22,16 @@ from fencepost.properties.catalogue import Variant
 from fencepost.properties.registry import PROTOCOLS
 
 PARTS = ("fencepost.model.", "fencepost.properties.")
-"""Where models and properties are; protocols of one's own are in packages that the registry names."""
+"""Models and properties of this project are in these packages; the registry names the packages of users' protocols."""
 LANGUAGE = "fencepost.model.language"
 DIGITS = 12
-"""Of a hash, in hexadecimal: enough to distinguish two texts, and to be read aloud."""
+"""A printed hash has this many hexadecimal digits."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """``name``: the file within the package, as in a checkout: ``model/language/protocol.py``."""
+    """A `Source` is one file that a verdict was computed from. ``name`` is the path of the file within the package,
+    such as ``model/language/protocol.py``."""
 
     name: str
     file: Path
@@ -42,9 +42,9 @@ class Source:
 
 
 def sources(variants: Iterable[Variant], *further: str) -> list[Source]:
-    """The files in which variants are written, that of each one's protocol first: their protocols and properties, with
-    all that these import from the model and the properties; not the language itself.  ``further``: modules that judge
-    too."""
+    """Return the files in which variants are written, starting with those that define the protocols. The returned files
+    contain the protocols, the properties, and all that these import from models and properties, but not the modelling
+    language itself. ``further`` names additional modules that take part in the verdict."""
     asked = list(variants)
     modules: dict[str, ModuleType] = {}
     for name in further:
@@ -60,7 +60,7 @@ def sources(variants: Iterable[Variant], *further: str) -> list[Source]:
 
 
 def _collect(name: str, modules: dict[str, ModuleType]) -> None:
-    """A module, and those of ours that it imports."""
+    """Add a module, and those modules of models and properties that it imports, to ``modules``."""
     module = sys.modules.get(name)
     ours = name.startswith((*PARTS, *(f"{package}." for package in PROTOCOLS.values()))) or name == "__main__"
     if module is None or name in modules or not ours or name.startswith(LANGUAGE):
@@ -72,7 +72,7 @@ def _collect(name: str, modules: dict[str, ModuleType]) -> None:
 
 @cache
 def _imported(module: ModuleType) -> tuple[str, ...]:
-    """The names of modules that a module imports when it is loaded; perhaps of some that are none."""
+    """Return the names that a module imports when it is loaded. Some of the names may not be modules."""
     file = getattr(module, "__file__", None)
     tree = ast.parse(Path(file).read_text(encoding="utf-8")) if file else ast.Module([], [])
     found: list[str] = []
@@ -103,12 +103,13 @@ def hash_of(content: bytes) -> str:
 
 
 def together(read: list[Source]) -> str:
-    """One hash of several files."""
+    """Return one hash of several files."""
     return read[0].hash if len(read) == 1 else hash_of("".join(f"{s.name} {s.hash}\n" for s in read).encode())
 
 
 def described(read: list[Source]) -> str:
-    """The line at the start of a command that judges: ``read model/language/protocol.py and 4 more of /…, hash …``."""
+    """Return the first line that a judging command prints: ``read model/language/protocol.py and 4 more of /…, hash
+    …``."""
     if not read:
         return "read a model that is in no file"
     first = read[0]
@@ -118,7 +119,8 @@ def described(read: list[Source]) -> str:
 
 
 def other_copies(read: Iterable[Source], here: Path) -> Iterator[str]:
-    """A sentence if a checkout that holds other copies of these files is the working directory, or above it."""
+    """Yield a warning if the working directory, or a folder above it, is a checkout with other copies of these
+    files."""
     for folder in (here, *here.parents):
         if not (folder / "pyproject.toml").is_file():
             continue
@@ -137,8 +139,8 @@ def other_copies(read: Iterable[Source], here: Path) -> Iterator[str]:
 
 
 def hash_of_model(variant: Variant) -> str:
-    """A hash of what proofs and explorations of a variant's promises depend on: its protocol, promises and lemmas after
-    tracing.  Words do not count, nor do witnesses, progress, fairness and dangers."""
+    """Return a hash of what proofs and explorations of a variant's promises depend on. The hash covers the protocol,
+    promises and lemmas after tracing. The hash does not cover texts, witnesses, progress, fairness and dangers."""
     written = _Written(variant.properties.protocol.spec)
     every = dict(variant.properties.properties)
     if variant.for_mutants is not None:
@@ -152,8 +154,8 @@ def hash_of_model(variant: Variant) -> str:
 
 
 def hash_of_stated(spec: Spec, properties: Iterable[Property]) -> str:
-    """A hash of a protocol with what is stated of its states and steps: a proof of these stays one for as long as it
-    stays the same."""
+    """Return a hash of a protocol together with its properties of states and steps. A proof of these stays valid as
+    long as the hash is the same."""
     written = _Written(spec)
     for item in properties:
         if item.kind in ("always", "step"):
@@ -163,8 +165,6 @@ def hash_of_stated(spec: Spec, properties: Iterable[Property]) -> str:
 
 
 class _Written:
-    """A protocol after tracing as text, with a number for every term."""
-
     def __init__(self, spec: Spec) -> None:
         self.numbered: dict[Term, int] = {}
         self.text: list[str] = [f"{n}: {kind!r}" for n, kind in (*spec.types.items(), *spec.constants.items())]

@@ -1,8 +1,7 @@
-"""The pytest plugin: ``pytest --fencepost-implementation module:factory`` holds an implementation against the model.
+"""This pytest plugin checks an implementation against the model: ``pytest --fencepost-implementation module:factory``.
 
-One test item per variant is added to the run, named after it; and ``fencepost_agreement`` is a fixture with the report,
-for tests of one's own.  Nothing is imported, and nothing added, unless it is asked for.
-"""
+The plugin adds one test item per variant to the run. The fixture ``fencepost_agreement`` gives the report to users' own
+tests. Nothing is imported or added unless an option or the fixture asks for it."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,8 +18,8 @@ class Disagrees(Exception):
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Five options, in a group of their own.  The variants of a protocol are looked up when it is driven, since loading
-    this must be cheap."""
+    """Add five options in a group of their own. Variants are not looked up here, because loading the plugin must be
+    cheap."""
     from fencepost.properties.registry import default
 
     group = parser.getgroup("fencepost", "Kafka's exactly-once protocols")
@@ -46,8 +45,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def protocol(config: pytest.Config) -> str:
-    """The public name of the protocol that is asked for.  Raises UsageError where none of its implementations can be
-    driven."""
+    """Return the name of the protocol that the options ask for. Raise UsageError if none of the protocol's
+    implementations can be driven."""
     from fencepost.properties.conformance_spec import DRIVEN
     from fencepost.properties.registry import add, refused
 
@@ -62,7 +61,8 @@ def protocol(config: pytest.Config) -> str:
 
 
 def variants(config: pytest.Config) -> list[str]:
-    """Those asked for, or the default.  Raises UsageError for one of another protocol."""
+    """Return the variants that the options ask for, or the default one. Raise UsageError for a variant of another
+    protocol."""
     from fencepost.properties.conformance_spec import driven
 
     known = driven(protocol(config)).variants
@@ -74,7 +74,6 @@ def variants(config: pytest.Config) -> list[str]:
 
 
 def run(config: pytest.Config, variant: str) -> "AgreementReport":
-    """Drive the implementation that the options name."""
     from fencepost.proofs.testing import agree
 
     require_reachable(config)
@@ -88,7 +87,7 @@ def run(config: pytest.Config, variant: str) -> "AgreementReport":
 
 
 def require_reachable(config: pytest.Config) -> None:
-    """Raises UsageError where there is no such implementation, or the number of examples is none."""
+    """Raise UsageError if the implementation does not exist, or the number of examples is below one."""
     from fencepost.proofs.cli.shared.options import import_from_here
     from fencepost.proofs.testing.engine import ImplementationError, reach
 
@@ -102,7 +101,7 @@ def require_reachable(config: pytest.Config) -> None:
 
 
 class AgreementItem(pytest.Item):
-    """Fails with the shortest program that the model and the implementation disagree about."""
+    """An `AgreementItem` fails with the shortest program on which the model and the implementation disagree."""
 
     def __init__(self, variant: str, **rest: Any) -> None:
         super().__init__(**rest)
@@ -116,7 +115,6 @@ class AgreementItem(pytest.Item):
             raise Disagrees(f"inconclusive: {report.inconclusive}")
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
-        """The disagreement without the machinery that found it."""
         if isinstance(excinfo.value, Disagrees):
             return str(excinfo.value)
         return super().repr_failure(excinfo, style)
@@ -126,7 +124,7 @@ class AgreementItem(pytest.Item):
 
 
 class Agreement(pytest.Collector):
-    """What is added to the run."""
+    """This collector yields one test item per variant."""
 
     def collect(self) -> Iterator[pytest.Item]:
         require_reachable(self.config)
@@ -143,7 +141,7 @@ def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config
 
 @pytest.fixture(scope="session")
 def fencepost_agreement(pytestconfig: pytest.Config) -> "AgreementReport":
-    """The report on the implementation that ``--fencepost-implementation`` names; of the first variant, if several are
+    """Return the report on the implementation that ``--fencepost-implementation`` names, for the first variant
     given."""
     if not pytestconfig.getoption("--fencepost-implementation"):
         pytest.fail("fencepost_agreement has nothing to run: give --fencepost-implementation module:factory")

@@ -1,6 +1,4 @@
-"""The part of the main job that needs histories: those of simulators, and recordings of real systems, by their
-properties and the model.
-"""
+"""This module replays simulated histories and recordings of real systems against their properties and the model."""
 
 import tempfile
 from collections.abc import Collection, Iterator
@@ -22,21 +20,21 @@ from fencepost.properties.history.location import Location
 from fencepost.properties.history.properties_of import properties_of
 
 HISTORIES = {"smoke": 200, "ci": 5000, "nightly": 500_000}
-"""Simulated histories of 200 events each."""
+"""Each profile generates this many simulated histories of 200 events each."""
 CONFORMANCE = "conformance"
 Found = Iterator[tuple[str, Result]]
 
 
 def number_of_replays(entry: ProtocolEntry) -> int:
-    """Return how many datasets are replayed: simulated ones, and recordings."""
+    """Return how many datasets are replayed, simulated ones and recordings together."""
     simulated = (len(vocabularies_of(simulator, config)) or 1 for _, simulator, config in entry.verified_simulators)
     return sum(simulated) + len(recordings(entry.name))
 
 
 def histories(entry: ProtocolEntry, profile: Profile, seed: int) -> Found:
-    """Simulated histories of each variant that has a simulator, and recordings.  Where a mode is known to break a
-    promise, its histories are held to that but where the model takes the step that breaks it alike; without any other
-    violation the property is not promised."""
+    """Yield the verdicts on simulated histories of each variant that has a simulator, and on recordings. Where a mode
+    is known to break a promise, a violation is excused only if the model takes the step that breaks it as well. A
+    property that is predicted to break, and has no other violation, is reported as not promised."""
     for variant_name, simulator, config in entry.verified_simulators:
         several = bool(vocabularies_of(simulator, config))
         asked: dict[str, Any] = {
@@ -72,8 +70,8 @@ def _of_one(entry: ProtocolEntry, variant: Variant, simulator: str, place: Path,
 
 
 def _of_several(entry: ProtocolEntry, name: str, simulator: str, place: Path, asked: dict[str, Any]) -> Found:
-    """Replay one system in several vocabularies: the verdicts are those of the protocol of each.  What is not decided
-    of one, and how much of it is followed, the entry of the system says under the name of that protocol."""
+    """Yield the verdicts on one system that writes several vocabularies, each judged by its own protocol. The entry of
+    the system lists, by protocol, the properties that are not decided and the share that the model must follow."""
     generate_set(place, simulator, **asked)
     for protocol, report in replay_set(place, count_dangers=True).items():
         manifest = Manifest.read(Location.of(place / protocol))
@@ -89,7 +87,6 @@ def _of_several(entry: ProtocolEntry, name: str, simulator: str, place: Path, as
 
 
 def _less(report: ReplayReport, manifest: Manifest) -> ReplayReport:
-    """The report without what its mode does not promise, where nothing violates that."""
     broken = properties_of(manifest.protocol).predicted(manifest)
     left = {name: why for name, why in broken.items() if name not in report.violations}
     return replace(
@@ -104,10 +101,9 @@ def _replayed(
     engine: Literal["histories", "recordings"], pinned: Collection[str], least: float,
     broken_there: Collection[str] = (),
 ) -> Found:  # fmt: skip
-    """The verdict on each history property; there is no variant where there is no model.  Which cannot be decided is
-    ``pinned`` in the catalogue: a recorder that loses a kind of event, or histories in which nothing happens, are no
-    success.  ``broken_there``: what the catalogue says that a recorded system broke.  ``least``: the share that the
-    model must follow."""
+    """Yield the verdict on each history property. ``variant`` is None where the protocol has no model. ``pinned`` names
+    the properties that the catalogue expects to be undecidable, ``broken_there`` those that the recorded system broke,
+    and ``least`` is the share of the histories that the model must follow."""
     heading = f"{entry.name}/{variant_name}: {what}, {report.events:,} events"
     if left := max((sum(reasons.values()) for reasons in report.undecided.values()), default=0):
         heading += f", {left:,} histories not followed to their end"
@@ -162,6 +158,6 @@ def _result(
 
 
 def recordings(protocol: str) -> list[Path]:
-    """The recordings of real systems that ship with the package."""
+    """Return the folders of the recordings of real systems that ship with the package."""
     root = Path(str(files("fencepost.properties"))) / "recorded"
     return sorted(p.parent for p in root.glob("*/manifest.json") if p.parent.name.startswith(protocol))

@@ -1,4 +1,4 @@
-"""Reports for scripts: JSON with the stable fields, and JUnit XML as CI systems read it."""
+"""This module writes reports for scripts: JSON with stable fields, and JUnit XML for CI systems."""
 
 import json
 import os
@@ -18,24 +18,24 @@ if TYPE_CHECKING:
     from fencepost.proofs.schemas import VerdictRow, Verify
 
 SCHEMA = 1
-"""The version of what ``--json`` writes; `schemas` has the types."""
+"""This is the version of the ``--json`` output; `schemas` has its types."""
 
 
 def write_json(file: Path, document: Any) -> None:
-    """Writes a document; keys in the order given, so that equal runs give equal files, timings aside."""
+    """Write a document with its keys in the order given, so that equal runs write equal files except for timings."""
     write_text(file, json.dumps(document, indent=1, default=str) + "\n")
 
 
 def cut_short(report: Any) -> Any:
-    """A report of what was found until an interrupt, marked as that: an object gets a field, and a list of rows is the
-    field ``found`` of an object, since a reader that takes it for the list of all rows has to notice."""
+    """Return a report of what was found until an interrupt, marked as interrupted. An object gets a field. A list of
+    rows becomes the field ``found`` of an object, so that readers notice that rows are missing."""
     if isinstance(report, list):
         return {"schema": SCHEMA, "interrupted": True, "found": report}
     return {**report, "interrupted": True}
 
 
 def write_text(file: Path, text: str) -> None:
-    """Writes a report, whole or not at all: next to its place, from where it is renamed.  Raises OSError, with the name
+    """Write a report completely or not at all, by renaming a temporary file next to it. Errors: OSError, with the name
     of the report, where there is no room for it."""
     if file.exists() and not file.is_file():  # a pipe, or a device, has nothing that could be stored
         with file.open("w", encoding="utf-8") as stream, _reported(file):
@@ -65,7 +65,7 @@ def _reported(file: Path) -> Iterator[None]:
 
 
 def verify_document(seed: int, profile: Profile, results: Iterable[Result], sources: Mapping[str, str]) -> "Verify":
-    """Return what ``verify --json`` writes.  ``sources``: the files that were judged, with their hashes."""
+    """Return what ``verify --json`` writes. ``sources`` maps the files that were judged to their hashes."""
     return {
         "schema": SCHEMA,
         "version": version("fencepost"),
@@ -77,8 +77,9 @@ def verify_document(seed: int, profile: Profile, results: Iterable[Result], sour
 
 
 def write_junit(file: Path, results: Sequence[Result], problems: Sequence[str] = ()) -> None:
-    """One test suite per variant, one case per property and engine: what is not as expected is a failure, or an error
-    if it is unknown, as expected or not, with the reason: skipped would be read as left out."""
+    """Write one test suite per variant, with one case per property and engine. An unexpected verdict is a failure. An
+    unknown verdict is an error with the reason, even if it was expected, because a skipped test would be read as left
+    out."""
     report = JUnitXml("fencepost verify")
     suites: dict[str, TestSuite] = {}
     for r in results:

@@ -1,4 +1,4 @@
-"""What engines return: traces of states, and verdicts that scripts can rely on."""
+"""This module defines what engines return: traces of states, and verdicts that scripts can rely on."""
 
 import builtins
 from collections.abc import Iterable
@@ -8,25 +8,26 @@ from typing import Any, Literal
 from fencepost.proofs.scope.cells import Scope
 
 Verdict = Literal["holds", "violated", "unknown", "not proved", "vacuous"]
-"""``not proved``: each step of the proof is there, but it leans on something that is not inductive itself;
-``vacuous``: it holds, and nothing that could have gone wrong within the bounds would have broken it."""
+"""The verdict is ``not proved`` if the proof leans on a property that is not inductive itself, and ``vacuous`` if the
+property holds but no mistake within the bounds would have broken it."""
 
 
 def worst(verdicts: Iterable[Verdict]) -> Verdict:
-    """The verdict on all of several things."""
+    """Return the verdict on several results taken together."""
     found = set(verdicts)
     order: tuple[Verdict, ...] = ("violated", "not proved", "unknown", "vacuous")
     return next((verdict for verdict in order if verdict in found), "holds")
 
 
 State = dict[str, Any]
-"""One state by variable name.  Numbers and members of sorts and enumerations are int, Bool is bool, an Option is None
-or the value; a map is a dict from key tuples to values without its zero entries; a sequence is a tuple."""
+"""A `State` maps variable names to values. Numbers and members of sorts and enumerations are int, Bool is bool, an
+Option is None or the value, a map is a dict from key tuples to values without its zero entries, and a sequence is a
+tuple."""
 
 
 @dataclass(frozen=True)
 class Event:
-    """One step of a trace: the action and its parameters, by name."""
+    """An `Event` is one step of a trace: the action and its parameters by name."""
 
     action: str
     parameters: dict[str, int]
@@ -37,8 +38,8 @@ class Event:
 
 @dataclass(frozen=True)
 class Trace:
-    """``states[0]`` is initial and ``events[i]`` leads from ``states[i]`` to ``states[i + 1]``; ``loop`` is the index
-    of the state to which the last event returns, for an endless behaviour."""
+    """A `Trace` is a run: ``states[0]`` is initial, and ``events[i]`` leads from ``states[i]`` to ``states[i + 1]``.
+    ``loop`` is the index of the state to which the last event returns, for an endless behaviour."""
 
     states: tuple[State, ...]
     events: tuple[Event, ...]
@@ -50,11 +51,11 @@ class Trace:
 
 @dataclass(frozen=True)
 class Result:
-    """One verdict of one engine.  ``bound`` is None where none was needed; ``evidence`` is engine-specific and goes to
-    reports.  ``scope``: the dangers that the engine met, where it searches states within bounds in which the property
-    can be broken, ``out``: all others, ``excused``: those that it met only under a condition, with that; ``within``:
-    the same with counts and reasons, which is not written into reports (see `fencepost.proofs.scope.scopes`).
-    ``cached``: when it was computed, of a verdict that an earlier run kept."""
+    """A `Result` is one verdict of one engine. ``bound`` is None where no bound was needed. ``evidence`` is
+    engine-specific and goes to reports. ``scope`` names the dangers that the engine met (if it searches states, within
+    bounds in which the property can be broken), ``out`` all others, and ``excused`` those met only under a condition,
+    with that condition. ``within`` has the same with counts and reasons, and is not written into reports (see
+    `fencepost.proofs.scope.scopes`). ``cached`` is the time at which an earlier run computed the verdict."""
 
     protocol: str
     variant: str

@@ -1,9 +1,8 @@
-"""Verdicts where code is reviewed: SARIF 2.1.0, which code hosts show next to the lines of a change, and GitHub's own
-annotations of a run.
+"""This module writes verdicts as SARIF 2.1.0, which code hosts display next to the lines of a change, and as GitHub
+annotations.
 
-They report what is not as expected, and what is not decided although it was asked for, each at the line of the
-model or property that it is about.
-"""
+The reports contain unexpected verdicts, and undecided ones that were asked for, each at the line of its model or
+property."""
 
 import inspect
 import json
@@ -26,7 +25,8 @@ SARIF = "https://json.schemastore.org/sarif-2.1.0.json"
 
 @dataclass(frozen=True)
 class Remark:
-    """``level``: error or warning; ``file``: from the working directory where it lies in it; ``line``: from 1."""
+    """A `Remark` is one finding for a reviewer. ``level`` is error or warning, ``file`` is relative to the working
+    directory where possible, and ``line`` counts from 1."""
 
     level: str
     rule: str
@@ -36,9 +36,9 @@ class Remark:
 
 
 def remarks(entries: Iterable[ProtocolEntry], results: Iterable[Result], problems: Sequence[str]) -> list[Remark]:
-    """Return what a reviewer has to see, in the order of the verdicts, of several engines that say the same the first;
-    then engines that contradict one another."""
-    known = protocols() | {entry.name: entry for entry in entries}  # one's histories may be judged by another's words
+    """Return what a reviewer has to see, in the order of the verdicts, followed by contradictions between engines.
+    Where several engines report the same verdict, only the first one is returned."""
+    known = protocols() | {entry.name: entry for entry in entries}  # another protocol may judge a protocol's histories
     found, remarked = [], set[tuple[str, ...]]()
     for one in results:
         what = (one.protocol, one.variant, one.property, one.verdict)
@@ -57,13 +57,12 @@ def remarks(entries: Iterable[ProtocolEntry], results: Iterable[Result], problem
         level = "warning" if one.verdict == "unknown" else "error"
         says = f"{text}\n{words}".rstrip()
         found.append(Remark(level, str(one.evidence.get("rule") or one.property), says, file, line))
-    for problem in problems:  # it begins with the protocol's name, as `contradictions` has it
+    for problem in problems:  # its text begins with the protocol's name, see `contradictions`
         found.append(Remark("error", "engines disagree", problem, *_of_class(known[problem.partition("/")[0]])))
     return found
 
 
 def _place(variant: Variant, result: Result) -> tuple[str, int]:
-    """Return where the property is stated; the model's class where it is not a property of one."""
     for cls in variant.properties.__mro__:
         method = vars(cls).get(result.property)
         if isinstance(method, PropertyMethod) and inspect.isfunction(method.body):
@@ -84,7 +83,7 @@ def _uri(file: str) -> str:
 
 
 def write_sarif(file: Path, found: Sequence[Remark]) -> None:
-    """One run of one tool; a rule of ours is a rule there."""
+    """Write the remarks as one run of one tool, with the rule names of this project as SARIF rules."""
     rules = list(dict.fromkeys(one.rule for one in found))
     results = [
         {
@@ -103,7 +102,8 @@ def write_sarif(file: Path, found: Sequence[Remark]) -> None:
 
 
 def annotations(found: Iterable[Remark], environment: Mapping[str, str] = os.environ) -> list[str]:
-    """Lines that GitHub reads from a run's output; none elsewhere."""
+    """Return the annotation lines that GitHub reads from a run's output. Outside GitHub Actions there are no
+    annotations."""
     if environment.get("GITHUB_ACTIONS") != "true":
         return []
     return [
@@ -114,7 +114,8 @@ def annotations(found: Iterable[Remark], environment: Mapping[str, str] = os.env
 
 
 def _escaped(text: str, *, more: bool = False) -> str:
-    """As GitHub reads it: a line end would end the annotation; within its fields, so would a comma or a colon."""
+    """Escape a text for a GitHub annotation. ``more`` also escapes the colons and commas that separate the fields of an
+    annotation."""
     for char, code in (("%", "%25"), ("\r", "%0D"), ("\n", "%0A")) + (((":", "%3A"), (",", "%2C")) if more else ()):
         text = text.replace(char, code)
     return text

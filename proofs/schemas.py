@@ -1,9 +1,9 @@
-"""What each command's ``--json`` writes, as types: the writers are held to them by the type checker, ``fencepost
-schema`` prints them as JSON Schema, and the tests hold every report against that.
+"""This module defines the types of what each command's ``--json`` writes.
 
-The version (`SCHEMA` in `report`) goes up when a field changes its meaning or goes away; a field that is new does not
-change it.  A report that is an object names it in its field ``schema``; a report that is a list has rows of one type.
-"""
+The type checker holds the writers to these types, ``fencepost schema`` prints them as JSON Schema, and the tests check
+every report against that. The version (`SCHEMA` in `report`) increases when a field changes its meaning or is removed,
+but not when a field is added. A report that is an object has the version in its field ``schema``; a report that is a
+list has rows of one type."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, Generic, Literal, NotRequired, TypedDict, TypeVar, get_origin
@@ -35,7 +35,7 @@ Excused = Annotated[dict[str, str], Meta(description="Dangers that were met unde
 
 
 class VerdictRow(TypedDict):
-    """One verdict of one engine on one property of one variant."""
+    """A `VerdictRow` is one verdict of one engine on one property of one variant."""
 
     protocol: Protocol
     variant: Variant
@@ -62,7 +62,7 @@ class VerdictRow(TypedDict):
 
 
 class ProvedStep(TypedDict):
-    """One obligation of a proof by induction."""
+    """A `ProvedStep` is one obligation of a proof by induction."""
 
     says: Annotated[str, Meta(description="As a sentence.")]
     kind: Annotated[str, Meta(description="initial, preserved, step, follows, antecedent, enabled, dead or inherited.")]
@@ -77,15 +77,15 @@ class ProvedStep(TypedDict):
 
 
 class ProvedRow(VerdictRow):
-    """A verdict of induction, or of a second opinion on it.  Obligations that are about actions alone are with
-    `every_action_can_happen`, or with `dead_actions_never_happen`."""
+    """A `ProvedRow` is a verdict of induction, or of a second opinion on it. Obligations that are about actions alone
+    are with `every_action_can_happen`, or with `dead_actions_never_happen`."""
 
     sources: Sources
     obligations: Annotated[list[ProvedStep], Meta(description="All that had to be proved for it.")]
 
 
 class Verify(TypedDict):
-    """Every verdict of a run."""
+    """A `Verify` report contains every verdict of a run."""
 
     schema: Version
     interrupted: NotRequired[Interrupted]
@@ -97,7 +97,7 @@ class Verify(TypedDict):
 
 
 class Explored(TypedDict):
-    """All states of one variant within bounds."""
+    """An `Explored` report describes the exploration of all states of one variant within bounds."""
 
     schema: Version
     interrupted: NotRequired[Interrupted]
@@ -124,7 +124,7 @@ class Explored(TypedDict):
 
 
 class CutSet(TypedDict):
-    """Rules without which, all together, a promise fails."""
+    """A cut set is a set of rules without which, all together, a promise fails."""
 
     promise: Property
     rules: list[Rule]
@@ -133,7 +133,7 @@ class CutSet(TypedDict):
 
 
 class OfRule(TypedDict):
-    """What is known of a rule from sets of rules."""
+    """An `OfRule` object lists what is known of a rule from sets of rules."""
 
     cut_sets: list[CutSet]
     must: Annotated[list[str], Meta(description="Promises for whose proof the rule is in every set that suffices.")]
@@ -141,7 +141,8 @@ class OfRule(TypedDict):
 
 
 class Mutated(TypedDict):
-    """One way to get a rule wrong, and what comes of it; with what sets of rules say, where they are stored."""
+    """A `Mutated` row is one mutation of a rule with its verdict, and with what sets of rules imply where they are
+    stored."""
 
     variant: Variant
     rule: Rule
@@ -160,7 +161,7 @@ class Mutated(TypedDict):
 
 
 class SetsOfRule(OfRule):
-    """``necessity --mutations sets``: one rule of one variant that is proved."""
+    """A `SetsOfRule` row is what ``necessity --mutations sets`` reports on one rule of one proved variant."""
 
     protocol: Protocol
     variant: Variant
@@ -170,7 +171,7 @@ class SetsOfRule(OfRule):
 
 
 class KeptRow(TypedDict):
-    """A run that breaks a property without some rules."""
+    """A `KeptRow` is a run that breaks a property without some rules."""
 
     property: Property
     without: Annotated[list[list[str]], Meta(description="Rules, each with the mutation of it.")]
@@ -180,7 +181,7 @@ class KeptRow(TypedDict):
 
 
 class Kept(TypedDict):
-    """What was stored of one variant."""
+    """A `Kept` report contains the stored runs of one variant."""
 
     protocol: Protocol
     variant: Variant
@@ -192,7 +193,7 @@ class Kept(TypedDict):
 
 
 class Simulated(TypedDict):
-    """Random walks through a model."""
+    """A `Simulated` report describes random walks through a model."""
 
     schema: Version
     interrupted: NotRequired[Interrupted]
@@ -211,7 +212,7 @@ class Simulated(TypedDict):
 
 
 class Agreed(TypedDict):
-    """An implementation held against a model."""
+    """An `Agreed` report is about an implementation that was checked against a model."""
 
     schema: Version
     interrupted: NotRequired[Interrupted]
@@ -252,7 +253,8 @@ class Agreed(TypedDict):
 
 
 class Generated(TypedDict):
-    """Simulated histories; none if it was interrupted, since a directory of histories is whole or is none."""
+    """A `Generated` report describes generated histories. An interrupted command reports no histories, since a
+    directory of histories is written completely or not at all."""
 
     schema: Version
     interrupted: NotRequired[Interrupted]
@@ -265,7 +267,7 @@ class Generated(TypedDict):
 
 
 class FirstViolation(TypedDict):
-    """The least by history and step."""
+    """A `FirstViolation` is the least violation by history and step."""
 
     history: int
     step: Annotated[int, Meta(description="Of the event that violates, counted from 0.")]
@@ -275,14 +277,14 @@ class FirstViolation(TypedDict):
 
 
 class Violated(TypedDict):
-    """Of one property."""
+    """A `Violated` object describes the violations of one property."""
 
     count: int
     first: FirstViolation
 
 
 class Rekeyed(TypedDict):
-    """Histories larger than a worker's memory, judged in pieces."""
+    """A `Rekeyed` object describes histories larger than a worker's memory that were judged in pieces."""
 
     histories: int
     events: int
@@ -292,7 +294,7 @@ class Rekeyed(TypedDict):
 
 
 class Replayed(TypedDict):
-    """Histories held against their properties and the model."""
+    """A `Replayed` report is about histories that were checked against their properties and the model."""
 
     schema: Version
     interrupted: NotRequired[Interrupted]
@@ -326,7 +328,8 @@ class Replayed(TypedDict):
 
 
 class ReplayedSet(TypedDict):
-    """Histories of one system in several vocabularies, each held against its own protocol."""
+    """A `ReplayedSet` report is about histories of one system in several vocabularies, each checked against its own
+    protocol."""
 
     schema: Version
     interrupted: NotRequired[Interrupted]
@@ -334,7 +337,8 @@ class ReplayedSet(TypedDict):
 
 
 class Recorded(TypedDict):
-    """A history made of a cluster's logs, or of what its clients saw.  What is not there was not asked."""
+    """A `Recorded` report describes a history made from a cluster's logs, or from what its clients saw. Fields that are
+    missing were not asked for."""
 
     schema: Version
     interrupted: NotRequired[Interrupted]
@@ -353,7 +357,7 @@ Rows = TypeVar("Rows")
 
 
 class Cut(TypedDict, Generic[Rows]):
-    """In place of a list: what an interrupted command had found."""
+    """An interrupted command writes this object in place of a list."""
 
     schema: Version
     interrupted: Interrupted
@@ -361,7 +365,7 @@ class Cut(TypedDict, Generic[Rows]):
 
 
 class NothingYet(TypedDict):
-    """The report of a command that was interrupted before it had anything to report."""
+    """A command that is interrupted before it has anything to report writes this object."""
 
     schema: Version
     interrupted: Interrupted
@@ -382,12 +386,12 @@ REPORTS: Mapping[str, tuple[Any, ...]] = {
     "record": (Recorded,),
     "findings": (list[Finding],),
 }
-"""By command, the types of what its ``--json`` writes: a list where there are several variants to report on, or what
-``--mutations sets`` asks for."""
+"""This mapping gives, by command, the types that ``--json`` may write: a list where several variants are reported on,
+or where ``--mutations sets`` asks for one."""
 
 
 def schema_of(command: str) -> dict[str, Any]:
-    """Return what a command's ``--json`` writes, as JSON Schema (2020-12)."""
+    """Return the JSON Schema (2020-12) of what a command's ``--json`` writes."""
     cut = [Cut[each] for each in REPORTS[command] if get_origin(each) is list]  # type: ignore[valid-type]
     every = (*REPORTS[command], *cut, NothingYet)
     found, parts = msgspec.json.schema_components(every, ref_template="#/$defs/{name}")

@@ -1,8 +1,8 @@
-"""What a run of ``verify`` comes to, a protocol a line.
+"""This module counts the verdicts of a run of ``verify``, one line per protocol.
 
 The unit of *proved*, *held* and *refuted* is a pair of a variant and a promise, by what was judged on models. A promise
-is what users rely on (`USERS_RELY_ON`: a promise, a promise about steps, or progress); lemmas, consequences, witnesses
-and refinements serve a proof, and are not counted.  Each pair is counted once:
+is what users rely on (`USERS_RELY_ON`: a promise, a promise about steps, or progress). Lemmas, consequences, witnesses
+and refinements serve a proof, and are not counted. Each pair is counted once:
 
 - *refuted*: the documents predict that it is violated, and it was;
 - *proved*: induction has proved it without bounds, whatever else has looked at it too;
@@ -23,11 +23,11 @@ from fencepost.properties.catalogue import ProtocolEntry
 
 @dataclass(frozen=True)
 class Tally:
-    """The counts of one protocol.  ``variants``: those that were judged; ``unexpected``: verdicts, of any engine, that
-    are not as expected; ``histories``: sets of histories that were replayed, simulated or recorded; ``driven``: pairs
-    of a variant and an implementation that was driven; ``open``: the dangers that `fencepost dangers` lists as open;
-    ``cached``: verdicts that an earlier run has computed, of all ``verdicts``; ``seconds``: of the engines, when they
-    computed them."""
+    """A `Tally` has the counts of one protocol. ``variants`` counts those that were judged, ``unexpected`` the verdicts
+    of any engine that are not as expected, ``histories`` the sets of histories that were replayed, and ``driven`` the
+    pairs of a variant and an implementation that was driven. ``open`` has the dangers that `fencepost dangers` lists as
+    open, ``cached`` counts the verdicts from an earlier run, out of all ``verdicts``, and ``seconds`` is the time of
+    the engines when they computed them."""
 
     name: str
     variants: int
@@ -44,7 +44,7 @@ class Tally:
 
 
 def tally(entry: ProtocolEntry, results: Sequence[Result]) -> Tally:
-    """Return what the verdicts on a protocol come to."""
+    """Return the counts of the verdicts on a protocol."""
     pairs: dict[tuple[str, str], list[Result]] = {}
     for r in results:
         if r.evidence.get("role") in USERS_RELY_ON:
@@ -68,7 +68,7 @@ def tally(entry: ProtocolEntry, results: Sequence[Result]) -> Tally:
 
 
 def total(tallies: Sequence[Tally]) -> Tally:
-    """Add up all protocols; a danger that is open in several is counted once."""
+    """Add up the tallies of all protocols. A danger that is open in several protocols is counted once."""
     numbers = [field.name for field in fields(Tally) if field.name not in ("name", "open")]
     sums: dict[str, Any] = {name: sum(getattr(t, name) for t in tallies) for name in numbers}
     return Tally(name="total", open=frozenset[str]().union(*(t.open for t in tallies)), **sums)
@@ -86,12 +86,11 @@ def standing(results: Sequence[Result]) -> str:
 
 
 WHOLE = ("explore", "progress")
-"""Engines whose verdicts on a variant's properties come of one search: each carries the time of all of it."""
+"""Verdicts of these engines on a variant come from one search, and each carries the time of that whole search."""
 
 
 def spent(results: Iterable[Result]) -> float:
-    """The seconds of the engines, each search counted once; what a claim of the documents rests on was counted with
-    that."""
+    """Return the seconds of the engines, counting each search once and claims of the documents not at all."""
     seconds = 0.0
     searches: dict[tuple[str, str], float] = {}
     for r in results:
@@ -106,5 +105,6 @@ def spent(results: Iterable[Result]) -> float:
 
 
 def is_claim(result: Result) -> bool:
-    """Is it of a claim of the documents, which rests on other verdicts?  Its name begins with the rule."""
+    """Return whether a result is a claim of the documents, which rests on other verdicts. The name of a claim begins
+    with the rule."""
     return result.property.partition(" ")[0] in RULES

@@ -1,4 +1,5 @@
-"""Every engine on one variant, on many in processes of their own, and a variant with a rule got wrong on top of it."""
+"""This module runs every engine on one variant, or on many variants in separate processes, and applies mutations of
+rules to a variant."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -27,7 +28,8 @@ from fencepost.properties.nearest import instead
 
 @dataclass
 class Judged:
-    """The verdicts on a variant, each with the heading it belongs under; ``open``: what the bounds leave unchecked."""
+    """A `Judged` has the verdicts on a variant, each with its heading. ``open`` lists what the bounds leave
+    unchecked."""
 
     results: list[tuple[str, Result]] = field(default_factory=list)
     open: list[str] = field(default_factory=list)
@@ -37,8 +39,8 @@ def hand_in_all(
     jobs: Jobs, entry: ProtocolEntry, variants: Sequence[Variant], profile: Profile, *, second: bool = False,
     fresh: bool = True,
 ) -> list[Callable[[], Earlier[Judged]]]:  # fmt: skip
-    """Return what each variant's engines say, in the order given, when asked.  ``second``: cvc5 too, of what is proved;
-    ``fresh``: also of what an earlier run has judged."""
+    """Submit a job for each variant, and return functions that wait for their verdicts, in the order given. With
+    ``second``, cvc5 checks the proofs too. With ``fresh``, variants that an earlier run has judged are judged again."""
     # Copies, without what was computed of them: terms are equal only within one process.
     bare = replace(entry, variants=(), claims=(), scenarios=())
     keys = [key_of(entry, v.name, profile, *(["cvc5"] if second else []), fresh=fresh) for v in variants]
@@ -49,7 +51,7 @@ def hand_in_all(
 
 
 def travels(variant: Variant) -> bool:
-    """A protocol that was written into a running program cannot be imported by another process."""
+    """Return whether another process can import the variant, which it cannot if ``__main__`` defines it."""
     return variant.properties.__module__ != "__main__"
 
 
@@ -61,7 +63,7 @@ def judge(entry: ProtocolEntry, variant: Variant, profile: Profile, second: bool
 
 
 def with_second(made: Judged, entry: ProtocolEntry, variant: Variant, proof: Proof) -> Judged:
-    """The same, with what cvc5 makes of the proof; what it gives up on is left open."""
+    """Return the verdicts together with cvc5's opinions on the proof. What cvc5 gives up on is added to ``open``."""
     title = title_of(entry, variant)
     asked = opinions(entry, variant, proof)
     heading = made.results[0][0]
@@ -70,7 +72,7 @@ def with_second(made: Judged, entry: ProtocolEntry, variant: Variant, proof: Pro
 
 
 def with_killers(made: Judged, entry: ProtocolEntry, variant: Variant, profile: Profile) -> Judged:
-    """The same, where a *holds* that nothing could have violated is *vacuous*."""
+    """Return the verdicts with *vacuous* in place of each *holds* that no mutation could have violated."""
     killers = Killers(variant, profile)
     results = proof_mutants.judged(variant, profile, [result for _, result in made.results])
     headings = [heading for heading, _ in made.results]
@@ -78,7 +80,7 @@ def with_killers(made: Judged, entry: ProtocolEntry, variant: Variant, profile: 
 
 
 def judge_main(entry: ProtocolEntry, variant: Variant, profile: Profile, proof: Proof | None = None) -> Judged:
-    """A protocol as it should be: proof, complete search, progress.  ``proof``: one that was made."""
+    """Judge a main variant by proof, complete search and progress. ``proof`` is a proof that was made before."""
     heading = f"{entry.name}/{variant.name}: {variant.says}"
     proofs = run_induction(entry, variant, proof=proof) if variant.is_proved_in(profile) else []
     results, explored = run_features(entry, variant, profile)
@@ -101,15 +103,15 @@ def judge_main(entry: ProtocolEntry, variant: Variant, profile: Profile, proof: 
 
 
 def judge_other(entry: ProtocolEntry, variant: Variant, profile: Profile) -> Judged:
-    """A mistake, or a rejected alternative: no proof is asked for."""
+    """Judge a mistake or a rejected alternative, for which no proof is asked."""
     heading = f"{entry.name}/{variant.name}: {variant.says} [{variant.rule}]"
     results, _ = run_features(entry, variant, profile)
     return Judged([(heading, result) for result in (*results, *run_progress(entry, variant))])
 
 
 def _of_core(found: Result) -> Iterator[str]:
-    """Yield what a refinement that holds leaves open: the steps of the core that nothing is, and those that something
-    is although the refinement names others."""
+    """Yield what a refinement that holds leaves open. These are the steps of the core that no explored step maps to,
+    and those that a step maps to although the refinement does not name them."""
     if never := found.evidence.get("never"):
         yield f"no explored step is {found.evidence['core']}'s {', '.join(never)}"
     for words in found.evidence.get("unsaid", ()):
@@ -120,11 +122,12 @@ def _small(variant: Variant) -> str:
     return " and of ".join(", ".join(f"{k} {v}" for k, v in bound.items() if v) for bound in variant.progress_bounds)
 
 
-# A variant with one rule got wrong on top of it, by the names that `fencepost list --verbose` has.
+# A variant with one mutated rule, by the names that `fencepost list --verbose` prints.
 
 
 def without_rule(entry: ProtocolEntry, variant: Variant, wrong: tuple[str, str]) -> Spec:
-    """The settled protocol with this mistake, a rule and a mutation of it; CatalogueError if there is no such one."""
+    """Return the settled protocol with one mutation of one rule. Errors: CatalogueError if the rule has no mutation of
+    that name."""
     if variant.reading is not None:
         rule, name = variant.reading
         raise CatalogueError(f"{variant.name} has rule {rule} wrong already ({name}); name the variant it is made of")

@@ -1,11 +1,10 @@
-"""Verdicts of earlier runs, stored in the user's cache under a hash of all that they depend on.
+"""This module stores verdicts in the user's cache under a hash of all that they depend on.
 
     key = key_of(entry, variant.name, profile, fresh=False)
     judged = hand_in(jobs, key, judge, entry, variant, profile)
 
-What is taken from there says since when; what cannot be read is made again.  Of each question one answer is stored,
-that of the latest run.
-"""
+A cached verdict carries the time at which it was made. An entry that cannot be read is computed again. Only the latest
+answer to each question is stored."""
 
 import functools
 import os
@@ -26,8 +25,9 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Key:
-    """``question``: what is asked, as the name of a file; ``depends``: the hash of all that the answer depends on, None
-    where that is not known and nothing is stored; ``fresh``: is it to be made again in any case?"""
+    """A `Key` identifies a stored answer. ``question`` is the name of the answer's file. ``depends`` is the hash of all
+    that the answer depends on, or None if that is unknown and nothing is stored. ``fresh`` is true if the answer must
+    be computed in any case."""
 
     question: str
     depends: str | None
@@ -40,15 +40,15 @@ class Key:
 
 @dataclass(frozen=True)
 class Earlier(Generic[T]):
-    """An answer; ``when`` it was made, where that was an earlier run."""
+    """An `Earlier` is an answer with the time ``when`` an earlier run made it, or None if it is new."""
 
     answer: T
     when: str | None
 
 
 def key_of(entry: ProtocolEntry, what: str, *further: object, fresh: bool) -> Key:
-    """``what``: the part that is asked of a protocol; ``further``: profile, seed and the like.  A protocol that is not
-    the one of that name in the catalogue, as it stands there, is nothing of which an answer is known."""
+    """Return the key for the question ``what`` about a protocol; ``further`` has the profile, seed and the like.
+    Nothing is stored for a protocol that is not the very entry of that name in the catalogue."""
     words = "-".join(map(str, (entry.name, what, *further)))
     question = "".join(c if c.isalnum() or c in "-_." else "_" for c in words)
     known = protocols().get(entry.name) is entry and keeps_verdicts()
@@ -59,8 +59,8 @@ def key_of(entry: ProtocolEntry, what: str, *further: object, fresh: bool) -> Ke
 def hand_in(
     jobs: Jobs, key: Key, make: Callable[..., T], *arguments: Any, travels: bool = True
 ) -> Callable[[], Earlier[T]]:
-    """`stored_or_made` as a job.  For jobs that are done elsewhere this process looks up, and keeps, what is asked for:
-    the cache is the user's, and no worker's."""
+    """Submit `stored_or_made` as a job. If jobs run elsewhere, this process reads and writes the user's cache for
+    them."""
     if not jobs.elsewhere:
         return jobs.hand_in(stored_or_made, key, make, *arguments, travels=travels, name=key.question)
     found: Earlier[T] | None = _stored(key)
@@ -71,7 +71,7 @@ def hand_in(
 
 
 def stored_or_made(key: Key, make: Callable[..., T], *arguments: Any) -> Earlier[T]:
-    """The answer of an earlier run, if it depends on nothing that has changed; else a new one, which is stored."""
+    """Return the stored answer if nothing that it depends on has changed, else compute and store a new one."""
     found: Earlier[T] | None = _stored(key)
     return _keep(key, make(*arguments)) if found is None else found
 
@@ -98,7 +98,7 @@ def _read(key: Key) -> "Earlier[Any] | None":
 
 
 def _write(key: Key, answer: Any) -> None:
-    """Whole, or not at all; where no folder can be written nothing is stored."""
+    """Write an answer completely or not at all. If the folder cannot be written, nothing is stored."""
     draft = key.file.with_suffix(f".{os.getpid()}")
     try:
         draft.parent.mkdir(parents=True, exist_ok=True)

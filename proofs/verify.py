@@ -1,8 +1,8 @@
-"""The main job: every engine on every variant, within the bounds of a profile, and what they leave open.
+"""This module is the main job: it runs every engine on every variant within the bounds of a profile, and collects what
+they leave open.
 
-Order: proofs first, then complete searches, then progress, the rejected variants, the implementation, and real
-recordings.  Each is a function that yields Results as they come, so that a reader sees the verdicts appear.
-"""
+The order is proofs, complete searches, progress, the rejected variants, the implementation, and real recordings. Each
+stage yields its Results one by one, so that a reader sees the verdicts appear."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
@@ -19,19 +19,20 @@ from fencepost.proofs.verdict_cache import Earlier, hand_in, key_of, stored_or_m
 from fencepost.properties.catalogue import Profile, ProtocolEntry
 
 EXAMPLES = {"smoke": 40, "ci": 150, "nightly": 2000}
-"""Programs that agreement tries on the reference implementation."""
+"""Agreement tries this many programs on the reference implementation, by profile."""
 
 
 @dataclass
 class Verification:
-    """All verdicts of a run.  ``open``: what the bounds of the profile leave unchecked, one sentence each."""
+    """A `Verification` has all verdicts of a run. ``open`` has one sentence for each thing that the bounds of the
+    profile leave unchecked."""
 
     results: list[Result] = field(default_factory=list)
     open: list[str] = field(default_factory=list)
 
     @property
     def problems(self) -> list[str]:
-        """Engines that contradict one another."""
+        """Return the contradictions between engines."""
         return contradictions(self.results)
 
     @property
@@ -45,8 +46,8 @@ Found = Iterator[tuple[str, Result]]
 
 @dataclass
 class Plan:
-    """The jobs of a protocol, handed in: of its ``main`` variants, of the ``others``, and of each implementation.
-    ``fresh``: nothing is taken from what earlier runs have stored."""
+    """A `Plan` has the submitted jobs of a protocol: those of its ``main`` variants, of the ``others``, and of each
+    implementation. ``fresh`` means that no stored results of earlier runs are used."""
 
     main: list[Callable[[], Earlier[Judged]]]
     others: list[Callable[[], Earlier[Judged]]]
@@ -61,8 +62,8 @@ def number_of_jobs(entry: ProtocolEntry) -> int:
 def plan(
     jobs: Jobs, entry: ProtocolEntry, profile: Profile, seed: int, *, second: bool = False, fresh: bool = True
 ) -> Plan:
-    """Hands in what can be done meanwhile; histories take several processes of their own.  ``second``: cvc5 is asked
-    what is proved; ``fresh``: nothing is taken from what earlier runs have stored."""
+    """Submit the jobs that can run in parallel; replays of histories start several processes of their own and are left
+    out. With ``second``, cvc5 checks the proofs too. With ``fresh``, no stored results of earlier runs are used."""
     main, others = ([v for v in entry.variants if v.main == is_main] for is_main in (True, False))
     examples = entry.examples.get(profile, EXAMPLES[profile])
     implementations = [
@@ -90,8 +91,8 @@ def _agree(name: str, protocol: str, variant: str, seed: int, examples: int) -> 
 def verify(
     entry: ProtocolEntry, profile: Profile, seed: int, report: Reporter, planned: Plan | None = None
 ) -> Verification:
-    """Runs every engine on a protocol; ``report`` gets each Result with the heading it belongs under, as soon as it is
-    there.  ``planned``: its jobs, if they have been handed in already."""
+    """Run every engine on a protocol, and pass each Result with its heading to ``report`` as soon as it is there.
+    ``planned`` has the protocol's jobs if they have been submitted already."""
     made = Verification()
     with Jobs(0 if planned else number_of_jobs(entry)) as jobs:
         planned = planned or plan(jobs, entry, profile, seed)
@@ -120,14 +121,15 @@ def _replayed(entry: ProtocolEntry, profile: Profile, seed: int) -> list[tuple[s
 
 
 def _since(when: str | None, found: Iterable[tuple[str, Result]]) -> Found:
-    """Verdicts, marked with when they were made if that was not now."""
     for heading, one in found:
         yield heading, one if when is None else replace(one, cached=when)
 
 
 def _claims(made: Verification, entry: ProtocolEntry) -> Found:
-    """Return what the documents claim, from the verdicts above: proved by induction, and reached by the explorer; of a
-    variant that is not proved, explored and found to progress within its bounds."""
+    """Yield verdicts on the claims of the documents, computed from the verdicts above.
+
+    A claim about a proved variant needs induction and the explorer. A claim about any other variant needs exploration
+    and progress within its bounds."""
     for claim in entry.claims:
         variant = entry.variant(claim.variant)
         engines = ("induction",) if variant.proof else ("explore", "progress")
@@ -150,8 +152,8 @@ def _claims(made: Verification, entry: ProtocolEntry) -> Found:
 
 
 def _implementation(made: Verification, entry: ProtocolEntry, planned: Plan) -> Found:
-    """Agreement, with the share of the programs that the model followed to their end: below the least that means
-    something the verdict is unknown.  Actions of the model that no program reached are left unchecked."""
+    """Yield the verdicts of agreement. The verdict is unknown if the model followed too small a share of the programs
+    to their end. Actions of the model that no program reached are reported as unchecked."""
     for variant_name, reported in planned.implementations:
         report, when = reported().answer, reported().when
         name = report.implementation

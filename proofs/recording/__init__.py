@@ -1,14 +1,14 @@
-"""Records what real brokers did as a history: their logs, and the calls and answers of their clients.
+"""This package records what real brokers did as a history, from their logs and from the calls and answers of their
+clients.
 
-Of producer id blocks: `record(log_dirs, clients, out)` makes the history; `collect_producer_ids` is a client that keeps
-what it was given, and `record_observations` makes a history of that alone.
+For producer id blocks, `record(log_dirs, clients, out)` writes the history. The client `collect_producer_ids` returns
+the ids that it received, and `record_observations` writes a history of these alone.
 
-Of transactions: `record_transactions(log_dirs, clients, out)` makes the history; clients keep what they saw with
-`write_events`, under a `Header` that says what their numbers stand for.
+For transactions, `record_transactions(log_dirs, clients, out)` writes the history. Clients store what they saw with
+`write_events`, under a `Header` that explains their numbers.
 
-Of a consumer group that copies its input: `record_group(log_dirs, clients, out)`; members keep what they saw with
-`write_members`, under a `GroupHeader`, and send `tag_of` themselves along with their offsets.
-"""
+For a consumer group that copies its input, `record_group(log_dirs, clients, out)` writes the history. Members store
+what they saw with `write_members`, under a `GroupHeader`, and send `tag_of` themselves along with their offsets."""
 
 from fencepost.proofs.recording.errors import RecordingError
 from fencepost.proofs.recording.group_fencing.member_events import Header as GroupHeader

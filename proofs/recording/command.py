@@ -1,7 +1,6 @@
-"""Requests of `fencepost record` to a protocol's recorder, and its reports.
+"""This module defines the requests of `fencepost record` to a protocol's recorder, and the recorder's reports.
 
-A protocol that has one has ``command.py`` in its folder here, with ``record(request) -> Report``.
-"""
+The recorder of a protocol is ``command.py`` in its folder here, with ``record(request) -> Report``."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,8 +10,9 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Request:
-    """The log directories of all nodes, or none, and the file of what clients saw, or none, but not neither; where the
-    history goes; and the command's options.  ``progress`` is called with each segment that was read, and its size."""
+    """A `Request` has the log directories of all nodes and the file of what clients saw, at least one of the two, the
+    place of the history, and the command's options. ``progress`` is called with each segment that was read, and its
+    size."""
 
     log_dirs: tuple[Path, ...]
     clients: Path | None
@@ -27,8 +27,8 @@ class Request:
 
 @dataclass(frozen=True)
 class Report:
-    """The report of a recording, in words and as JSON; and, where the recorder says so, which history properties can be
-    decided of it and which cannot, with the reason."""
+    """A `Report` describes a recording in words and as JSON. Where the recorder knows what is decidable, the report
+    also lists the history properties that can be decided, and those that cannot, with the reason."""
 
     says: str
     json: Mapping[str, Any]

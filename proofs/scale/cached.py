@@ -1,8 +1,8 @@
-"""Cached: what takes long to compute and depends on nothing but sources and bounds, under the hash of these.
+"""This module caches results that take long to compute and depend on nothing but sources and bounds, under a hash of
+these.
 
-One file each in the user's cache.  Another source, bound, seed, or release of a solver gives another name, so that what
-is read is what would be computed; what cannot be read is computed.
-"""
+Each result is one file in the user's cache. Another source, bound, seed, or release of a solver gives another name, so
+a cached value equals what would be computed. A value that cannot be read is computed again."""
 
 import functools
 import hashlib
@@ -22,8 +22,8 @@ from fencepost.proofs.dependencies import releases
 
 @functools.cache
 def sources() -> str:
-    """A hash of all that an answer depends on: the sources of model, properties, proofs and reference, the recordings,
-    and the releases of what they call."""
+    """Return a hash of all that an answer depends on: the sources of model, properties, proofs and reference
+    implementation, the recordings, and the releases of the libraries that they call."""
     digest = hashlib.sha256(f"{sys.version} {releases()}".encode())
     folders = [Path(p.__file__ or "").parent for p in (fencepost.model, fencepost.properties, fencepost.proofs)]
     folders.append(folders[0].parent / "reference_impl")
@@ -40,7 +40,7 @@ def _file(what: str, about: Iterable[object]) -> Path:
 
 
 def cached(what: str, about: Iterable[object]) -> Any:
-    """The cached value; None if there is none, or it cannot be read."""
+    """Return the cached value, or None if there is none, or it cannot be read."""
     try:
         return json.loads(_file(what, about).read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -48,7 +48,7 @@ def cached(what: str, about: Iterable[object]) -> Any:
 
 
 def cache(what: str, about: Iterable[object], document: Any) -> None:
-    """For the next time; where no folder can be written nothing is cached."""
+    """Store a value in the cache for later runs, unless the folder cannot be written."""
     path = _file(what, about)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

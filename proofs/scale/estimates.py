@@ -1,5 +1,5 @@
-"""Estimates before the work: what simulated histories would take, in time, on the disk and in memory, from a few that
-are simulated at once; and a refusal of what would not come to an end here."""
+"""This module estimates what simulated histories take, in time, disk and memory, from a few that it simulates, and
+refuses those that would not finish on this machine."""
 
 import gc
 import os
@@ -19,40 +19,40 @@ from fencepost.properties.history.properties_of import HistoryProperties
 from fencepost.properties.history.vocabulary import COMMON_COLUMNS
 
 LONGEST = 30 * 86400
-"""Seconds of all cores together that are begun here."""
+"""Work that would take more seconds than this, on all cores together, is refused."""
 LONGEST_ONE = 86400
-"""Seconds of one history."""
+"""A history that would take more seconds than this is refused."""
 SMALL, LARGER = 400, 800
-"""Sizes that are tried in place of larger ones in a config, to see what these would take."""
+"""These sizes replace larger ones in a config, to find out what the larger ones would take."""
 SURELY = 8
-"""So many times as large are those that are tried before anything is refused: a history of few ids ends early."""
+"""Sizes this many times as large are tried as well before anything is refused, because a history of few ids ends
+early."""
 BYTES = 8
-"""Of an event on the disk, compressed: measured between 5 and 11."""
+"""An event takes about this many bytes on the disk, compressed: measured between 5 and 11."""
 TRIES, QUICK = 3, 0.1
-"""A size is tried so often, but not again once that took so many seconds."""
+"""A size is tried this often, but not again once the tries took this many seconds."""
 GROWS = 1.3
-"""A size that takes so much more at twice the number is taken to go on so."""
+"""If doubling a size costs more than this factor, the cost is assumed to go on growing so."""
 UNCOUNTABLE = 10**100
-"""Larger numbers are counted as this one: times another one of its size it is still a floating-point number."""
+"""Larger numbers are replaced by this one, whose square is still a floating-point number."""
 BYTES_OF_AN_EVENT = 400
-"""In memory, while a piece is judged, in addition to its columns."""
+"""An event takes this many bytes in memory while a piece is judged, in addition to its columns."""
 MOST_OF_A_CLUSTER = 8_000_000_000
-"""Bytes in memory that one cluster may take where nothing is known of the machine's."""
+"""One cluster may take this many bytes where the memory of the machine is unknown."""
 
 
 def require_affordable(
     once: Callable[[Mapping[str, Any]], int], config: Mapping[str, Any], histories: int, cores: int, place: str | None
 ) -> None:
-    """Raises `HistoryError` for histories that this machine cannot make, before any is begun.
-
-    ``once`` simulates a history with a config, and returns the number of its events; ``place``: where the files go, if
-    it is on this machine."""
+    """Raise `HistoryError` for histories that this machine cannot generate, before any is begun. ``once`` simulates a
+    history with a config, and returns the number of its events; ``place`` is the target folder, if it is on this
+    machine."""
     sizes = {name: size for name, size in config.items() if type(size) is int and size > LARGER and name != "seed"}
     small = {**config, **dict.fromkeys(sizes, LARGER)}
     if histories * LARGER < 10_000_000 and not sizes:
         return
     if _tried(once, small) is None:
-        return  # it cannot be simulated with that config, which is reported where it is
+        return  # the simulation itself will report the error
     for name, size in sizes.items():
         _require_size(once, small, name, size, cores)
     began = time.perf_counter()
@@ -65,8 +65,8 @@ def require_affordable(
 
 
 def require_time_and_room(histories: int, events: int, seconds: float, cores: int, place: str | None) -> None:
-    """Raises `HistoryError` for so many histories of so many events, each of which takes so many seconds, if that takes
-    too long, or more than is free on the disk."""
+    """Raise `HistoryError` if histories with so many events and seconds each take too long, or more than is free on the
+    disk."""
     need = f"{histories:,} histories of about {events:,} events"
     histories, events = min(histories, UNCOUNTABLE), min(events, UNCOUNTABLE)
     took = seconds * histories / cores
@@ -81,7 +81,7 @@ def require_time_and_room(histories: int, events: int, seconds: float, cores: in
 def _require_size(
     once: Callable[[Mapping[str, Any]], int], config: Mapping[str, Any], name: str, size: int, cores: int
 ) -> None:
-    """One size of a cluster: does it take memory that is not there, or time that no one has?"""
+    """Raise `HistoryError` if one size of a cluster needs more memory or time than there is."""
     for times in (1, SURELY):
         tried = [_tried(once, {**config, name: min(size, times * each)}) for each in (SMALL, LARGER)]
         if None in tried:
@@ -102,9 +102,10 @@ def _require_size(
 
 
 def _tried(once: Callable[[Mapping[str, Any]], int], config: Mapping[str, Any]) -> tuple[float, int] | None:
-    """Seconds and bytes that one history takes: the least of a few, since what else the process does only adds."""
+    """Return the seconds and bytes that one history takes: the least of a few tries, because other work of the process
+    only adds."""
     found: list[tuple[float, int]] = []
-    gc.freeze()  # what the process has had before is not gone through each time
+    gc.freeze()  # the collector skips objects that existed before
     try:
         while len(found) < TRIES and sum(seconds for seconds, _ in found) < QUICK:
             gc.collect()
@@ -123,8 +124,8 @@ def _tried(once: Callable[[Mapping[str, Any]], int], config: Mapping[str, Any]) 
 
 
 def events_held(properties: HistoryProperties, spark: SparkSettings | None, cores: int | None) -> int:
-    """How many events a worker is taken to hold while all properties are judged: half of the memory of this machine is
-    for the workers, of which there is one on each core.  On other machines memory is taken to be alike."""
+    """Return how many events a worker can hold while all properties are judged. Half of the memory of this machine is
+    for the workers, one per core. Other machines are assumed to have as much memory."""
     local = re.fullmatch(r"local\[(\d+)\]", spark.master) if spark is not None else None
     workers = int(local[1]) if local else (cores or cores_here())
     widths = sum(np.dtype(str(column.type)).itemsize for column in (*COMMON_COLUMNS, *properties.vocabulary.columns))
@@ -139,7 +140,6 @@ def _memory() -> int:
 
 
 def _there(place: str) -> Path:
-    """The directory, or the nearest above it that is there."""
     path = Path(place)
     while not path.is_dir():
         path = path.parent
@@ -147,7 +147,6 @@ def _there(place: str) -> Path:
 
 
 def _span(seconds: float) -> str:
-    """``3 days``, ``2,000 years``."""
     if seconds < 2 * 86400:
         return f"{seconds / 3600:,.0f} hours"
     days = seconds / 86400

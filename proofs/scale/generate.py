@@ -1,10 +1,11 @@
-"""Generates directories of histories with a simulator, on every core or on Spark: the same rows however it is run.
+"""This module generates directories of histories with a simulator, on every core or on Spark, with the same rows
+however it is run.
 
 Workers write their own Parquet under names of their own; only manifest entries return. The driver then gives the files
 of the attempts that counted their final names and writes the manifest last. A task that was retried or killed may leave
-a file behind, which no manifest lists; it goes away in the end, and if that was missed, with the next run.
+a file behind, which no manifest lists; it is removed at the end, or by the next run.
 
-A simulator of a system in which several protocols are at work may report the same run in the words of each:
+A simulator of a system in which several protocols are at work may report the same run in the vocabulary of each:
 
     class WholeSystem:
         def __call__(self, seed, config):
@@ -15,11 +16,10 @@ A simulator of a system in which several protocols are at work may report the sa
 
     simulate = WholeSystem()
 
-`generate_set` makes a directory of each (see `fencepost.properties.history.sets`), and ``fencepost generate`` does so
-by itself.  What is stated about a vocabulary are entries of its `Manifest`: variant, config, observable, ordered,
-notes; the config is what the properties and the model of that protocol are given, such as its mode and sizes.  Every
-vocabulary that the simulator ever uses is named; in a single run one may have no event, but for the protocol simulated.
-"""
+`generate_set` writes a directory of each (see `fencepost.properties.history.sets`), and ``fencepost generate`` does so
+by itself. The entries for a vocabulary are those of its `Manifest`: variant, config, observable, ordered, notes. The
+config is what the properties and the model of that protocol are given, such as its mode and sizes. Every vocabulary
+that the simulator ever uses is named; in a single run one may have no event, but for the protocol simulated."""
 
 import importlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -47,7 +47,7 @@ from fencepost.properties.registry import PROTOCOLS, default
 
 @dataclass(frozen=True)
 class Unit:
-    """A range of histories that one worker simulates into one file."""
+    """A `Unit` is a range of histories that one worker simulates into one file."""
 
     number: int
     first_history: int
@@ -56,8 +56,8 @@ class Unit:
 
 @dataclass(frozen=True)
 class Written:
-    """The files that a worker wrote, one of each dataset, the faults that the simulator injected, and, of runs of a
-    model, the promises that broke in them."""
+    """A `Written` has the files of a worker, one per dataset, the injected faults, and for runs of a model the broken
+    promises."""
 
     number: int
     files: tuple[HistoryFile, ...]
@@ -67,8 +67,8 @@ class Written:
 
 @dataclass(frozen=True)
 class Dataset:
-    """Where the histories go that are reported in the words of one protocol; `given`: what their manifest says of
-    them."""
+    """A `Dataset` is the place of the histories in the vocabulary of one protocol. `given` has entries for the manifest
+    of these histories."""
 
     protocol: str
     directory: Location
@@ -81,8 +81,8 @@ class Dataset:
 
 @dataclass(frozen=True)
 class Recipe:
-    """Everything a worker needs to write a unit.  The first dataset is that of the protocol that is simulated.
-    `several`: does the simulator return rows by protocol?"""
+    """A `Recipe` has everything that a worker needs to write a unit. The first dataset is that of the simulated
+    protocol. `several` means that the simulator returns rows by protocol."""
 
     datasets: tuple[Dataset, ...]
     simulator: str
@@ -93,7 +93,7 @@ class Recipe:
 
 
 GIVEN = frozenset({"variant", "config", "observable", "ordered", "notes"})
-"""What a simulator may say of a vocabulary."""
+"""A simulator may state these entries about a vocabulary."""
 
 
 def generate(
@@ -115,15 +115,13 @@ def generate(
     """Simulate `histories` histories of a protocol (where none is named, the first of the registry), numbered from 0,
     into `directory`, and return its manifest.
 
-    `simulator` is a `module:function`. It is called as function(seed, config), with another seed for each history, and
-    returns rows, or (rows, faults), where faults counts what it injected, by name. With `many` it is called as
-    function(seed, first history, number of histories, config) and returns (columns, faults) of many histories at once,
-    or (columns, faults, broken): in how many of them each promise broke. Such a function may have `at_once(seed,
-    config)`, how many to make together. `source` as in the manifest.
-    `begins` is called when the simulator has made something of the config, and the work begins.
-    Raises `HistoryError` if the directory holds histories already, or the simulator is not found, cannot use the
-    config, or makes rows that are wrong.
-    """
+    `simulator` is a `module:function`. The simulator is called as function(seed, config), with another seed for each
+    history, and returns rows, or (rows, faults), where faults counts what it injected, by name. With `many` the
+    simulator is called as function(seed, first history, number of histories, config) and returns (columns, faults) of
+    many histories at once, or (columns, faults, broken): in how many of them each promise broke. Such a function may
+    have `at_once(seed, config)`, how many to generate together. `source` is as in the manifest. `begins` is called when
+    the simulator has accepted the config, and the work begins. Errors: `HistoryError` if the directory holds histories
+    already, or the simulator is not found, cannot use the config, or returns wrong rows."""
     protocol, location, config = protocol or default(), Location.of(directory), dict(config or {})
     require_reachable(location, spark)
     _require_histories(protocol)
@@ -151,7 +149,7 @@ def generate_set(
     cores: int | None = None,
     begins: Callable[[], object] = lambda: None,
 ) -> HistorySet:
-    """The same with a simulator of several vocabularies: a directory of histories for each in `directory`, and the
+    """Generate histories with a simulator of several vocabularies: a directory for each in `directory`, and the
     manifest of the set, which is written last and returned."""
     location, config = Location.of(directory), dict(config or {})
     require_reachable(location, spark)
@@ -179,8 +177,8 @@ def generate_set(
 
 
 def vocabularies_of(simulator: str, config: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return what a simulator of several vocabularies says of the histories of each; nothing where it is of one.
-    Raises `HistoryError` for what it may not say."""
+    """Return what a simulator of several vocabularies states about the histories of each. The mapping is empty for a
+    simulator of one vocabulary. Raise `HistoryError` for entries that are not allowed."""
     say = getattr(simulator_named(simulator), "vocabularies", None)
     if say is None:
         return {}
@@ -195,7 +193,6 @@ def vocabularies_of(simulator: str, config: Mapping[str, Any]) -> dict[str, dict
 
 
 def _require_histories(protocol: str) -> None:
-    """Raises `HistoryError` for a protocol that is not known, or has no words for histories."""
     if protocol not in VOCABULARIES:
         if protocol in PROTOCOLS:
             raise HistoryError(f"{protocol} has no histories: {VOCABULARIES.lacking(protocol)}")
@@ -213,8 +210,8 @@ def _all_claimed(places: Sequence[Location]) -> Iterator[None]:
 def _made(
     recipe: Recipe, histories: int, spark: SparkSettings | None, cores: int | None, begins: Callable[[], object]
 ) -> tuple[list[Manifest], dict[str, int]]:
-    """Writes the histories and gives the files their final names; their manifests, which are not written yet, and the
-    faults."""
+    """Write the histories and give the files their final names. Return the manifests of the histories, which are not
+    written yet, and the faults."""
     units = _units(recipe, histories)
     begins()
     written = run_units(units, partial(write_unit, recipe=recipe), spark=spark, cores=cores, label="generate")
@@ -249,7 +246,7 @@ def _sums(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
 def require_possible(
     directory: str | Path | Location, simulator: str, histories: int, config: Mapping[str, Any]
 ) -> None:
-    """Raises `HistoryError` if so many histories cannot be made on this machine, with what they would take."""
+    """Raise `HistoryError`, with the estimated cost, if so many histories cannot be generated on this machine."""
     simulate = simulator_named(simulator)
 
     def once(tried: Mapping[str, Any]) -> int:
@@ -261,7 +258,7 @@ def require_possible(
 
 
 def write_unit(unit: Unit, recipe: Recipe) -> Written:
-    """Simulate one unit into files of this attempt's own, one of each dataset; runs in a worker."""
+    """Simulate one unit in a worker, into files of this attempt's own, one per dataset."""
     simulate = simulator_named(recipe.simulator)
     faults: dict[str, int] = {}
     broken: Mapping[str, int] = {}
@@ -296,20 +293,19 @@ def write_unit(unit: Unit, recipe: Recipe) -> Written:
 
 
 def _hand_over(made: Mapping[str, list[Rows]], writers: Sequence[HistoryWriter]) -> None:
-    """The rows of each dataset go to its file, as columns."""
     for writer, (protocol, histories) in zip(writers, made.items(), strict=True):
         writer.add(columns_of(VOCABULARIES[protocol], histories))
         histories.clear()
 
 
 def simulator_named(name: str) -> Callable[..., Any]:
-    """The function called `module:function`. Raises `HistoryError` if there is none."""
+    """Return the function called `module:function`. Raise `HistoryError` if the function does not exist."""
     module, _, function = name.partition(":")
     try:
         found = getattr(importlib.import_module(module), function)
     except (ImportError, AttributeError, ValueError, TypeError) as error:
         raise HistoryError(f"simulator {name!r}: not found ({error}); name it as module:function") from None
-    except (Exception, SystemExit) as error:  # of a module of anybody's, which was run for the first time
+    except (Exception, SystemExit) as error:  # importing a user's module may raise any error
         raise HistoryError(f"simulator {name!r}: its import ended in {type(error).__name__}: {error}") from None
     if not callable(found):
         raise HistoryError(f"simulator {name!r}: is a {type(found).__name__}, not a function")
@@ -319,7 +315,7 @@ def simulator_named(name: str) -> Callable[..., Any]:
 def _simulated(
     simulate: Callable[..., Any], recipe: Recipe, history: int
 ) -> tuple[Mapping[str, Any], Mapping[str, int]]:
-    """The rows of one history by protocol, and the faults in it."""
+    """Return the rows of one history by protocol, and the faults in it."""
     rows, faults = _apart(simulate(seed_of(recipe.seed, history), dict(recipe.config)))
     known = [dataset.protocol for dataset in recipe.datasets]
     if not recipe.several and isinstance(rows, Mapping):
@@ -337,16 +333,15 @@ def _simulated(
 
 
 def _apart(made: Any) -> tuple[Any, Mapping[str, int]]:
-    """The rows that a simulator has made, and the faults that it has injected."""
     if isinstance(made, tuple) and len(made) == 2 and isinstance(made[1], Mapping):
         return made
     return made, {}
 
 
 def _units(recipe: Recipe, histories: int) -> list[Unit]:
-    """Ranges of about one row group each, for several datasets of so many on average: histories are replayed side by
-    side, and the more of them are in a row group, the less each costs. The size of the first history sets it, so that
-    cores have no say in files."""
+    """Return ranges of about one row group each, on average over the datasets. Histories are replayed side by side, and
+    each costs less if more are in a row group. The size of the first history determines the ranges, so that files do
+    not depend on the number of cores."""
     if histories < 1:
         return []
     simulate = simulator_named(recipe.simulator)

@@ -1,8 +1,7 @@
-"""Jobs: work that processes of their own do meanwhile, as many at a time as there are cores, or the workers of Spark.
+"""This module runs jobs in separate processes, as many at a time as there are cores, or on the workers of Spark.
 
-They are begun in the order in which they are handed in, not in that in which results are asked for, so that no core
-waits for another protocol's last variant, and a process imports and traces everything once only.
-"""
+Jobs start in the order in which they are submitted, not in that in which results are asked for. So no core waits for
+another protocol's last variant, and a process imports and traces everything only once."""
 
 import functools
 import multiprocessing
@@ -24,23 +23,20 @@ if TYPE_CHECKING:  # which imports this module
 
 T = TypeVar("T")
 ENDING = 0.3
-"""Seconds in which a process that was instructed to end has ended."""
+"""A process that was instructed to end has ended within this many seconds."""
 
 
 def cores_here() -> int:
-    """Return how many cores this process may use."""
     if hasattr(os, "sched_getaffinity"):  # not on macOS
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 class Jobs(AbstractContextManager["Jobs"]):
-    """``number``: how many there will be, ``cores``: how many processes at most (all cores by default).
-
-    For fewer than two of either no process is begun, and a job is done here when its result is asked for.  ``done`` is
-    called after each, in a thread of this process.  ``spark``: jobs are its tasks instead, if there are any; then
-    SparkUnavailable if it does not start, and from a result if it gives the job up.
-    """
+    """A `Jobs` runs ``number`` jobs in at most ``cores`` processes (all cores by default). With fewer than two jobs or
+    cores, no process is started, and a job runs in this process when its result is asked for. ``done`` is called after
+    each job, in a thread of this process. With ``spark``, jobs are its tasks instead; then SparkUnavailable is raised
+    if Spark does not start, and from a result if it gives the job up."""
 
     def __init__(
         self, number: int, cores: int | None = None, done: Callable[[], object] = lambda: None,
@@ -48,7 +44,7 @@ class Jobs(AbstractContextManager["Jobs"]):
     ) -> None:  # fmt: skip
         self._done = done
         self.elsewhere = spark is not None
-        """Are jobs done by another user perhaps, whose files are not this one's?"""
+        """This is true if jobs may run as another user, who has other files."""
         workers = min(cores or cores_here(), number)
         self._pool: Executor | None = None
         self._alone = _Alone()
@@ -63,24 +59,22 @@ class Jobs(AbstractContextManager["Jobs"]):
             self._pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _end_with_parent)
 
     def __exit__(self, *_: object) -> None:
-        """Ends the processes; jobs that are under way are given up."""
+        """End the processes and abandon the jobs that are under way."""
         if self._pool is not None:
             self._pool.shutdown(wait=False, cancel_futures=True)
             begun = set(multiprocessing.active_children()) - self._others
             for process in begun:
                 process.terminate()
-            for process in begun:  # what they were writing is not gone before they are
+            for process in begun:  # they must end before their files are deleted
                 process.join(ENDING)
 
     def hand_in(
         self, function: Callable[..., T], *arguments: Any, travels: bool = True, name: str = ""
     ) -> Callable[[], T]:
-        """The result, when called.  ``travels``: could another process import what the arguments name?  ``name``: what
-        the job is called where it is killed.
-
-        When a process of the pool is killed the pool ends the others, and does not say which job it was: each that has
-        no result is done once more, by itself.  ChildProcessError if the process that does it then is killed too.
-        """
+        """Submit a job and return a function that waits for its result. ``travels`` means that another process can
+        import what the arguments name; ``name`` is used in the error if the job is killed. When a process of the pool
+        is killed, the pool ends the others without naming the job, so each job without a result runs once more, by
+        itself. Errors: ChildProcessError if the process of that second run is killed too."""
         call = _packed(function, arguments) if travels and self._pool is not None else None
         if self._pool is None or call is None:
             return functools.cache(functools.partial(self._here, function, *arguments))
@@ -99,7 +93,7 @@ class Jobs(AbstractContextManager["Jobs"]):
 
     @staticmethod
     def _submitted(pool: Executor, function: Callable[..., T], *arguments: Any) -> "Future[T]":
-        """Also of a pool that a killed process has broken already: its result is that error."""
+        """Submit a job to a pool. If a killed process has broken the pool already, the future raises that error."""
         try:
             return pool.submit(function, *arguments)
         except BrokenProcessPool as error:
@@ -108,9 +102,9 @@ class Jobs(AbstractContextManager["Jobs"]):
             return lost
 
     def _have_it_look(self, pool: ProcessPoolExecutor) -> None:
-        """Has the pool watch every process that it has begun.  It takes note of them when it is woken, and it is woken
-        before it begins one (CPython 3.11, ``ProcessPoolExecutor.submit``): the latest would not be watched, and its
-        death not be noticed before the next result."""
+        """Make the pool watch every process that it has started. The pool looks for new processes when it is woken, but
+        it is woken before it starts one (CPython 3.11, ``ProcessPoolExecutor.submit``). So the latest process would not
+        be watched, and its death would not be noticed before the next result."""
         while (begun := len(multiprocessing.active_children())) != self._seen:
             self._seen = begun
             self._submitted(pool, _nothing)
@@ -128,7 +122,7 @@ class Jobs(AbstractContextManager["Jobs"]):
 
 
 def _nothing() -> None:
-    """A job whose only purpose is to wake the pool."""
+    """Do nothing: the only purpose of this job is to wake the process pool."""
 
 
 def _packed(function: Callable[..., Any], arguments: tuple[Any, ...]) -> bytes | None:
@@ -139,13 +133,14 @@ def _packed(function: Callable[..., Any], arguments: tuple[Any, ...]) -> bytes |
 
 
 class _Alone:
-    """One process that does a job at a time, so that it is known which of them has ended it, and how."""
+    """An `_Alone` is one process that runs one job at a time, so that a failure can be attributed to a job."""
 
     def __init__(self) -> None:
         self._process: multiprocessing.process.BaseProcess | None = None
 
     def result(self, call: bytes, name: str) -> Any:
-        """ChildProcessError if the process ends; the next job has another one."""
+        """Return the result of a call. Raise ChildProcessError if the process ends; the next job gets another
+        process."""
         if self._process is None:
             context = multiprocessing.get_context("spawn")
             self._here, there = context.Pipe()
@@ -166,14 +161,12 @@ class _Alone:
 
 
 def _serve(asked: multiprocessing.connection.Connection) -> None:
-    """Serve as the process of `_Alone`."""
     _end_with_parent()
     while True:
         asked.send_bytes(done(asked.recv_bytes()))
 
 
 def _text(name: str, code: int) -> str:
-    """Return which job a process did that has ended by itself, how, and what to do."""
     job = f"a process that did a part of the work, {name}, was"
     again = "first with others, then by itself"
     if code >= 0:
@@ -187,7 +180,7 @@ def _text(name: str, code: int) -> str:
 
 
 def _end_with_parent() -> None:
-    """A process that waits for more work is over when who would send it is, killed perhaps."""
+    """End this process when its parent ends, even if the parent is killed."""
     parent = multiprocessing.parent_process()
     assert parent is not None
 
@@ -200,7 +193,8 @@ def _end_with_parent() -> None:
 
 @contextmanager
 def _interrupts_held() -> Iterator[None]:
-    """Processes started within never see Ctrl-C, which a terminal sends to all: their starter ends them, quietly."""
+    """Start processes within this context so that they never see Ctrl-C, which a terminal sends to all of them. The
+    starter of these processes ends them instead."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return

@@ -1,4 +1,5 @@
-"""Memory of workers: what is freed stays with the process, and Python's collector pauses while events are made."""
+"""This module tunes the memory of workers: freed memory stays with the process, and Python's collector pauses while
+events are generated."""
 
 import ctypes
 import functools
@@ -14,14 +15,14 @@ from contextlib import contextmanager
 
 TRIM_THRESHOLD, MMAP_THRESHOLD = -1, -3  # of malloc.h
 RETAINED = 2**29
-"""Bytes that may lie idle at the end of the heap."""
+"""The C library retains this many bytes of freed memory at the end of the heap."""
 LARGE = 2**25
-"""Bytes of an array from which on it is given back; the most that the C library takes."""
+"""Arrays of at least this many bytes are given back when freed. The C library allows no larger threshold."""
 
 
 @functools.cache
 def keep_freed_memory() -> None:
-    """Let this process keep what it frees; without effect where the C library is not GNU's."""
+    """Let this process retain what it frees. The call has no effect where the C library is not GNU's."""
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:
         mallopt(TRIM_THRESHOLD, RETAINED)
@@ -34,13 +35,12 @@ def keep_freed_memory() -> None:
 # the same living objects again and again, every module that was imported among them.
 
 YOUNG = 50_000
-"""So many objects more than were let go, before the collector looks at the new ones: some dozen histories."""
+"""The collector examines new objects after this many more were created than freed: some dozen histories."""
 
 
 @contextmanager
 def seldom_collected() -> Iterator[None]:
-    """Within: the collector waits for more objects, and leaves alone what there is at the beginning.  As before
-    afterwards."""
+    """Make the collector run less often within this context, and ignore the objects that exist at its beginning."""
     before = gc.get_threshold()
     gc.freeze()
     gc.set_threshold(YOUNG, *before[1:])

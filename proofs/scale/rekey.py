@@ -1,9 +1,9 @@
-"""Histories that are larger than what a worker holds: Spark groups their events by the keys of the properties, and each
-group is judged, as Arrow, with the kernels that judge whole histories.  The findings are the same.
+"""This module judges histories that are larger than what a worker holds: Spark groups their events by the keys of the
+properties, and each group is judged, as Arrow, with the kernels that judge whole histories. The findings are the same.
 
-A property that needs all of its events in one place is undecided where these are too many, as is one of which the
-events of a single key are; so is what follows a history from its beginning to its end, such as the model.
-"""
+A property that needs all of its events in one place is undecided if there are too many, and so is one with too many
+events of a single key. Checks that follow a history from its beginning to its end, such as the model's, are undecided
+as well."""
 
 import pickle
 import sys
@@ -29,15 +29,16 @@ from scipy.sparse.csgraph import connected_components
 Answer = TypeVar("Answer")
 Columns = dict[str, np.ndarray]
 SLICE = 1 << 18
-"""Rows that are read at a time."""
+"""Row groups are read this many rows at a time."""
 BUCKETS, FINER = 512, 4
-"""Groups of a property, at most; and so many for each time that a worker holds of its events, since keys differ."""
+"""A property has at most `BUCKETS` groups, and `FINER` for each time that its events fill a worker, since keys differ
+in size."""
 NODES = 4
-"""So many values that hold events together are connected in the memory that an event takes that is judged."""
+"""An event that is judged takes as much memory as this many linking values while they are being connected."""
 ALONE = 1 << 32
-"""In place of the number of a link, where a row is held together with no other."""
+"""This value replaces the number of a link where a row has to stay together with no other."""
 FIGURES = ""
-"""In place of a property: the figures."""
+"""This value stands for the figures where a property is named."""
 FOLLOWED = "it is larger than what one worker holds, and is followed from its beginning to its end"
 SIZES = ("count(*) rows", "min(step) least", "max(step) most")
 SQL = {"int8": "tinyint", "int16": "smallint", "int32": "int", "int64": "bigint"}
@@ -45,8 +46,8 @@ SQL = {"int8": "tinyint", "int16": "smallint", "int32": "int", "int64": "bigint"
 
 @dataclass(frozen=True)
 class Rekeyed:
-    """What a report has of it: how many histories were taken apart, of how many events, into how many pieces of at
-    most `limit` events; by property, what holds events together in a piece."""
+    """A `Rekeyed` is the part of a report on re-keyed histories: their number and events, the number of pieces of at
+    most `limit` events, and by property what holds events together in a piece."""
 
     histories: int
     events: int
@@ -55,7 +56,7 @@ class Rekeyed:
     keys: dict[str, str]
 
     def lines(self) -> Iterator[str]:
-        """In words: how many histories, and what they were grouped by."""
+        """Yield lines of text: how many histories were re-keyed, and by what their events were grouped."""
         what = "1 history was" if self.histories == 1 else f"{self.histories:,} histories were"
         yield (
             f"{what} re-keyed: {self.events:,} events, judged in {self.pieces:,} pieces of at most {self.limit:,} by "
@@ -67,8 +68,8 @@ class Rekeyed:
 
 @dataclass(frozen=True)
 class Outcome(Generic[Answer]):
-    """What was found on groups of large histories and on whole small ones; by property (and `FIGURES`) why it is
-    undecided; `rekeyed` is None where all histories were small."""
+    """An `Outcome` has the answers on groups of large histories and on small histories. `unknown` has, by property (and
+    `FIGURES`), why the property is undecided; `rekeyed` is None where all histories were small."""
 
     groups: list[Answer]
     small: list[Answer]
@@ -78,8 +79,8 @@ class Outcome(Generic[Answer]):
 
 @dataclass(frozen=True)
 class _Route:
-    """What is grouped alike: the events of large histories for the properties `names` (and `FIGURES`); or small
-    histories as they are (no `spread`), where they are in a row group that is too large."""
+    """A `_Route` is one way of grouping: the events of large histories for the properties `names` (and `FIGURES`), or
+    small histories as they are (no `spread`), where they are in a row group that is too large."""
 
     number: int
     spread: Spread | None
@@ -88,13 +89,12 @@ class _Route:
 
     @property
     def is_linked(self) -> bool:
-        """Does it take a look at all rows to know which stay together?"""
         return self.spread is not None and not self.spread.whole and len(self.spread.links) > 1
 
 
 def units_of(opened: HistoryDirectory, limit: int) -> tuple[list[tuple[Piece, ...]], list[Piece]]:
-    """Return what a worker holds, each a row group or all parts of a history that is cut; and the row groups of the
-    rest."""
+    """Return the units that a worker can hold, each a row group or all parts of a history that is cut, and the
+    remaining row groups."""
     cut: dict[int, list[Piece]] = {}
     for part in opened.parts:
         cut.setdefault(part.first_history, []).append(part)
@@ -107,10 +107,9 @@ def rekey(
     opened: HistoryDirectory, pieces: Sequence[Piece], names: Sequence[str], limit: int, spark: SparkSettings | None,
     whole: Callable[[Columns, int], Answer], group: Callable[[Columns, Sequence[str], Mapping[str, Any]], Answer],
 ) -> Outcome[Answer]:  # fmt: skip
-    """Judge the histories of these row groups by the properties `names` in groups of at most `limit` events.
-
-    `whole` judges small histories, so many; `group` the events of a group by some of the names (and `FIGURES`), with
-    what the config must say of other groups.  Raises `HistoryError` where events are missing, or there is no Spark."""
+    """Judge the histories of these row groups by the properties `names` in groups of at most `limit` events. `whole`
+    judges small histories, and `group` the events of a group by some of the names (and `FIGURES`), with what the config
+    must contain about other groups. Raise `HistoryError` where events are missing, or Spark is not running."""
     if spark is None:
         raise HistoryError(
             f"{pieces[0].where}: a history or row group has more than the {limit:,} events that a worker holds, and "
@@ -167,7 +166,6 @@ def _routes(
 
 
 def _events(spark: Any, pieces: Sequence[Piece], properties: HistoryProperties) -> Any:
-    """The rows of these row groups."""
     schema = ", ".join(f"{column.name} {SQL[str(column.type)]}" for column in properties.vocabulary.schema)
     units = spark.createDataFrame([(pickle.dumps(piece),) for piece in pieces], "piece binary")
     read = partial(_read, protocol=properties.vocabulary.protocol)
@@ -175,7 +173,6 @@ def _events(spark: Any, pieces: Sequence[Piece], properties: HistoryProperties) 
 
 
 def _read(batches: Iterator[pa.RecordBatch], protocol: str) -> Iterator[pa.RecordBatch]:
-    """In a worker."""
     vocabulary = properties_of(protocol).vocabulary
     names = vocabulary.schema.names
     for batch in batches:
@@ -191,8 +188,8 @@ def _tasks(spark: Any) -> int:
 def _grouped(
     spark: Any, events: Any, routes: Sequence[_Route], limit: int, large: Sequence[int], small: Mapping[int, int]
 ) -> tuple[Any, dict[str, str]]:
-    """All rows of groups that a worker holds, with their `route` and `bucket`; and by property why it is not judged, or
-    not on all groups: what is violated in the others is so."""
+    """Return all rows of groups that a worker can hold, with their `route` and `bucket`, and by property why it is not
+    judged, or not on all groups. Violations in the other groups remain valid."""
     from fencepost.proofs.scale.spark import broadcast, expr
 
     unknown, roots = dict[str, str](), dict[int, tuple[np.ndarray, np.ndarray]]()
@@ -233,7 +230,6 @@ def _mapped(events: Any, function: Callable[..., Iterator[pa.RecordBatch]], sche
 
 
 def _bounds(small: Mapping[int, int], limit: int) -> list[int]:
-    """The small histories with which groups begin, of as many as a worker holds."""
     bounds, rows = list[int](), limit
     for history, many in small.items():
         rows += many
@@ -248,8 +244,8 @@ def _slices(batches: Iterator[pa.RecordBatch]) -> Iterator[Columns]:
 
 
 def _nodes(columns: Columns, links: Sequence[Link]) -> tuple[np.ndarray, np.ndarray]:
-    """Return, for each link and row a number, the same where the history and the link's columns are equal, and whether
-    the link applies.  Two that get the same number by chance stay together, which is harmless."""
+    """Return a number for each link and row, the same where the history and the link's columns are equal, and whether
+    the link applies. Rows that get the same number by chance stay together, which is harmless."""
     nodes = np.stack([_hashed(columns, link.columns, at) for at, link in enumerate(links)])
     there = np.ones(nodes.shape, bool)
     for at, link in enumerate(links):
@@ -268,7 +264,6 @@ def _hashed(columns: Columns, names: Sequence[str], seed: int) -> np.ndarray:
 
 
 def _chosen(spread: Spread, columns: Columns, large: Sequence[int]) -> Columns:
-    """The rows of large histories that are dealt out so."""
     rows = np.isin(columns["history"], large)
     taken = rows & np.isin(columns["kind"], [*map(int, spread.kinds)]) if spread.kinds else rows.copy()
     if spread.ends:  # of each kind the last here, among which is that of the history
@@ -281,7 +276,6 @@ def _chosen(spread: Spread, columns: Columns, large: Sequence[int]) -> Columns:
 def _pairs(
     batches: Iterator[pa.RecordBatch], routes: Sequence[_Route], large: Sequence[int]
 ) -> Iterator[pa.RecordBatch]:
-    """In a worker: the numbers that one event has, each with the first of them."""
     for columns in _slices(batches):
         for route in routes:
             assert route.spread is not None
@@ -297,7 +291,6 @@ def _deal(
     batches: Iterator[pa.RecordBatch], routes: Sequence[_Route], large: Sequence[int], bounds: Sequence[int],
     roots: Mapping[int, tuple[np.ndarray, np.ndarray]],
 ) -> Iterator[pa.RecordBatch]:  # fmt: skip
-    """In a worker: the rows that each route takes, with their buckets."""
     for columns in _slices(batches):
         for route in routes:
             if route.spread is None:
@@ -318,21 +311,20 @@ def _deal(
 
 
 def _key(spread: Spread, rows: Columns, roots: tuple[np.ndarray, np.ndarray] | None) -> np.ndarray:
-    """Return, for each row a number, the same for rows that must stay together."""
+    """Return a number for each row, the same for rows that must stay together."""
     alone = _hashed(rows, () if spread.whole else ("step",), ALONE)
     if spread.whole or not spread.links:
         return alone
     nodes, there = _nodes(rows, spread.links)
     heads = nodes[np.argmax(there, axis=0), np.arange(nodes.shape[1])]
     if roots is not None and len(roots[0]):
-        every, least = roots  # a number that is with no other is not among them
+        every, least = roots  # a number without a partner has no entry
         at = np.searchsorted(every, heads).clip(max=len(every) - 1)
         heads = np.where(every[at] == heads, least[at], heads)
     return np.where(there.any(axis=0), heads, alone)
 
 
 def _connected(nodes: np.ndarray, others: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """From pairs of numbers: each once, in order, and the least of those that it is connected with."""
     every, at = np.unique(np.concatenate([nodes, others]), return_inverse=True)
     pairs = coo_matrix((np.ones(len(nodes), np.int8), (at[: len(nodes)], at[len(nodes) :])), (len(every), len(every)))
     _, label = connected_components(pairs, directed=False)
@@ -340,7 +332,6 @@ def _connected(nodes: np.ndarray, others: np.ndarray) -> tuple[np.ndarray, np.nd
 
 
 def _where(spread: Spread) -> str:
-    """Why so many events are in a group."""
     if spread.whole:
         return "have to be in one place"
     kinds = ", ".join(sorted(kind.name for kind in spread.everywhere))
@@ -349,7 +340,7 @@ def _where(spread: Spread) -> str:
 
 
 def _shipped(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function on its way to a worker, which has another import path: it stays pickled until it is called."""
+    """Return a function for workers, which have another import path. The function stays pickled until it is called."""
     path, pickled = tuple(sys.path), pickle.dumps(function)
 
     def work(*arguments: Any) -> Any:
@@ -360,7 +351,6 @@ def _shipped(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _each(grouped: Any, routes: Sequence[_Route], function: Callable[[_Route, Columns], Any]) -> list[Any]:
-    """The answers for all groups of these routes."""
     if not routes:
         return []
     shipped = _shipped(partial(_answer, {route.number: partial(function, route) for route in routes}))
@@ -374,7 +364,6 @@ def _each(grouped: Any, routes: Sequence[_Route], function: Callable[[_Route, Co
 
 
 def _answer(functions: Mapping[int, Callable[[Columns], Any]], key: Any, rows: pa.Table) -> pa.Table:
-    """In a worker."""
     rows = rows.sort_by([("history", "ascending"), ("step", "ascending")])
     columns = {name: rows[name].to_numpy() for name in rows.column_names if name not in ("route", "bucket")}
     return pa.table({"answer": pa.array([pickle.dumps(functions[key[0].as_py()](columns))], pa.binary())})

@@ -1,9 +1,9 @@
-"""Holds histories against the history properties of their protocol: millions of events a second, on every core.
+"""This module checks histories against the history properties of their protocol: millions of events a second, on every
+core.
 
 Each piece (row group) is read by the worker that checks it, by one NumPy kernel over all its histories. The report is
-the same with Spark and without, on any number of cores. A piece that was not checked, or a history that was cut in
-two, would go unnoticed in sums of violations; so rows, histories and pieces are counted and must add up.
-"""
+the same with Spark and without, on any number of cores. A piece that was not checked, or a history that was cut in two,
+would go unnoticed in sums of violations; so rows, histories and pieces are counted and must add up."""
 
 import time
 from collections import Counter
@@ -33,8 +33,8 @@ NOTHING_TO_JUDGE = "nothing to judge: no event of these histories is what it spe
 
 @dataclass(frozen=True)
 class Judged:
-    """The findings of a further check: violations, how many histories it could not decide, by the reason, and how many
-    events were followed by what: all of it finds the same."""
+    """A `Judged` has the findings of a further check: violations, how many histories it could not decide, by reason,
+    and how many events were followed by which reading, all of which give the same findings."""
 
     violations: list[Violation]
     undecided: Mapping[str, int] = field(default_factory=dict)
@@ -42,11 +42,13 @@ class Judged:
 
 
 Kernel = Callable[[dict[str, np.ndarray]], Judged]
-"""A further check: all columns of one piece (whole histories, sorted) to what it found. Defined in a module."""
+"""A `Kernel` is a further check, defined in a module: a function from all columns of one piece (whole histories,
+sorted) to its findings."""
 
 
 class Excuses(Protocol):
-    """What excuses violations of the properties `names`. Can be sent to a worker."""
+    """An `Excuses` decides what excuses violations of the properties `names`. An `Excuses` object can be sent to a
+    worker."""
 
     @property
     def names(self) -> frozenset[str]: ...
@@ -54,29 +56,28 @@ class Excuses(Protocol):
     def __call__(
         self, columns: Mapping[str, np.ndarray], found: Mapping[str, Rows]
     ) -> Mapping[str, Sequence[Excuse | None]]:
-        """All columns of one piece, and violations in it, by property, to what excuses each of them."""
+        """Return, by property, what excuses each violation in a piece, given all columns of the piece."""
 
 
 @dataclass(frozen=True)
 class Undecided:
-    """In place of a further check: why it cannot be made on these histories. It is reported as unknown."""
+    """An `Undecided` replaces a further check that cannot be made on these histories. The check is reported as unknown,
+    with the reason."""
 
     reason: str
 
 
 @dataclass(frozen=True)
 class ReplayReport:
-    """The result of a replay. Equal for equal histories: how long it took is not compared.
-
-    `judged` counts the events that each property looked at (for a further check: the histories). `unknown` gives the
-    reason why a property is not decided, be it that the histories hide what it needs or that there was nothing to
-    judge; `not_promised` why it is not asked of them; `undecided` how many histories a further check did not decide, by
-    the reason. `dangers`: how often the events show each danger, if that was asked. `predicted`: by property, how many
-    violations in addition to those in `violations` are as the documents predict of the variant, by what excuses them.
-    `followed_by`: how many events each further check followed by what, all of which finds the same. `rekeyed`: of
-    histories that were, into how many pieces and by which keys; the findings are the same. `seconds` is from start to
-    report, `cpu_seconds` what the workers spent on reading and checking, on all cores together.
-    """
+    """A `ReplayReport` is the result of a replay. Reports on equal histories are equal, since times are not compared.
+    `judged` counts the events that each property looked at (for a further check: the histories). `unknown` has the
+    reason why a property is not decided: the histories hide what it needs, or there was nothing to judge.
+    `not_promised` has the reason why it is not asked of them, and `undecided` how many histories a further check did
+    not decide, by reason. `dangers` counts how often the events met each danger, if that was asked. `predicted` counts,
+    by property and excuse, the violations, in addition to those in `violations`, that the documents predict for the
+    variant. `followed_by` counts the events that each further check followed by each reading, all of which give the
+    same findings. `rekeyed` describes re-keyed histories: their pieces and keys. `seconds` is from start to report,
+    `cpu_seconds` what the workers spent on reading and checking, on all cores together."""
 
     events: int
     histories: int
@@ -96,28 +97,28 @@ class ReplayReport:
 
     @property
     def holds(self) -> bool:
-        """Return whether nothing is violated; what is unknown does not count."""
+        """Return whether nothing is violated, where unknown properties do not count."""
         return not self.violations
 
     @property
     def vacuous(self) -> tuple[str, ...]:
-        """The properties that are unknown because there was nothing to judge."""
+        """Return the properties that are unknown because there was nothing to judge."""
         return tuple(name for name, judged in self.judged.items() if not judged and name not in self.violations)
 
     @property
     def decided(self) -> tuple[str, ...]:
-        """The properties that hold, having judged something, or are violated."""
+        """Return the properties that are violated, or that hold and have judged something."""
         return tuple(name for name in self.judged if name not in self.unknown)
 
     def followed(self, check: str) -> float | None:
-        """Return which share of the histories a further check has decided; None if it was not made."""
+        """Return the share of the histories that a further check has decided, or None if it was not made."""
         if check not in self.judged:
             return None
         left = sum(self.undecided.get(check, {}).values())
         return (self.histories - left) / self.histories if self.histories else 0.0
 
     def unmet(self, required: Iterable[str]) -> dict[str, str]:
-        """Return which of these properties are not decided, each with the reason; of a further check, on every
+        """Return which of these properties are not decided, each with the reason. A further check must decide every
         history."""
         why = {**self.not_promised, **self.unknown}
         for name, reasons in self.undecided.items():
@@ -130,13 +131,12 @@ class ReplayReport:
         return self.events / self.seconds if self.seconds else 0.0
 
     def as_dict(self) -> dict[str, Any]:
-        """Return all fields, and events_per_second, for JSON."""
         return {**asdict(self), "events_per_second": self.events_per_second}
 
 
 @dataclass(frozen=True)
 class Checked:
-    """The findings on one piece, or on as many row groups as were re-keyed together."""
+    """A `Checked` has the findings on one piece, or on the row groups that were re-keyed together."""
 
     rows: int
     histories: int
@@ -161,16 +161,13 @@ def replay(
     rekey: int | None = None,
     started: Callable[[Callable[[], ReplayReport]], object] = lambda _: None,
 ) -> ReplayReport:
-    """Check every history in `directory`; `checks` names history properties (all of the protocol by default).
-
-    `further` are kernels of other engines by name, such as `{"conformance": …}`; they get all columns of a piece.
-    One that cannot be made is given as `Undecided`. What `excuses` knows a reason for is no violation, but predicted.
-    A history of more than `rekey` events (by default: than a worker is taken to hold) is re-keyed, on Spark alone; no
-    further check is made of it, no danger counted, and nothing excused.
-    `started` is given, before the first piece, what makes a report of the pieces so far, in which whatever is not
-    violated is unknown; on Spark these are none.
-    Raises `HistoryError` if the directory is not whole, or a name in `checks` is unknown.
-    """
+    """Check every history in `directory`; `checks` names history properties (all of the protocol by default). `further`
+    has kernels of other engines by name, such as `{"conformance": …}`, which get all columns of a piece; one that
+    cannot be made is given as `Undecided`. A violation that `excuses` has a reason for is counted as predicted. A
+    history of more than `rekey` events (by default: than a worker is estimated to hold) is re-keyed, on Spark alone,
+    without further checks, counts of dangers, and excuses. Before the first piece, `started` is given a function that
+    reports on the pieces so far, in which whatever is not violated is unknown; on Spark there are no pieces until the
+    end. Raise `HistoryError` if the directory is not complete, or a name in `checks` is unknown."""
     started_at = time.perf_counter()
     location = Location.of(directory)
     require_reachable(location, spark)
@@ -217,7 +214,6 @@ def replay(
 def _of_large(
     outcome: Outcome[Checked], pieces: Sequence[Piece], kernels: Sequence[tuple[str, Kernel]]
 ) -> list[Checked]:
-    """The findings on row groups that were re-keyed."""
     whole = sum(one.rows for one in outcome.small)
     found = Checked(
         sum(piece.rows for piece in pieces) - whole, 0, {}, {}, {}, 0, pieces=len(pieces) - len(outcome.small)
@@ -232,7 +228,6 @@ def _of_large(
 def _check_group(
     columns: dict[str, np.ndarray], names: Sequence[str], config: Mapping[str, Any], protocol: str
 ) -> Checked:
-    """The findings of some properties on events of large histories, which count elsewhere.  In a worker."""
     started, properties = time.thread_time(), properties_of(protocol)
     view = properties.view_of(columns, config)
     findings = {name: properties.properties[name].on(view, columns) for name in names if name != FIGURES}
@@ -247,7 +242,6 @@ def _report(
     unpromised: dict[str, str],
     began: float,
 ) -> ReplayReport:
-    """Return all that was found on these pieces.  `unknown`: what is not decided, whatever they hold."""
     findings = merged([dict.fromkeys(asked, Finding()), *(piece.findings for piece in checked)])
     every = {name for piece in checked for name in piece.undecided}
     undecided = {
@@ -296,7 +290,7 @@ def check_piece(
     count_dangers: bool = False,
     excuses: Excuses | None = None,
 ) -> Checked:
-    """Read and check a piece, or all parts of a history; `config` is that of the manifest. Runs in a worker."""
+    """Read and check a piece, or all parts of a history, in a worker; `config` is that of the manifest."""
     keep_freed_memory()
     started = time.thread_time()
     properties = properties_of(protocol)
@@ -314,7 +308,6 @@ def check_columns(
     further: tuple[tuple[str, Kernel], ...], config: Mapping[str, Any], *, count_dangers: bool = False,
     excuses: Excuses | None = None,
 ) -> Checked:  # fmt: skip
-    """Check so many whole histories."""
     properties = properties_of(protocol)
     properties.require(columns)
     findings, figures = properties.check(columns, names, config)
@@ -335,7 +328,7 @@ def without_excused(
     properties: HistoryProperties, findings: Mapping[str, Finding], columns: dict[str, np.ndarray],
     config: Mapping[str, Any], excuses: Excuses,
 ) -> dict[str, Finding]:  # fmt: skip
-    """The findings on the properties of which violations may be excused, without those that are."""
+    """Return the findings on the properties with excusable violations, without those that are excused."""
     names = [name for name, finding in findings.items() if finding.violations and name in excuses.names]
     if not names:
         return {}
@@ -354,7 +347,6 @@ def without_excused(
 def _chosen(
     opened: HistoryDirectory, properties: HistoryProperties, checks: Sequence[str] | None
 ) -> tuple[dict[str, str], dict[str, str], tuple[str, ...]]:
-    """The properties that cannot be decided, those that are not promised, with reasons; and the names of the rest."""
     wanted = properties.names if checks is None else tuple(checks)
     strange = [name for name in wanted if name not in properties.names]
     if strange:

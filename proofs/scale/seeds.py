@@ -1,4 +1,4 @@
-"""Numbers that look drawn at random and depend on what they are made of alone: splitmix64, in NumPy columns."""
+"""This module computes pseudo-random numbers that depend on their input alone: splitmix64, in NumPy columns."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ _A, _B = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 
 
 def mixed(x: np.ndarray) -> np.ndarray:
-    """Its finalizer: 64 bits to 64 bits, one-to-one, so that each bit of what comes out depends on all that go in."""
+    """Apply splitmix64's finalizer, a one-to-one map of 64 bits in which each output bit depends on all input bits."""
     x = (x ^ (x >> np.uint64(30))) * _A
     x = (x ^ (x >> np.uint64(27))) * _B
     found: np.ndarray = x ^ (x >> np.uint64(31))
@@ -15,11 +15,10 @@ def mixed(x: np.ndarray) -> np.ndarray:
 
 
 def seeds_of(base: int, first: int, count: int) -> np.ndarray:
-    """The seeds of the histories ``first``, ``first`` + 1 …: 64 bits each, distinct for one base seed."""
+    """Return the seeds of the histories ``first``, ``first`` + 1 …: 64 bits each, distinct for one base seed."""
     numbers = np.arange(first + 1, first + 1 + count, dtype=np.uint64)
     return mixed(np.uint64(base % 2**64) + numbers * ODD)
 
 
 def seed_of(base: int, history: int) -> int:
-    """The seed of one history."""
     return int(seeds_of(base, history, 1)[0])

@@ -1,8 +1,7 @@
-"""The one place that speaks to Spark: it starts a session, and runs units of work and jobs on it.
+"""This is the only module that uses Spark: it starts a session, and runs units of work and jobs on it.
 
-Functions that run in Spark's workers live in other modules: a module is imported anew in each worker, and one that
-starts a session would try to start it there too.
-"""
+Functions that run in Spark's workers are in other modules: a module is imported anew in each worker, and one that
+starts a session would try to start it there too."""
 
 import contextlib
 import os
@@ -32,7 +31,7 @@ TASKS_PER_CORE = (2, 16)  # the more, the finer the progress and the closer toge
 UNITS_PER_TASK = 16  # … but starting a task costs about as much as checking a unit
 POLL_SECONDS = 0.2
 MOST_TASKS = 512
-"""Jobs that Spark has been asked for at a time, each by a thread here that waits for it."""
+"""Spark is asked for at most this many jobs at a time, each by a thread of this process that waits for it."""
 # Given to the virtual machine before it starts: whatever is set on a session comes after a screen of warnings.
 QUIET = """\
 rootLogger.level = error
@@ -48,15 +47,15 @@ appender.console.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n
 
 
 class SparkUnavailable(InputError, RuntimeError):
-    """Spark cannot be started, or failed while running; the message is one line that says why."""
+    """This error means that Spark cannot be started, or failed while running; its message is one line with the
+    reason."""
 
 
 @contextlib.contextmanager
 def session(settings: SparkSettings) -> Iterator[SparkSession]:
-    """A Spark session for `settings`: the running one if it has the same master, else a new one, stopped at the end.
-
-    Raises `SparkUnavailable` if Java is missing, Spark does not start, or a session on another master is running.
-    """
+    """Yield a Spark session for `settings`: the running one if it has the same master, else a new one, stopped at the
+    end. Raise `SparkUnavailable` if Java is missing, Spark does not start, or a session on another master is
+    running."""
     running = SparkSession.getActiveSession()
     if running is not None:
         if running.sparkContext.master != settings.master:
@@ -75,7 +74,8 @@ def session(settings: SparkSettings) -> Iterator[SparkSession]:
 
 @contextlib.contextmanager
 def translated() -> Iterator[None]:
-    """Errors of Spark's as ours: `HistoryError` where a worker refuses histories, or else `SparkUnavailable`."""
+    """Convert errors of Spark to `HistoryError` where a worker refuses histories, and otherwise to
+    `SparkUnavailable`."""
     try:
         yield
     except (HistoryError, SparkUnavailable):
@@ -93,7 +93,7 @@ def collect(
     settings: SparkSettings,
     advance: Callable[[int], None],
 ) -> list[Outcome[Result]]:
-    """The outcomes of all units, in their order."""
+    """Return the outcomes of all units, in their order."""
     if not units:
         return []
     with session(settings) as spark:
@@ -111,12 +111,9 @@ def collect(
 
 
 class Tasks(Executor):
-    """Jobs on Spark: each is a task by itself, so that Spark does it again where a worker dies.  Tasks are begun in the
-    order in which they are submitted.  ``most``: how many there will be.
-
-    A result is the job's, or raises its error; `SparkUnavailable` if Spark gives it up.  Also raises that if Spark does
-    not start.
-    """
+    """A `Tasks` runs jobs on Spark, each as a task by itself, so that Spark repeats it where a worker dies. Tasks start
+    in the order in which they are submitted, ``most`` in total. A result is the job's, or raises its error. Errors:
+    `SparkUnavailable` if Spark does not start, or gives a job up."""
 
     def __init__(self, settings: SparkSettings, most: int) -> None:
         self._open = contextlib.ExitStack()
@@ -124,7 +121,7 @@ class Tasks(Executor):
             folder = Path(self._open.enter_context(tempfile.TemporaryDirectory(prefix="fencepost-")))
             self._context = self._open.enter_context(session(settings)).sparkContext
             if not settings.is_local:
-                # Jobs read files next to what they import.  A session knows a file by its name, and has the other one.
+                # Jobs read files next to what they import. A session knows a file by its name, and has the other one.
                 archive = packed_distribution(folder).rename(folder / f"{folder.name}.zip")
                 self._context.addArchive(f"{archive}#{folder.name}")
             self._work = _work(None if settings.is_local else folder.name)
@@ -149,7 +146,8 @@ class Tasks(Executor):
         return opened(answer)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Ends the session, if it was begun for these jobs; what is under way is given up, unless it is waited for."""
+        """End the session, if it was started for these jobs. Tasks under way are abandoned, unless the caller waits for
+        them."""
         self._threads.shutdown(wait=wait, cancel_futures=cancel_futures)
         if not all(future.done() for future in self._handed_in):
             self._context.setLogLevel("OFF")  # to stop with tasks under way is a page of errors from each
@@ -158,12 +156,9 @@ class Tasks(Executor):
 
 
 def _work(unpacked: str | None) -> Callable[[bytes], bytes]:
-    """Return what makes a call in a worker, after what is installed there has given way to the fencepost that is
-    ``unpacked`` among the executor's files.
-
-    It is pickled by value, as every function within another is: the name of one of a module would have that imported
-    first, from the wrong place.
-    """
+    """Return the function that makes a call in a worker. The function first replaces the installed package there by the
+    fencepost that is ``unpacked`` among the executor's files. The function is pickled by value, as every nested
+    function is, because a module's function would import the module first, from the wrong place."""
     here = tuple(sys.path)
     asked = {name: os.environ.get(name, "") for name in (NO_CACHE, NOTHING_TAKEN)}
 
@@ -199,7 +194,7 @@ def _start(settings: SparkSettings) -> SparkSession:
         "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={(folder / 'log4j2.properties').as_uri()}",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         "spark.python.worker.reuse": "true",
-        "spark.executorEnv.PYTHONSAFEPATH": "1",  # or workers import what lies in the working directory first
+        "spark.executorEnv.PYTHONSAFEPATH": "1",  # or workers first import modules of the working directory
     }
     if settings.is_here:
         # A host name that resolves to another interface, or to none, would cost a warning or the session.
@@ -220,7 +215,7 @@ def _start(settings: SparkSettings) -> SparkSession:
 
 
 def packed_distribution(folder: Path) -> Path:
-    """A zip in `folder`, laid out as the wheel is, of the fencepost that is running: workers import it from there."""
+    """Write a zip of the running fencepost to `folder`, with the layout of the wheel, from which workers import it."""
     target = folder / "fencepost.zip"
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.mkdir("fencepost")  # zipimport sees a package without __init__.py only if its folder has an entry
@@ -233,7 +228,7 @@ def packed_distribution(folder: Path) -> Path:
 
 
 def missing_java() -> str | None:
-    """Why Spark cannot be started on this machine; None where it can be."""
+    """Return why Spark cannot be started on this machine, or None if Java is there."""
     home = os.environ.get("JAVA_HOME")
     java = shutil.which(str(Path(home, "bin", "java"))) if home else shutil.which("java")
     if java is not None:
@@ -248,7 +243,6 @@ def _require_java() -> None:
 
 @contextlib.contextmanager
 def _advancing(context: Any, tasks: int, units: int, advance: Callable[[int], None]) -> Iterator[None]:
-    """Reports the share of finished tasks, as units, while a job runs."""
     stop = threading.Event()
     tracker = context.statusTracker()
 
@@ -271,7 +265,6 @@ def _advancing(context: Any, tasks: int, units: int, advance: Callable[[int], No
 
 
 def _cause(error: Exception) -> str:
-    """The line that matters of an error that carries the traces of two virtual machines."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     python = [line for line in lines if re.match(r"[\w.]+(Error|Exception|Interrupt)\b.*", line)]
     return (python or lines or [type(error).__name__])[0]

@@ -1,4 +1,4 @@
-"""Jobs on their way to another process, and what comes back: a result, or the error instead."""
+"""This module packs jobs for another process, and the answers: a result or an error."""
 
 import pickle
 import traceback
@@ -9,13 +9,13 @@ from fencepost.model.language.checks.errors import InputError
 
 
 def packed(function: Callable[..., Any], arguments: tuple[Any, ...]) -> bytes:
-    """A call that `done` makes.  The errors of `pickle` where a part is of a running program alone."""
+    """Pack a call for `done`. Errors: those of `pickle` where a part exists only in a running program."""
     return pickle.dumps((function, arguments))
 
 
 def done(call: bytes) -> bytes:
-    """Makes the call, in whichever process this is, and packs what came of it for `opened`.  An error is an answer too:
-    the same call would end in it again, elsewhere."""
+    """Make a packed call in any process, and pack its result for `opened`. An error is packed too, because the same
+    call would fail again elsewhere."""
     try:
         try:
             function, arguments = pickle.loads(call)
@@ -29,7 +29,7 @@ def done(call: bytes) -> bytes:
 
 
 def opened(answer: bytes) -> Any:
-    """The result; raises the error instead, if that is the answer."""
+    """Return the result in an answer, or raise the error in it."""
     made, error = pickle.loads(answer)
     if error is not None:
         raise error
@@ -37,7 +37,7 @@ def opened(answer: bytes) -> Any:
 
 
 def _that_travels(error: Exception) -> Exception:
-    """The error, or one of a plain kind in the same words, where it cannot be made again from what it is pickled as."""
+    """Return the error, or a RuntimeError with the same text if it cannot be pickled and unpickled."""
     try:
         pickle.loads(pickle.dumps(error))
     except Exception:

@@ -1,8 +1,8 @@
-"""Runs one function over many small units of work, on this machine's cores or on Spark, with the same results.
+"""This module runs one function over many small units of work, on this machine's cores or on Spark, with the same
+results.
 
-A unit names its work (a file and a row group, a range of seeds); the worker reads or writes the data itself and returns
-a small result. Nothing else crosses the border between processes: that, not the checking, is what costs time.
-"""
+A unit names its work (a file and a row group, a range of seeds). The worker reads or writes the data itself and returns
+a small result. Nothing else passes between processes, because that, not the checking, costs time."""
 
 import pickle
 import re
@@ -25,7 +25,7 @@ _LOOPBACK = re.compile(r"localhost|127(\.\d{1,3}){3}|\[::1\]")
 
 @dataclass(frozen=True)
 class SparkSettings:
-    """Where and how Spark runs: a master URL, further `spark.*` settings, further files for the workers' path."""
+    """A `SparkSettings` has a master URL, further `spark.*` settings, and further files for the workers' path."""
 
     master: str = "local[2]"
     config: Mapping[str, str] = field(default_factory=dict)
@@ -38,8 +38,7 @@ class SparkSettings:
 
     @property
     def is_here(self) -> bool:
-        """Return whether all workers are on this machine: those of a master that listens on the loopback address alone
-        are."""
+        """Return whether all workers are on this machine, as for a master that listens only on the loopback address."""
         hosts = re.fullmatch(r"spark://([^/]+)", self.master)
         names = [] if hosts is None else [place.rpartition(":")[0] for place in hosts[1].split(",")]
         return self.is_local or (bool(names) and all(_LOOPBACK.fullmatch(name) for name in names))
@@ -54,11 +53,9 @@ def run_units(
     label: str = "",
     done: Callable[[Result], object] = lambda _: None,
 ) -> list[Result]:
-    """`[function(unit) for unit in units]`, computed on Spark or on `cores` processes (all of them by default).
-
-    `function` must be picklable, that is defined in a module. A `HistoryError` that it raises is raised here again.
-    `done` is called with each result when it is there, in processes here; Spark gives all of them at the end.
-    """
+    """Return `[function(unit) for unit in units]`, computed on Spark or on `cores` processes (all of them by default).
+    `function` must be picklable, that is defined in a module. A `HistoryError` that it raises is raised by this
+    function again. `done` is called with each result when it is there; Spark returns all of them at the end."""
     shipped = Shipped(function)
     outcomes: list[Outcome[Result]] = []
     with progress(label, len(units)) as advance:
@@ -78,7 +75,7 @@ def run_units(
 
 
 def require_reachable(place: Location, spark: SparkSettings | None) -> None:
-    """Raises `HistoryError` if Spark's workers are on other machines and `place` is on this one only."""
+    """Raise `HistoryError` if Spark's workers are on other machines and `place` is only on this one."""
     if spark is not None and not spark.is_here and place.is_local:
         raise HistoryError(
             f"{place}: is on this machine only, and the workers of {spark.master} run on others; "
@@ -88,7 +85,7 @@ def require_reachable(place: Location, spark: SparkSettings | None) -> None:
 
 @dataclass(frozen=True)
 class Outcome(Generic[Result]):
-    """The outcome of a unit: its result, or why its histories are refused (a refusal is an answer, not to be
+    """An `Outcome` is the result of a unit, or why its histories are refused (a refusal is an answer, not to be
     retried)."""
 
     result: Any = None
@@ -96,10 +93,8 @@ class Outcome(Generic[Result]):
 
 
 class Shipped(Generic[Unit, Result]):
-    """A function on its way to a worker, with the import path it needs there.
-
-    Spark's workers do not inherit the driver's `sys.path`, so the function stays pickled until that is in place.
-    """
+    """A `Shipped` is a function for a worker, with the import path it needs. Spark's workers do not inherit the
+    driver's `sys.path`, so the function stays pickled until that is in place."""
 
     def __init__(self, function: Callable[[Unit], Result]) -> None:
         self._path = tuple(sys.path)
@@ -125,14 +120,14 @@ def _local(
 
 @contextmanager
 def progress(label: str, total: int) -> Iterator[Callable[[int], None]]:
-    """A bar on the terminal's error stream; nothing where that is no terminal, or the caller shows progress there."""
+    """Show a progress bar on standard error, unless that is no terminal, or the caller already shows progress there."""
     from rich.console import Console  # workers import this module too, and have no use for rich
     from rich.file_proxy import FileProxy
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    taken = isinstance(sys.stderr, FileProxy)  # what rich puts in its place while it reveals something
+    taken = isinstance(sys.stderr, FileProxy)  # rich replaces the stream while it draws
     with Progress(*columns, console=console, transient=True, disable=taken or not console.is_terminal) as bar:
         task = bar.add_task(label, total=total)
         yield lambda done: bar.advance(task, done)

@@ -1,8 +1,7 @@
-"""The rows of histories that violate something, as one table: what a report counts, to be looked at with other tools.
+"""This module writes the rows that violate something as one table, to be examined with other tools.
 
-A second pass over the histories, by the properties alone of which the report has violations.  The table is the same on
-any number of cores and on Spark.
-"""
+The table needs a second pass over the histories, by only those properties of which the report has violations. The table
+is the same on any number of cores and on Spark."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -31,7 +30,7 @@ ABOUT = pa.schema([
     pa.field("explained_by", pa.int32(), metadata={"meaning": "the step of the other event concerned; -1: none"}),
     pa.field("event", pa.string(), metadata={"meaning": "the name of the kind"}),
 ])  # fmt: skip
-"""The columns before those of the event itself."""
+"""These columns precede those of the event itself."""
 
 
 def violating_rows(
@@ -44,10 +43,10 @@ def violating_rows(
     cores: int | None = None,
     limit: int | None = None,
 ) -> pa.Table:
-    """A row for each violation of the properties `names`, and for what each kernel of `further` finds: the columns of
-    `ABOUT`, and those of the event.  In the order of histories, then steps, then names.  What `excuses` knows a reason
-    for is left out.  Histories of more than `limit` events are re-keyed, as `replay` does.  Raises `HistoryError` as
-    that does."""
+    """Return a row for each violation of the properties `names`, and for each finding of the kernels `further`: the
+    columns of `ABOUT`, and those of the event. Rows are in the order of histories, then steps, then names. Violations
+    that `excuses` has a reason for are left out. Histories of more than `limit` events are re-keyed, as by `replay`,
+    and `HistoryError` is raised in the same cases."""
     opened = HistoryDirectory.open(Location.of(directory))
     protocol, config = opened.manifest.protocol, dict(opened.manifest.config)
     kernels = tuple((name, kernel) for name, kernel in (further or {}).items() if not isinstance(kernel, Undecided))
@@ -69,8 +68,8 @@ def violating_rows(
 
 
 def write_rows(file: Path, tables: Sequence[pa.Table]) -> None:
-    """Writes tables as one Parquet file, whole or not at all.  Columns that only some of them have are null in the
-    others."""
+    """Write tables as one Parquet file, completely or not at all. Columns that only some of the tables have are null in
+    the rows of the others."""
     place = file.resolve()
     draft = place.with_name(f".{place.name}.{os.getpid()}")
     try:
@@ -81,7 +80,6 @@ def write_rows(file: Path, tables: Sequence[pa.Table]) -> None:
 
 
 def _schema(protocol: str) -> pa.Schema:
-    """Columns may be null, since rows of another vocabulary do not have them."""
     return pa.schema([*ABOUT, *(field.with_nullable(True) for field in properties_of(protocol).vocabulary.schema)])
 
 
@@ -89,7 +87,6 @@ def _of_piece(
     unit: tuple[Piece, ...], protocol: str, names: tuple[str, ...], further: tuple[tuple[str, Kernel], ...],
     config: Mapping[str, Any], excuses: Excuses | None,
 ) -> pa.Table:  # fmt: skip
-    """The violating rows of a piece, or of all parts of a history.  Runs in a worker."""
     vocabulary = properties_of(protocol).vocabulary
     return _of_columns(*read_unit(unit, vocabulary, vocabulary.schema.names), protocol, names, further, config, excuses)
 
@@ -98,7 +95,6 @@ def _of_columns(
     columns: dict[str, np.ndarray], _: int, protocol: str, names: tuple[str, ...],
     further: tuple[tuple[str, Kernel], ...], config: Mapping[str, Any], excuses: Excuses | None,
 ) -> pa.Table:  # fmt: skip
-    """The violating rows of whole histories."""
     properties = properties_of(protocol)
     view = properties.view_of(columns, config)
     found = {name: properties.properties[name].kernel(view) for name in names}
@@ -123,7 +119,6 @@ def _of_columns(
 def _of_group(
     columns: dict[str, np.ndarray], names: Sequence[str], config: Mapping[str, Any], protocol: str
 ) -> pa.Table:
-    """The rows that violate some properties, of events of large histories."""
     asked = tuple(name for name in names if name != FIGURES)
     return _of_columns(columns, 0, protocol, asked, (), config, None)
 
@@ -131,7 +126,6 @@ def _of_group(
 def _table(
     protocol: str, columns: Mapping[str, np.ndarray], at: Sequence[int], about: Sequence[tuple[str, str, str, int]]
 ) -> pa.Table:
-    """These rows, with what is stated about each, in order of row."""
     vocabulary = properties_of(protocol).vocabulary
     order = sorted(range(len(at)), key=lambda n: (at[n], about[n][0]))
     rows_at = np.array([at[n] for n in order], np.intp)

@@ -1,8 +1,7 @@
-"""The events of first violations, read from the directory: those that violate, and those that explain them.
+"""This module reads the events of first violations from the directory: those that violate, and those that explain them.
 
-Row groups are read bit by bit, and no further than to the last event that is asked for, so that histories which are
-cut, or too large for a worker, have theirs as well.
-"""
+Row groups are read bit by bit, and no further than to the last event that is needed, so that it also works for
+histories that are cut, or too large for a worker."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -14,15 +13,16 @@ from fencepost.properties.history.grouping import NONE
 from fencepost.properties.history.reader import slices
 
 ROWS = 1 << 16
-"""Rows that are read at a time."""
+"""Row groups are read this many rows at a time."""
 
 Place = tuple[int, int]
-"""A history and a step in it."""
+"""A `Place` is a history and a step in it."""
 
 
 @dataclass(frozen=True)
 class SeenEvent:
-    """``filled``: its own columns, without those that do not apply to it; ``time_us`` as in the history."""
+    """A `SeenEvent` is one event. ``filled`` has the columns that apply to the event; ``time_us`` is as in the
+    history."""
 
     kind: str
     step: int
@@ -32,7 +32,7 @@ class SeenEvent:
 
 @dataclass(frozen=True)
 class Witness:
-    """The event that violates, the one that explains it, if there is one, and when the history began."""
+    """A `Witness` is the event that violates, the one that explains it, if there is one, and when the history began."""
 
     event: SeenEvent
     explained_by: SeenEvent | None
@@ -40,7 +40,7 @@ class Witness:
 
 
 def witnesses(opened: HistoryDirectory, firsts: Iterable[Violation]) -> dict[str, Witness]:
-    """Return, by property, the events of its violation.  HistoryError where they cannot be read."""
+    """Return, by property, the events of its violation. Raise HistoryError where the events cannot be read."""
     firsts = tuple(firsts)
     places = {(first.history, step): None for first in firsts for step in (0, first.step, first.explained_by)}
     found = _events(opened, {place for place in places if place[1] != NONE})

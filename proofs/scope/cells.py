@@ -1,4 +1,4 @@
-"""What one engine met of each danger, as a verdict carries it; `scopes` makes it."""
+"""This module defines what one engine met of each danger, as a verdict carries it; `scopes` computes it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,8 +13,8 @@ Status = Literal["in", "excused", "out"]
 
 @dataclass(frozen=True)
 class Cell:
-    """``count``: how often it was met, where the engine counts; ``why``: the reason of one that is out, the condition
-    of one that is excused."""
+    """A `Cell` describes one danger for one engine. ``count`` is how often the engine met the danger, if the engine
+    counts; ``why`` is the reason if the danger is out, or the condition if it is excused."""
 
     status: Status
     count: int | None = None
@@ -27,8 +27,8 @@ class Cell:
 
 @dataclass(frozen=True)
 class Scope:
-    """How often one engine met each danger, in the order of the list of dangers.  ``features``: of a search within
-    several bounds, what it met within each of them, by the feature that they are of."""
+    """A `Scope` has what one engine met of each danger, in the order of the list of dangers. ``features`` splits a
+    search within several bounds by the feature that the bounds belong to."""
 
     engine: Engine
     cells: Mapping[str, Cell]
@@ -39,6 +39,5 @@ class Scope:
 
     @property
     def fields(self) -> dict[str, Any]:
-        """The fields of a `Result` that carry a scope."""
         excused = {name: cell.why for name, cell in self.cells.items() if cell.status == "excused"}
         return {"scope": self.those("in"), "out": self.those("out"), "excused": excused, "within": self}

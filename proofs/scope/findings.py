@@ -1,8 +1,7 @@
-"""Findings: what these models, and the programs that drive real systems, found out about systems that others wrote.
+"""This module lists findings about third-party systems, made by these models and the programs that drive real systems.
 
-Each was seen on a running system or in a client library of the version named; what was only deduced from source is no
-finding.  `fencepost findings --table proofs/verdicts/findings.md` prints the page next to the verdict tables.
-"""
+Each finding was seen on a running system or in a client library of the version named; what was only deduced from source
+is no finding. `fencepost findings --table proofs/verdicts/findings.md` prints the page next to the verdict tables."""
 
 import re
 from dataclasses import asdict, dataclass
@@ -18,15 +17,15 @@ Means = Literal["live", "classes", "client", "reference", "model"]
 
 @dataclass(frozen=True)
 class Finding:
-    """``where``: the system, or the part of it; ``version``: with which settings, or which release of a client;
-    ``breaks``: the promises and mechanisms that it breaks, none for a false alarm; ``status``: new, known elsewhere,
-    confirmed by KAFKA-n, fixed in a release, or false alarm; ``program``: the test, or for a known bug the command,
-    that reproduces it; ``note``: how near the public record comes.
-
-    ``variants``: those of the catalogue (protocol/variant) whose model has the defect, and in which it breaks one of
-    these promises; ``seen``, ``not_seen``: the exact releases of Kafka on which the program saw it, and on which it ran
-    and did not; ``means``: live brokers, Kafka's own classes without a cluster, a client library that does it on a
-    broker that does right; or, of a known bug, the reference implementation or the model alone."""
+    """A `Finding` is one defect, or one false alarm, in a third-party system. ``where`` is the affected system or a
+    part of that system. ``version`` has the settings, or the release of a client. ``breaks`` has the promises and
+    mechanisms that the defect breaks, none for a false alarm. ``status`` is new, known elsewhere, confirmed by KAFKA-n,
+    fixed in a release, or false alarm. ``program`` is the test, or for a known bug the command, that reproduces the
+    defect. ``note`` describes how near the public record is. ``variants`` names the variants (protocol/variant) whose
+    model has the defect, and in which it breaks one of these promises. ``seen`` and ``not_seen`` are the exact releases
+    of Kafka on which the program ran and saw it or did not. ``means`` is live brokers, Kafka's own classes without a
+    cluster, or a client library that misbehaves on a correct broker; for a known bug it is the reference implementation
+    or the model alone."""
 
     name: str
     what: str

@@ -1,8 +1,7 @@
-"""The table of findings: those of systems that others wrote, and the known bugs that the catalogue plays.
+"""This module renders the table of findings in third-party systems, and of the known bugs in the catalogue.
 
-A known bug is a `Scenario` of the catalogue: a variant that has it and one in which it is mended, and often a script of
-the reference implementation that plays both.  Its row is made of that.
-"""
+A known bug is a `Scenario` of the catalogue: a variant that has it and one in which it is fixed, and often a script of
+the reference implementation that plays both. The row of a known bug is computed from its scenario."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -15,13 +14,13 @@ from fencepost.properties.catalogue import protocols
 from fencepost.properties.entries import ProtocolEntry, Scenario
 
 OLDEST_FIRST = ("3.9.2", "4.0.0", "4.0.2", "4.1.2", "4.2.2", "4.3.1", "4.4.0")
-"""The releases of the summary."""
+"""The summary has a column for each of these releases."""
 SEEN, NOT_SEEN, NOT_TRIED = "x", "-", ""
 
 
 @cache
 def known_bugs() -> tuple[Finding, ...]:
-    """A row for each scenario of the catalogue.  (Reading what they break takes some seconds.)"""
+    """Return a row for each scenario of the catalogue. Computing what the scenarios break takes some seconds."""
     return tuple(_known(entry, each) for entry in protocols().values() for each in entry.scenarios)
 
 
@@ -44,7 +43,6 @@ def _known(entry: ProtocolEntry, scenario: Scenario) -> Finding:
 
 
 def page(findings: Iterable[Finding] = FINDINGS) -> str:
-    """The tables as Markdown."""
     rows = "".join(f"| {' | '.join(_cells(each))} |\n" for each in findings)
     known = "".join(f"| {' | '.join(_known_cells(each))} |\n" for each in known_bugs())
     return (
@@ -82,7 +80,7 @@ def _known_cells(each: Finding) -> Iterator[str]:
 
 
 def reproduced(each: Finding) -> str:
-    """When that was, on the newest release on which it was tried that day, and at which commit."""
+    """Return the date, the newest release tried on that day, and the commit at which a finding was last reproduced."""
     row = _newest(each)
     return f"{row.date} on {row.release} at {row.commit}" if row else "never"
 
@@ -97,7 +95,7 @@ def _place(release: str) -> int:
 
 
 def summary(findings: Sequence[Finding] = FINDINGS) -> Iterator[str]:
-    """One line a finding: on which releases it was seen and not seen, and when last."""
+    """Yield a heading, and one line per finding: on which releases it was seen and not seen, and when last."""
     yield " ".join(f"{release:>5}" for release in OLDEST_FIRST) + f"  last reproduced  {SEEN} seen, {NOT_SEEN} not seen"
     for each in findings:
         marks = (SEEN if r in each.seen else NOT_SEEN if r in each.not_seen else NOT_TRIED for r in OLDEST_FIRST)

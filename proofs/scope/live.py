@@ -1,9 +1,8 @@
-"""Live: how often the dangers were met in runs of agreement against real brokers.
+"""This module stores how often the dangers were met in runs of agreement against real brokers.
 
-Such a run needs brokers and minutes, so that its counts are stored, in ``verdicts/live.json``: which test made it, of
-which release, how many sequences it drove, and what they met.  The tests of live brokers write it anew when they are
-given ``--keep-live FILE``; nothing else does, and a danger that is not counted there is out.
-"""
+Such a run needs brokers and takes minutes, so its counts are stored in ``verdicts/live.json``: the test that made it,
+the release, the number of sequences that it drove, and the dangers that they met. Only the tests of live brokers write
+this file, when they are given ``--keep-live FILE``. A danger that is not counted there is out."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -17,7 +16,7 @@ FILE = Path(__file__).parents[1] / "verdicts" / "live.json"
 
 @dataclass(frozen=True)
 class LiveRun:
-    """One run that found nothing to hold against the brokers.  ``test``: what makes it again."""
+    """A `LiveRun` is one run that found nothing wrong with the brokers. ``test`` is the test that repeats the run."""
 
     protocol: str
     variant: str
@@ -29,8 +28,8 @@ class LiveRun:
 
 
 def run_of(report: AgreementReport, brokers: str, test: str) -> LiveRun:
-    """The entry that is stored of a report.  ValueError for one that fails, or follows no model: it judges no promise
-    by it."""
+    """Return the entry to store for a report. Raise ValueError if the report fails, or follows no model and so judges
+    no promise."""
     if report.verdict != "holds" or report.model == "none":
         raise ValueError(f"{test}: {report.verdict}, held against model {report.model}: nothing of that is kept")
     met = dict(sorted(report.dangers.items()))
@@ -42,7 +41,7 @@ def write(file: Path, runs: Sequence[LiveRun]) -> None:
 
 
 def runs_of(protocol: str, variant: str, file: Path = FILE) -> list[LiveRun]:
-    """The runs that are stored of a variant; none where the file is not there, as in a wheel."""
+    """Return the stored runs of a variant. The list of runs is empty where the file does not exist, as in a wheel."""
     if not file.is_file():
         return []
     every = [LiveRun(**row) for row in json.loads(file.read_text(encoding="utf-8"))]
@@ -50,6 +49,6 @@ def runs_of(protocol: str, variant: str, file: Path = FILE) -> list[LiveRun]:
 
 
 def counts_of(runs: Sequence[LiveRun]) -> dict[str, int]:
-    """All of them together."""
+    """Return the sum of the counts of all runs, by danger."""
     names = dict.fromkeys(name for run in runs for name in run.dangers)
     return {name: sum(run.dangers.get(name, 0) for run in runs) for name in names}

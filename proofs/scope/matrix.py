@@ -1,9 +1,9 @@
-"""The matrix: promise × danger × engine, computed from what the engines stated and met, never written by hand.
+"""This module computes the matrix promise × danger × engine from what the engines stated and met; it is never written
+by hand.
 
-`matrix_of` makes it of the verdicts of a run of `verify`; `Line` is one of its cells with what it is about.  A promise
-that an engine does not judge has no danger in there, whatever that engine met for other promises; and by a search, what
-was met within bounds in which nothing breaks the promise is out.
-"""
+`matrix_of` computes it from the verdicts of a run of `verify`; a `Line` is one of its cells with its coordinates. For a
+promise that an engine does not judge, all dangers are out, whatever that engine met for other promises. For a search,
+dangers that were met only within bounds in which nothing breaks the promise are out as well."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -27,18 +27,19 @@ NOT_ASKED = {
     "histories": "open: no property of simulated histories of this variant judges it",
     "recordings": "open: no property of recordings of this variant judges it",
 }
-"""Why a promise has nothing in by an engine that does not judge it."""
+"""This table has the reasons why all dangers of a promise are out for an engine that does not judge it."""
 
 MODELLED: frozenset[Engine] = frozenset({"induction", "explore", "progress"})
-"""Engines that judge a model alone, without an implementation."""
+"""The engines in this set judge a model alone, without an implementation."""
 
 
 @dataclass(frozen=True)
 class Asked:
-    """A promise as it is asked of a variant: the rule, the property, and the engines that judge it.  ``excuses``: by
-    danger, the condition under which agreement holds nothing against an implementation; ``scopes``: of the engines that
-    search states, what they met within bounds in which the promise can be broken; ``unbroken``: of these engines, the
-    features within whose bounds no mutation is known that breaks it."""
+    """An `Asked` is a promise as it is asked of a variant: the rule, the property, and the engines that judge it.
+    ``excuses`` has, by danger, the condition under which agreement does not count a violation against an
+    implementation. ``scopes`` has what each searching engine met within bounds in which the promise can be broken.
+    ``unbroken`` has, for these engines, the features within whose bounds no mutation is known that breaks the
+    promise."""
 
     promise: str
     property: str
@@ -50,7 +51,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Line:
-    """One cell: is that danger in where that engine judges that promise of that variant?"""
+    """A `Line` is one cell: whether a danger is in where an engine judges a promise of a variant."""
 
     protocol: str
     promise: str
@@ -68,8 +69,9 @@ class Line:
 
 @dataclass(frozen=True)
 class Matrix:
-    """The matrix of one variant.  ``scopes``: what each engine met that ran on it, for some promise; ``stated``: of
-    each danger that the model leaves out, why; ``tagged``: those that it has."""
+    """A `Matrix` has the cells of one variant. ``scopes`` has what each engine that ran on the variant met, for any
+    promise. ``said`` has, for each danger that the model leaves out, the reason, and ``tagged`` the dangers that the
+    model has."""
 
     protocol: str
     variant: str
@@ -79,7 +81,8 @@ class Matrix:
     tagged: tuple[str, ...]
 
     def cell(self, asked: Asked, engine: Engine, danger: str) -> Cell:
-        """With the reason why it is out, and who else of this variant has it in."""
+        """Return a cell with the reason if it is out, and with the other engines that have the danger in for this
+        variant."""
         unasked = Cell("out", why=self._unasked(engine, danger))
         found = self.met(asked, engine)[danger] if engine in asked.engines else unasked
         if engine in ("agreement", "live") and found.status == "in" and danger in asked.excuses:
@@ -90,11 +93,10 @@ class Matrix:
         return found
 
     def met(self, asked: Asked, engine: Engine) -> Mapping[str, Cell]:
-        """Return what an engine that judges a promise met for it."""
         return asked.scopes.get(engine, self.scopes[engine])
 
     def having(self, asked: Asked, danger: str) -> list[Engine]:
-        """The engines that judge a promise and met the danger for it."""
+        """Return the engines that judge a promise and met the danger for it."""
         return [e for e in asked.engines if self.met(asked, e)[danger].status != "out"]
 
     def _unasked(self, engine: Engine, danger: str) -> str:
@@ -102,7 +104,7 @@ class Matrix:
         return reason if reason.startswith(("not of", "Kafka excludes")) else NOT_ASKED[engine]
 
     def why_open(self, asked: Asked, danger: str) -> str | None:
-        """Why no engine that judges a model has it, if that is a hole; None if one has it, or the model or Kafka
+        """Return why no engine that judges a model has the danger in, or None if one has, or if the model or Kafka
         excludes it."""
         judges = [e for e in ENGINES if e in asked.engines and e in MODELLED]
         if MODELLED.intersection(self.having(asked, danger)):
@@ -128,7 +130,6 @@ class Matrix:
 
     @staticmethod
     def of_dict(document: Mapping[str, Any]) -> "Matrix":
-        """The matrix that `as_dict` wrote."""
         asked = tuple(
             Asked(**(item | {"engines": tuple(item["engines"]), "scopes": _cells(item["scopes"])}))
             for item in document["asked"]
@@ -144,7 +145,7 @@ def _cells(document: Mapping[Engine, Mapping[str, Any]]) -> dict[Engine, dict[st
 
 
 def matrix_of(entry: ProtocolEntry, variants: Iterable[Variant], results: Sequence[Result]) -> list[Matrix]:
-    """Make the matrix of what the engines stated of these variants."""
+    """Return the matrix of each of these variants, computed from the verdicts that have a scope."""
     return [_matrix(entry, v, [r for r in results if r.variant == v.name and r.within is not None]) for v in variants]
 
 
@@ -163,7 +164,7 @@ def _matrix(entry: ProtocolEntry, variant: Variant, results: Sequence[Result]) -
             if not r.evidence.get("judged"):
                 continue
             judged.setdefault(engine, set()).add(rules.get(r.property, ""))
-        elif r.verdict in ("holds", "violated"):  # what is not proved, or holds vacuously, stands against nothing
+        elif r.verdict in ("holds", "violated"):  # an unproved or vacuous verdict has no danger in
             judged.setdefault(engine, set()).add(r.property)
         else:
             continue
@@ -188,14 +189,16 @@ def _matrix(entry: ProtocolEntry, variant: Variant, results: Sequence[Result]) -
 
 
 def _judges(engine: Engine, name: str, rule: str, judged: Mapping[Engine, set[str]]) -> bool:
-    """Agreement holds implementations and live brokers against the model, and so against all that is asked of it."""
+    """Return whether the engine judges the property. Agreement and live runs compare with the model, and so judge every
+    property asked of it."""
     if engine in ("agreement", "live"):
         return engine in judged
     return (rule if engine in ("histories", "recordings") else name) in judged.get(engine, ())
 
 
 def _together(before: Mapping[str, Cell] | None, now: Mapping[str, Cell], *, of: Engine) -> dict[str, Cell]:
-    """Several recordings add up; other engines say of each verdict the same."""
+    """Merge the cells of two verdicts of one engine. Counts of recordings add up; other engines report the same for
+    each verdict."""
     if before is None:
         return dict(now)
     if of == "recordings":
@@ -217,7 +220,6 @@ def _history_rules(protocol: str) -> Mapping[str, str]:
 
 
 def _excuses(entry: ProtocolEntry, variant: Variant, rule: str) -> dict[str, str]:
-    """The violations that agreement predicts of a variant and excuses in an implementation."""
     if entry.name not in DRIVEN or rule not in driven(entry.name).expecting.get(variant.name, ()):
         return {}
     return {"late-copy": f"that a late copy breaks {rule} in {variant.name} is predicted"}
@@ -225,9 +227,10 @@ def _excuses(entry: ProtocolEntry, variant: Variant, rule: str) -> dict[str, str
 
 @dataclass(frozen=True)
 class Hole:
-    """A danger that no engine which judges a model met, though nothing excludes it.  ``nowhere``: the promises for
-    which that is so in every variant that was looked at; ``partly``: the variants in which it is so, while another one
-    has it in for the same promise; ``without_model``: the engines that met it without a model that has it."""
+    """A `Hole` is a danger that no engine which judges a model met, although nothing excludes it. ``nowhere`` has the
+    promises for which that is so in every variant examined. ``partly`` has the variants in which no engine met the
+    danger while another variant has the danger in for the same promise. ``without_model`` has the engines that met the
+    danger without a model that has it."""
 
     danger: str
     nowhere: tuple[str, ...]
@@ -237,7 +240,7 @@ class Hole:
 
 
 def holes(matrices: Sequence[Matrix], promise: str | None = None) -> list[Hole]:
-    """The open cells, danger by danger."""
+    """Return the open cells, danger by danger."""
     found = (_hole(danger, matrices, promise) for danger in DANGERS)
     return [hole for hole in found if hole is not None]
 

@@ -1,10 +1,9 @@
-"""What each release of Kafka keeps: of every promise and release a cell, computed from verdicts on its variants.
+"""This module computes whether each release of Kafka fulfils each promise, from verdicts on its variants.
 
-A variant counts for a cell if it is of that release with these settings (`Variant.of`).  A run that breaks one of the
-promise's properties there breaks the promise, whatever it takes that the settings allow.  Otherwise each property has
-the strongest verdict of these variants, and the cell the weakest of its properties.  What holds of a variant does not
-count for a release that does more (`Kafka.lacks`).
-"""
+A variant counts for a cell if it is of that release with these settings (`Variant.of`). A run that breaks one of the
+promise's properties there breaks the promise, whatever faults and settings it needs. Otherwise each property has the
+strongest verdict of these variants, and the cell the weakest of its properties. A verdict that holds for a variant does
+not count for a release that does more (`Kafka.lacks`)."""
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -24,9 +23,10 @@ Word = Literal["proved", "holds-bounded", "broken", "not judged"]
 Evidence = Means
 STRENGTH = ("proved", "holds-bounded")
 EVIDENCE: tuple[Evidence, ...] = ("live", "classes", "client", "reference", "model")
-"""The strongest first: seen on live brokers of that release, on its classes, of a client, or not on that release."""
+"""The strongest evidence comes first: seen on live brokers of that release, on its classes, of a client, or not on that
+release."""
 Changed = tuple[tuple[str, str], ...]
-"""Settings by name."""
+"""A `Changed` has settings by name."""
 ROLES = ("promise", "step", "progress")
 BUG = re.compile(r"\b(?:KAFKA|KIP)-\d+")
 FEW = 3
@@ -34,8 +34,9 @@ FEW = 3
 
 @dataclass(frozen=True)
 class Break:
-    """A run of ``variant`` (protocol/variant) breaks ``property``, in the fewest ``steps``.  ``seen``: the releases on
-    which a finding with this variant was seen, and how; ``bugs``: numbers under which Kafka knows of it."""
+    """A `Break` is a run of ``variant`` (protocol/variant) that breaks ``property``, in the fewest ``steps``. ``seen``
+    has the releases on which a finding with this variant was seen, and how; ``bugs`` has the numbers of Kafka's
+    issues."""
 
     variant: str
     property: str
@@ -48,8 +49,8 @@ class Break:
 
 @dataclass(frozen=True)
 class Held:
-    """Of a property (protocol/property) the strongest verdict, and the variant that it is of.  ``lacks``: what the
-    release does and that variant does not, where no other variant judges the property."""
+    """A `Held` has the strongest verdict on a property (protocol/property), and the variant that has it. ``lacks``
+    describes what the release does and the variant does not, where no other variant judges the property."""
 
     property: str
     verdict: str
@@ -59,8 +60,9 @@ class Held:
 
 @dataclass(frozen=True)
 class Cell:
-    """A promise in a release.  ``settings``: those that are not as usual; ``unasked``: properties of the promise that
-    are asked of variants of other releases or settings alone; ``why``: of what is not judged."""
+    """A `Cell` is the verdict on a promise in a release. ``settings`` has the settings that differ from the usual ones.
+    ``unasked`` has properties of the promise that are asked only of variants of other releases or settings. ``why`` is
+    the reason if the promise is not judged."""
 
     promise: str
     release: str
@@ -79,7 +81,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Asked:
-    """A property of a promise that is asked of a variant."""
+    """An `Asked` is a property of a promise that is asked of a variant."""
 
     entry: ProtocolEntry
     variant: Variant
@@ -107,7 +109,8 @@ class Asked:
 
 
 class Releases:
-    """The cells of some protocols.  ``remember``: looks a variant's verdicts up, or has them computed."""
+    """A `Releases` computes the cells of some protocols. ``remember`` looks up the verdicts of a variant, or has them
+    computed."""
 
     def __init__(
         self,
@@ -122,7 +125,8 @@ class Releases:
 
     @cached_property
     def asked(self) -> dict[str, list[Asked]]:
-        """Return, by promise, in the order of the rules, what is asked of variants that are of some release."""
+        """Return, by promise and in the order of the rules, what is asked of the variants that belong to some
+        release."""
         found: dict[str, list[Asked]] = {number: [] for number, rule in RULES.items() if rule.kind == "promise"}
         for entry in self.entries:
             for variant in entry.variants:
@@ -134,11 +138,11 @@ class Releases:
         return {promise: asked for promise, asked in found.items() if asked}
 
     def usual(self, promise: str, release: str) -> Mapping[str, str]:
-        """The settings of a release, with what the promise is about switched on."""
+        """Return the settings of a release, with the feature that the promise is about switched on."""
         return defaults(release, RULES[promise].area)
 
     def cell(self, promise: str, release: str, changed: Mapping[str, str] | None = None) -> Cell:
-        """``changed``: settings that are not as usual."""
+        """Return the cell of a promise in a release. ``changed`` has the settings that differ from the usual ones."""
         key = (promise, release, tuple((changed or {}).items()))
         if key not in self._cells:
             self._cells[key] = self._cell(promise, release, changed or {})
@@ -182,7 +186,6 @@ class Releases:
         return ("proved", "") if weakest.verdict == "proved" else ("holds-bounded", "")
 
     def _elsewhere(self, promise: str) -> str:
-        """Return where the promise is asked."""
         where = dict.fromkeys(str(kafka) for each in self.asked[promise] for kafka in each_of(each.variant.of))
         names = list(where)[:FEW]
         return f"it is asked of {'; '.join(names)}" + (f"; and {len(where) - FEW} more" if len(where) > FEW else "")
@@ -202,15 +205,15 @@ class Releases:
         )  # fmt: skip
 
     def by_default(self) -> Iterator[Cell]:
-        """Every promise in every release."""
+        """Yield the cell of every promise in every release with the usual settings."""
         for promise in self.asked:
             for release in NAMES:
                 yield self.cell(promise, release)
 
     @cached_property
     def otherwise(self) -> dict[Changed, dict[str, tuple[str, ...]]]:
-        """Settings that are not as usual and that some variant needs, in the order in which they are declared; of each
-        the promises that such a variant is asked for, with the releases in which it needs them."""
+        """Return the unusual settings that some variant needs, in the order of their declaration. Each combination of
+        settings has the promises that such a variant is asked for, with the releases in which it needs the settings."""
         found: dict[Changed, dict[str, set[str]]] = {}
         names = list(SETTINGS)
         for promise, asked in self.asked.items():
@@ -227,7 +230,8 @@ class Releases:
         }
 
     def changed(self, wanted: Collection[str]) -> Iterator[Cell]:
-        """The promises that some settings matter for, of those wanted, in every release that knows the settings."""
+        """Yield the cells of the wanted promises for which unusual settings matter, in every release that has these
+        settings."""
         for key, promises in self.otherwise.items():
             for promise, releases in promises.items():
                 for release in releases if promise in wanted else ():
@@ -235,18 +239,18 @@ class Releases:
 
 
 def _rank(held: Held) -> tuple[bool, int]:
-    """The strongest is least: what a variant lacks outweighs any verdict of it."""
     return (bool(held.lacks), STRENGTH.index(held.verdict) if held.verdict in STRENGTH else len(STRENGTH))
 
 
 def in_words(property: str) -> str:
-    """``transactions/no zombie write``."""
+    """Return the name of a property in words: ``transactions/no zombie write``."""
     protocol, _, name = property.partition("/")
     return f"{protocol}/{name_in_words(name)}"
 
 
 def column_of(exact: str) -> str | None:
-    """The column of an exact release such as 4.3.1: its own, or that of the last one before it of the same line."""
+    """Return the column of an exact release such as 4.3.1: its own, or that of the last earlier release of the same
+    line."""
     line = tuple(map(int, exact.split(".")))
     fitting: Callable[[str], tuple[int, ...]] = lambda name: tuple(map(int, name.split(".")))  # noqa: E731
     same = [name for name in NAMES[:-1] if fitting(name)[:2] == line[:2] and fitting(name) <= line]

@@ -1,4 +1,5 @@
-"""The table of releases as a page of Markdown: cells, settings with their sources, and what each cell rests on."""
+"""This module renders the table of releases as Markdown: cells, settings with their sources, and what each cell rests
+on."""
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
@@ -12,7 +13,8 @@ COMMAND = "fencepost releases --kept proofs/verdicts/releases.json --table proof
 
 
 def short(cell: Cell) -> str:
-    """``proved``, ``holds``, ``11 live`` or ``–``; with ``*`` where not all of the promise is asked there."""
+    """Return ``proved``, ``holds``, ``11 live`` or ``–``, with ``*`` where only a part of the promise is asked in that
+    release."""
     if cell.verdict == "broken":
         return f"{cell.steps} {cell.evidence}"
     word = {"proved": "proved", "holds-bounded": "holds"}.get(cell.verdict, "–")
@@ -20,7 +22,7 @@ def short(cell: Cell) -> str:
 
 
 def spans(cells: Sequence[Cell]) -> Iterator[tuple[str, str]]:
-    """The releases of which the same word stands, in words, and that."""
+    """Yield each range of releases that have the same short text, in words, with that text."""
     for word, group in groupby(cells, short):
         yield _between([cell.release for cell in group]), word
 
@@ -42,7 +44,8 @@ def setting_in_words(cell: Cell) -> str:
 
 
 def long(cell: Cell, most: int | None = FEW) -> str:
-    """A cell in full.  ``most``: of the runs that break it, and of its properties."""
+    """Return the full text of a cell. ``most`` limits how many of the runs that break the promise, and of its
+    properties, are listed."""
     if cell.verdict == "broken":
         return _broken(cell, most)
     if cell.verdict == "not judged":
@@ -65,7 +68,6 @@ def _broken(cell: Cell, most: int | None) -> str:
 
 
 def _run(runs: Sequence[Break]) -> str:
-    """One variant, with what it breaks, in how many steps, by what, and where that was seen."""
     first = runs[0]
     what = ", ".join(f"{name_in_words(one.property)} in {one.steps}" for one in runs)
     notes = [
@@ -83,13 +85,12 @@ def _some(words: Sequence[str], most: int | None) -> str:
 
 
 def _alike(cells: Sequence[Cell]) -> Iterator[tuple[str, str]]:
-    """Releases whose cells are alike, in words, and the cell in full."""
     for text, group in groupby(cells, lambda cell: long(cell, None)):
         yield _between([cell.release for cell in group]), text
 
 
 def page(releases: Releases, models: Callable[[], str]) -> str:
-    """The whole page.  ``models``: a hash of those that were asked about."""
+    """Return the whole page. ``models`` returns a hash of the models that were asked."""
     cells = {(cell.promise, cell.release): cell for cell in releases.by_default()}
     other = list(releases.changed(releases.asked))
     head = f"| promise | {' | '.join(NAMES)} |\n|---|{'---|' * len(NAMES)}\n"

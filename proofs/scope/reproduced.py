@@ -1,9 +1,9 @@
-"""Reproduced: when, and at which commit, the program of each finding was last run on which release, and what it saw.
+"""This module records when, and at which commit, the program of each finding was last run on which release, and what it
+saw.
 
-``verdicts/reproduced.json`` has a row a program and release.  The tests of live systems write it when they are given
-``--reproduce FILE``, and in the nightly profile; nothing else does.  A finding may only say that it was seen, or looked
-for in vain, where such a row says the same; and a row that is too old fails the nightly.
-"""
+``verdicts/reproduced.json`` has one row per program and release. Only the tests of live systems write this file, when
+they are given ``--reproduce FILE`` and in the nightly profile. A finding may claim that it was seen, or was not seen,
+only where such a row agrees, and a row that is too old fails the nightly."""
 
 import fcntl
 import json
@@ -22,9 +22,10 @@ Outcome = Literal["seen", "not seen", "not run"]
 
 @dataclass(frozen=True)
 class Reproduced:
-    """``outcome``: the program passed, so that what it describes was there; it met another answer; or it could not be
-    run there, which says nothing.  ``says``: how that differed, or why.  ``commit``: of this repository, with a + where
-    files differed from it; ``seed``: of the night, where the program draws at random."""
+    """A `Reproduced` is the last run of a finding's program on a release. ``outcome`` is that the program passed and so
+    saw what it describes, that it met another answer, or that it could not run, which is no evidence. ``says`` is the
+    difference, or the reason. ``commit`` is that of this repository, with a + where files differed from it. ``seed`` is
+    the seed of the night, if the program draws at random."""
 
     program: str
     release: str
@@ -40,14 +41,14 @@ class Reproduced:
 
 
 def rows(file: Path = FILE) -> list[Reproduced]:
-    """Return all that is written down; none where the file is not there, as in a wheel."""
+    """Return all rows of the file. The list of rows is empty where the file does not exist, as in a wheel."""
     if not file.is_file():
         return []
     return [Reproduced(**row) for row in json.loads(file.read_text(encoding="utf-8"))]
 
 
 def add(file: Path, fresh: Iterable[Reproduced]) -> None:
-    """Put rows in the place of those of the same program and release.  Of several processes one writes at a time."""
+    """Replace the rows of the same program and release by the fresh ones. A lock lets one process write at a time."""
     file.parent.mkdir(parents=True, exist_ok=True)
     with file.with_name(file.name + ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -57,12 +58,12 @@ def add(file: Path, fresh: Iterable[Reproduced]) -> None:
 
 
 def last(finding: Finding, file: Path = FILE) -> Mapping[str, Reproduced]:
-    """Return, by release, what its program saw there last."""
+    """Return what the program of a finding last saw, by release."""
     return {row.release: row for row in rows(file) if row.program == finding.program}
 
 
 def disagreements(findings: Iterable[Finding], file: Path = FILE) -> list[str]:
-    """Return where a finding says another thing than its rows."""
+    """Return the places where a finding contradicts its rows."""
     found = []
     for each in findings:
         newest = last(each, file)
@@ -78,7 +79,6 @@ def disagreements(findings: Iterable[Finding], file: Path = FILE) -> list[str]:
 
 
 def too_old(today: Day, file: Path = FILE) -> list[str]:
-    """Return what has not been reproduced for longer than `OLDEST_DAYS`."""
     return [
         f"{row.program} on {row.release}: last run on {row.date}"
         for row in rows(file) if (today - row.day).days > OLDEST_DAYS

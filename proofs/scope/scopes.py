@@ -1,4 +1,5 @@
-"""Scope: against which dangers a verdict of an engine stands, and why it does not stand against the others.
+"""This module computes against which dangers a verdict of an engine stands, and why it does not stand against the
+others.
 
 A tag is a claim of the model (`fencepost.model.dangers`); a danger is *in* only where the engine met it:
 
@@ -7,8 +8,7 @@ A tag is a claim of the model (`fencepost.model.dangers`); a danger is *in* only
 - induction reveals a tagged action enabled, or the condition possible, in a state that satisfies the invariant;
 - agreement, live, histories and recordings count it.
 
-Every danger that is *out* has a reason: what the model says of it (``outside``), else that it is open, and why.
-"""
+Every danger that is *out* has a reason: the model's own (``outside``), or else that it is open, and why."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -27,18 +27,20 @@ from fencepost.proofs.results import Result, Verdict
 from fencepost.proofs.scope.cells import Cell, Engine, Scope
 
 SEARCHING: tuple[Engine, ...] = ("explore", "progress")
-"""Engines that look at states within bounds, so that each promise has a scope of its own."""
+"""The engines in this tuple search states within bounds, so that each promise has a scope of its own."""
 USERS_RELY_ON = ("promise", "step", "progress")
-"""The roles of properties whose *holds* needs a mutation that breaks it: lemmas serve a proof, a witness is its own."""
+"""A *holds* on a property of one of these roles needs a mutation that breaks it. Lemmas serve a proof, and a witness is
+its own evidence."""
 NOTHING_STATED = "open: the model says nothing of it"
 
 
 Met = Mapping[str, int | None]
-"""The dangers that were met, each with how often, where that is counted."""
+"""A `Met` has the dangers that were met, each with how often if that is counted."""
 
 
 def scope(spec: Spec, engine: Engine, met: Met, unmet: Callable[[str], str]) -> Scope:
-    """``unmet``: why a danger that the model has was not met."""
+    """Return the scope of an engine that met these dangers. ``unmet`` returns why a danger that the model has was not
+    met."""
     return Scope(engine, {name: _cell(spec, name, met, unmet) for name in DANGERS})
 
 
@@ -54,15 +56,15 @@ def _cell(spec: Spec, name: str, met: Met, unmet: Callable[[str], str]) -> Cell:
 
 
 def scope_of(spec: Spec, engine: Literal["induction", "explore", "progress"], evidence: Any) -> Scope:
-    """The scope of a verdict on any form of a protocol, a mutated one too.  ``evidence``: of induction the properties
-    that were assumed, of the others the explorations that were made."""
+    """Return the scope of a verdict on any form of a protocol, including mutated ones. ``evidence`` is the properties
+    that induction assumed, or the explorations of a search."""
     if engine == "induction":
         return scope_of_proof(spec, evidence)
     return scope_of_search(spec, evidence, engine)
 
 
 def met_by(spec: Spec, explored: Exploration) -> dict[str, int | None]:
-    """The dangers that an exploration met; of those that are steps, how many steps."""
+    """Return the dangers that an exploration met. A danger that is tagged on actions has the number of steps."""
     met: dict[str, int | None] = {p.danger: None for name, p in spec.presences.items() if name in explored.met}
     for name, action in spec.actions.items():
         if name in explored.first:
@@ -74,7 +76,7 @@ def met_by(spec: Spec, explored: Exploration) -> dict[str, int | None]:
 def scope_of_search(
     spec: Spec, explored: Sequence[Exploration], engine: Literal["explore", "progress"] = "explore"
 ) -> Scope:
-    """Return the scope of several explorations: what one of them met."""
+    """Return the scope of several explorations together, with every danger that one of them met."""
     met: dict[str, int | None] = {}
     for made in explored:
         for name, count in met_by(spec, made).items():
@@ -90,14 +92,14 @@ def scope_of_search(
 def scope_of_features(
     spec: Spec, explored: Mapping[str, Exploration], engine: Literal["explore", "progress"] = "explore"
 ) -> Scope:
-    """Return the scope of explorations by feature: what one of them met, and what each did."""
+    """Return the scope of explorations by feature: what they met together, and what each of them met."""
     alone = {feature: scope_of_search(spec, [made], engine) for feature, made in explored.items()}
     return replace(scope_of_search(spec, list(explored.values()), engine), features=alone)
 
 
 def narrowed(whole: Scope, features: Collection[str]) -> Scope:
-    """Return what a search within several bounds met within those of these features: of a promise that can be broken in
-    these alone.  A danger that was met elsewhere is out, since nothing is known that it could have done there."""
+    """Return the scope of a search restricted to the bounds of these features, for a promise that can be broken only
+    there. A danger met elsewhere is out, because it is not known that it could have broken the promise there."""
     mine = [whole.features[feature] for feature in features]
     return replace(whole, cells={name: _met_among(name, cell, mine, whole) for name, cell in whole.cells.items()})
 
@@ -114,12 +116,11 @@ def _met_among(name: str, cell: Cell, mine: Sequence[Scope], whole: Scope) -> Ce
 
 
 def in_words(features: Iterable[str]) -> str:
-    """The names of bounds as they are printed; the variant's own have none."""
+    """Return the names of bounds as they are printed; the variant's own bounds have no feature name."""
     return ", ".join(f"those of {feature}" if feature else "its own bounds" for feature in features)
 
 
 def _switched_off(spec: Spec, name: str, bounds: Sequence[Mapping[str, int]]) -> str:
-    """The bounds that leave no room for a fault, in all that was explored."""
     budgets = {a.budget for a in spec.actions.values() if name in a.dangers and a.budget is not None}
     off = sorted(b for b in budgets if all(not has_bound(bound, b) or not bound_of(bound, b) for bound in bounds))
     return f" (bound {', '.join(f'{b} 0' for b in off)})" if off else ""
@@ -128,7 +129,7 @@ def _switched_off(spec: Spec, name: str, bounds: Sequence[Mapping[str, int]]) ->
 def scope_of_proof(
     spec: Spec, properties: Mapping[str, Property], proof: Proof | None = None, *, rlimit: int = RLIMIT
 ) -> Scope:
-    """Return the scope of an induction that assumed these properties.  ``proof``: one that has asked already which
+    """Return the scope of an induction that assumed these properties. ``proof`` is one that has already decided which
     actions can happen."""
     always = invariant(properties).values()
     known = {o.action: _can_happen(o.kind, o.verdict) for o in (proof.obligations if proof else ()) if o.kind in _ALIVE}
@@ -158,14 +159,14 @@ _ALIVE = ("enabled", "dead")
 
 
 def _can_happen(kind: str, verdict: Verdict) -> Verdict:
-    """An obligation to be dead is met by an action that can't happen."""
+    """Return the verdict on whether an action can happen. An obligation of kind ``dead`` holds if it cannot."""
     opposite: dict[Verdict, Verdict] = {"holds": "violated", "violated": "holds"}
     return opposite.get(verdict, "unknown") if kind == "dead" else verdict
 
 
 def _possible(question: Question, term: Term, always: Collection[Term]) -> Verdict:
     verdict = question.possible(term, always).verdict
-    # A small model reveals that it is possible, even where the unbounded question was too hard.
+    # A small model can prove that it is possible, even where the unbounded question was too hard.
     if verdict == "unknown" and Shrinker(question, always).shrink():
         verdict = "holds"
     question.forget()
@@ -183,9 +184,9 @@ def _note(verdict: Verdict, dangers: Iterable[str], met: dict[str, int | None], 
 def scope_of_counts(
     spec: Spec | None, engine: Engine, counts: Mapping[str, int], unmet: str, excused: Mapping[str, str] | None = None
 ) -> Scope:
-    """Return the scope of an engine that counts; without a model nothing says what is outside of it.  ``unmet``: what
-    did not contain a danger that was not counted; ``excused``: the condition under which what was counted was not held
-    against anything."""
+    """Return the scope of an engine that counts dangers. Without a model, there are no reasons for leaving dangers out.
+    ``unmet`` names what contained no danger of a kind, and ``excused`` the condition under which a counted danger was
+    not held against the implementation."""
     met = {name: count for name, count in counts.items() if count}
 
     def cell(name: str) -> Cell:
@@ -201,7 +202,7 @@ def scope_of_counts(
 
 
 def shared(results: Sequence[Result]) -> dict[str, Any]:
-    """The scope of what rests on several verdicts: a danger is in only where it is in for each of them."""
+    """Return the scope of a claim that rests on several verdicts: a danger is in only where each of them has it in."""
     if not results:
         return {"scope": (), "out": tuple(DANGERS), "excused": {}}
     excused = {name: why for r in results for name, why in r.excused.items()}
@@ -215,9 +216,9 @@ def shared(results: Sequence[Result]) -> dict[str, Any]:
 
 
 def scope_lines(results: Sequence[Result], says: str = "against") -> list[str]:
-    """The scope of each engine's verdicts on each variant, a line for those that have the same: where a search could
-    break one promise within other bounds than another one, a line for each set of promises.  ``says``: how the dangers
-    are introduced; a search alone, of which it is not known what could be broken there, has ``met`` them."""
+    """Return the scope of each engine's verdicts on each variant, with one line for each set of promises that have the
+    same scope. The argument ``says`` introduces the dangers: a search for which no mutations are known has only ``met``
+    them."""
     found = []
     for of in dict.fromkeys(f"{r.protocol}/{r.variant}" for r in results):
         lines: dict[tuple[Any, ...], list[str]] = {}
@@ -230,9 +231,8 @@ def scope_lines(results: Sequence[Result], says: str = "against") -> list[str]:
 
 
 def _alike(mine: Sequence[Result]) -> dict[tuple[Any, ...], str]:
-    """The scopes of one engine's verdicts, each with the promises that it is of; with none if all have the same."""
     promises = [r for r in mine if r.engine in SEARCHING and r.evidence.get("role") in USERS_RELY_ON]
-    # What holds is what the scope is about; a violation is shown by its run.
+    # The scope is about verdicts that hold; a violation has its run as evidence.
     remaining = [r for r in promises or mine if r.verdict == "holds"] or promises or mine
     groups = [[r] for r in remaining] if promises else [remaining]
     found: dict[tuple[Any, ...], list[str]] = {}
@@ -254,7 +254,7 @@ def _line(
 
 
 def conditions(excused: Mapping[str, str]) -> str:
-    """Dangers that are met under a condition alone, each with that: ``duplicate, loss (where …); zombie (where …)``."""
+    """Return the excused dangers grouped by their condition: ``duplicate, loss (where …); zombie (where …)``."""
     by_condition: dict[str, list[str]] = {}
     for name, why in excused.items():
         by_condition.setdefault(why, []).append(name)
@@ -262,5 +262,5 @@ def conditions(excused: Mapping[str, str]) -> str:
 
 
 def unaccounted(spec: Spec) -> tuple[str, ...]:
-    """The dangers that a model neither has nor leaves out with a reason."""
+    """Return the dangers that a model neither has nor leaves out with a reason."""
     return tuple(name for name in DANGERS if name not in spec.dangers and name not in spec.outside)

@@ -1,9 +1,9 @@
-"""Agreement: any implementation of a protocol, driven by Hypothesis and held against the states the model may be in.
+"""This package checks agreement: Hypothesis drives any implementation of a protocol, and each answer is compared with
+the states the model may be in.
 
-Nothing here is of one protocol. What a protocol must bring, so that its implementations can be driven, is an object in
-``properties/<protocol>/scenarios.py``; `fencepost.properties.conformance_spec` says part by part what is in it, and
-`fencepost.properties.driving` what a call is.
-"""
+Nothing in this package is specific to one protocol. A protocol whose implementations can be driven has an object for
+that in ``properties/<protocol>/scenarios.py``. `fencepost.properties.conformance_spec` describes the parts of that
+object, and `fencepost.properties.driving` defines calls."""
 
 from fencepost.proofs.testing.coverage import Coverage
 from fencepost.proofs.testing.engine import AgreementReport, ImplementationError, agree

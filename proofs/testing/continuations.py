@@ -1,7 +1,6 @@
-"""What comes of going on after a disagreement: is a promise broken in the end?
+"""This module continues a program after a disagreement, to find out whether a promise is broken in the end.
 
-The model says at the first event that something is wrong; what that does to anybody may show much later.
-"""
+The model rejects the first wrong event; a consequence for a user may appear much later."""
 
 from collections.abc import Sequence
 
@@ -15,15 +14,15 @@ class _Monitoring:
         self.monitor = monitor
 
     def watch(self, made: Made, messages: Sequence[Message]) -> None:
-        if made.error is None:  # who raises once may go on raising, which breaks no promise
+        if made.error is None:  # a system that has raised may go on raising, which breaks no promise
             self.monitor.watch(made, messages)
 
 
 def going_on(
     agreeing: Agreeing, factory: Factory, program: Program, expecting: frozenset[str], observed: frozenset[str]
 ) -> str:
-    """Which promise is broken when the program goes on in one of the protocol's ways; empty if none is.  ``observed``:
-    the kinds of event that are observed."""
+    """Return the promise that is broken when the program continues in one of the protocol's ways, or an empty string.
+    ``observed`` has the kinds of event that are observed."""
     for name, way in agreeing.ways.items():
         watcher = _Monitoring(agreeing.monitoring(program.config, expecting))
         watcher.monitor.observed = observed

@@ -1,8 +1,7 @@
-"""Coverage: which actions, guards, rules, error codes and calls a run of agreement has reached.
+"""This module counts which actions, guards, rules, error codes and calls a run of agreement has reached.
 
-A guard conjunct counts as seen true and seen false in the states visited, over all parameters; and as *decisive* where
-it alone kept its action from being enabled.
-"""
+A guard conjunct counts as seen true and seen false in the states visited, over all parameters, and as *decisive* where
+it alone disabled its action."""
 
 import itertools
 from collections import Counter
@@ -20,20 +19,21 @@ if TYPE_CHECKING:
     from fencepost.proofs.testing.stepping import Stepper
 
 Conjunct = tuple[str, int]
-"""(action, position of the guard in it)."""
+"""A `Conjunct` is an action and the position of the guard in it."""
 
 SAMPLED, SELDOM = 1_000, 8
-"""So many states are looked at; of the next, every eighth, until eight times as many have been seen; then every 64th:
-most is learnt early."""
+"""Coverage examines the first `SAMPLED` states, then every eighth one until eight times as many have been seen, and
+then every 64th, because most is learnt early."""
 
 
 @dataclass(eq=False)
 class _Open:
-    """An action of which something may be learnt.  ``outcomes``: of its guards, those that were looked at."""
+    """An `_Open` is an action about which something may still be learnt. ``outcomes`` has the outcomes of its guards so
+    far."""
 
     action: Action
     outcomes: set[tuple[bool, ...]] = field(default_factory=set)
-    seen: tuple[list[Any], Any] = ([], None)  # what guards read of the last state, and the values that were tried in it
+    seen: tuple[list[Any], Any] = ([], None)  # variables of the last state that guards read, and the values tried in it
 
     def __post_init__(self) -> None:
         self.places = [(self.action.name, i) for i in range(len(self.action.guards))]
@@ -41,8 +41,8 @@ class _Open:
         self.reads = sorted({name for guard in self.action.guards for name in variables(guard.condition)})
 
     def is_new(self, state: State, choices: list[tuple[Any, ...]]) -> bool:
-        """May its guards have another outcome than in the state before?  What a step does not change is the same
-        object after it."""
+        """Return whether the guards may have another outcome than in the state before. A step leaves unchanged values
+        as the same objects."""
         read, (before, tried) = [state[name] for name in self.reads], self.seen
         self.seen = read, choices
         return tried != choices or any(a is not b for a, b in zip(read, before, strict=True))
@@ -50,7 +50,7 @@ class _Open:
 
 @dataclass
 class Coverage:
-    """Counts of one run; add two to get those of both."""
+    """A `Coverage` has the counts of one run. The sum of two has those of both."""
 
     actions: Counter[str] = field(default_factory=Counter)
     rules: Counter[str] = field(default_factory=Counter)
@@ -58,10 +58,10 @@ class Coverage:
     kinds: Counter[str] = field(default_factory=Counter)
     calls: Counter[str] = field(default_factory=Counter)
     beyond: Counter[str] = field(default_factory=Counter)  # why systems were followed no further
-    systems: int = 0  # that were called at all
-    unfollowed: int = 0  # of which the model left out more than the calls that end a program
-    comparable: int = 0  # calls that are not such as end a program
-    compared: int = 0  # those of them that were held against the model
+    systems: int = 0  # systems that were called at least once
+    unfollowed: int = 0  # systems that the model did not follow to their end
+    comparable: int = 0  # calls that do not end a program
+    compared: int = 0  # comparable calls that were compared with the model
     dangers: Counter[str] = field(default_factory=Counter)  # that the steps taken are
     true: set[Conjunct] = field(default_factory=set)
     false: set[Conjunct] = field(default_factory=set)
@@ -74,29 +74,29 @@ class Coverage:
 
     @staticmethod
     def none() -> "Coverage":
-        """One that counts nothing, for replays."""
+        """Return a coverage that counts nothing, for replays."""
         return _Blind()
 
     @staticmethod
     def of_steps() -> "Coverage":
-        """One that counts steps and looks at no guard, which takes most of the time."""
+        """Return a coverage that counts steps and examines no guard, which takes most of the time."""
         return _OfSteps()
 
     def called(self, name: str) -> None:
         self.calls[name] += 1
 
     def left(self, reason: str) -> None:
-        """A system is not followed any further."""
+        """Count a system that is no longer followed."""
         self.beyond[reason] += 1
 
     def watched(self, made: Made) -> None:
-        """A call of which there is no model: what it showed."""
+        """Count a call without a model, with the events that it emitted."""
         self.called(made.call.table_name)
         for event in made.events:
             self.seen(read(event, "kind"), read(event, "error", 0), ())
 
     def seen(self, kind: str, error: int, taken: Iterable[Action]) -> None:
-        """An event was explained by these steps."""
+        """Count an event that these steps explain."""
         self.kinds[kind] += 1
         if error:
             self.errors[error] += 1
@@ -114,7 +114,7 @@ class Coverage:
             self.rules.update(self._cited[action.name])
 
     def sample(self, stepper: "Stepper", state: State) -> None:
-        """Look at the guards of every action in one state, for all parameters, as long as there is something to
+        """Examine the guards of every action in one state, for all parameters, as long as there is something to
         learn."""
         self.spec, self.states = stepper.reading.plain.spec, self.states + 1
         if self.states > SAMPLED and self.states % (SELDOM if self.states <= SAMPLED * SELDOM else SELDOM * SELDOM):
@@ -132,7 +132,6 @@ class Coverage:
                 self._learn(each, stepper.plain.outcomes(each.action, state, some[each.kinds]))
 
     def _learn(self, each: _Open, outcomes: set[tuple[bool, ...]]) -> None:
-        """Most values come to the same, and most states: each outcome is taken note of once."""
         assert self._open is not None
         new = outcomes - each.outcomes
         for holding in new:
@@ -149,20 +148,20 @@ class Coverage:
 
     @property
     def followed(self) -> float:
-        """The share of the systems that were followed to their end."""
+        """Return the share of the systems that were followed to their end."""
         return (self.systems - self.unfollowed) / self.systems if self.systems else 0.0
 
     @property
     def share_compared(self) -> float:
-        """The share of the calls that were held against the model; those that end a program aside."""
+        """Return the share of the calls that were compared with the model, without those that end a program."""
         return self.compared / self.comparable if self.comparable else 0.0
 
     def unreached(self) -> list[str]:
-        """Actions of the model that no step taken was."""
+        """Return the actions of the model that no step has taken."""
         return [] if self.spec is None else [name for name in self.spec.actions if not self.actions[name]]
 
     def never(self) -> dict[str, list[str]]:
-        """Return what was never reached, in words: actions, and guards never true, never false, or never decisive."""
+        """Return the actions never taken, and the guards never true, never false, or never decisive."""
         if self.spec is None:
             return {}
         places = {(a.name, i): g for a in self.spec.actions.values() for i, g in enumerate(a.guards)}
@@ -191,10 +190,10 @@ class Coverage:
 
 class _Blind(Coverage):
     def guessed(self, taken: Iterable[Action]) -> None:
-        """Not counted."""
+        """Count no steps, because this coverage counts nothing."""
 
     def sample(self, stepper: "Stepper", state: State) -> None:
-        """Not looked at."""
+        """Examine no guards, because this coverage counts nothing."""
 
 
 class _OfSteps(_Blind):

@@ -1,8 +1,9 @@
-"""agree: does an implementation do what the model allows, as far as anybody can see?
+"""This module defines `agree`, which checks whether an implementation does what the model allows, as far as that is
+observable.
 
-report = agree("mycluster:factory", protocol="…", variant="…")
-report.verdict                      # "holds": nothing was found, in so many examples
-report.failure                      # or the shortest program that disagrees, and why
+    report = agree("mycluster:factory", protocol="…", variant="…")
+    report.verdict                      # "holds": nothing was found, in so many examples
+    report.failure                      # or the shortest program that disagrees, and why
 """
 
 import importlib
@@ -30,39 +31,39 @@ from hypothesis.errors import Flaky
 if TYPE_CHECKING:
     from fencepost.proofs.testing.pasting import Regressions
 
-SHRUNK = 3  # of the failures found
+SHRUNK = 3  # the number of failures that are shrunk
 LONG = 4_000
-"""A program with more calls never came to rest, since the longest of the reference have some 1,200: it is shrunk only
-where no failure has a shorter one."""
+"""A program with more calls never came to rest, since the longest of the reference have some 1,200. Such a program is
+shrunk only where no failure has a shorter one."""
 
 Verdict = Literal["holds", "violated", "differs", "unknown"]
 SoFar = Callable[[str], "AgreementReport"]
-"""Makes a report of what was found until now, given the reason why there is no more."""
+"""A `SoFar` returns a report of what was found until now, given the reason why the search ended."""
 
 
 CALL_LIMIT = 30.0
-"""Seconds in which a call of an implementation returns; the reference's take milliseconds."""
+"""A call of an implementation must return within this many seconds; those of the reference take milliseconds."""
 
 
 class ImplementationError(InputError):
-    """The implementation cannot be reached under that name, or does not have the plug, or is not deterministic."""
+    """This error means that the implementation cannot be reached under that name, lacks the required interface, or is
+    not deterministic."""
 
 
 @dataclass(frozen=True)
 class AgreementReport:
-    """What came of it.  ``examples``: systems driven, up to the one that failed; ``observe``: whether all that it shows
-    was looked at, or what a black box emits; ``observed``: which event kinds that is; ``model``: what it was held
-    against in addition to the promises, or ``none``; ``predicted``: promises that the variant is known to break and did
-    break, each with its shortest program; ``dangers``: how often each of those that were met was; ``least``: the share
-    of the systems that the model must follow to their end for *holds*, else the verdict is *unknown*, or, of an
-    implementation that emits no more than a black box, one `by_promises`; ``least_compared``: the share of the calls
-    that must be held against it.
-
-    ``differences``: what is otherwise than in the model and breaks no promise as far as was seen, where the search goes
-    on past that; with any of them the verdict is *differs*, unless a promise is broken.  ``ended``: why the search did
-    not come to its end; empty if it did.  ``lacks``: optional abilities that the implementation does not have, so that
-    nothing was asked of them.  ``excused``: by promise, in how many systems it was broken as predicted, by the rule
-    that lets that happen."""
+    """An `AgreementReport` is the result of a search. ``examples`` counts the systems driven, up to the one that
+    failed. ``observe`` is whether everything that it emits was looked at, or only what a black box emits, and
+    ``observed`` has these event kinds. ``model`` is what the implementation was compared with in addition to the
+    promises, or ``none``. ``predicted`` has promises that the variant is known to break and did break, each with its
+    shortest program. ``dangers`` counts how often each danger was met. ``least`` is the share of the systems that the
+    model must follow to their end for *holds*, and ``least_compared`` the share of the calls that must be compared with
+    it. Below these shares the verdict is *unknown*, or one `by_promises` for an implementation that emits no more than
+    a black box. ``differences`` has deviations from the model that break no promise as far as was seen, where the
+    search continues past them; with any of them the verdict is *differs*, unless a promise is broken. ``ended`` is why
+    the search did not finish, or empty. ``lacks`` has optional abilities that the implementation does not have, so that
+    they were not tested. ``excused`` counts, by promise, the systems in which the promise was broken as predicted, by
+    the rule that lets that happen."""
 
     implementation: str
     protocol: str
@@ -87,23 +88,23 @@ class AgreementReport:
 
     @property
     def compared(self) -> float | None:
-        """The share of the calls that were held against the model, those that end a program aside; None where there is
-        no model."""
+        """Return the share of the calls that were compared with the model, without those that end a program, or None
+        without a model."""
         return None if self.model == "none" else self.coverage.share_compared
 
     @property
     def systems(self) -> int:
-        """How many were driven in all, and called at least once."""
+        """Return how many systems were driven in all, and called at least once."""
         return self.coverage.systems
 
     @property
     def followed(self) -> float | None:
-        """The share of them that the model followed to their end; None where there is no model."""
+        """Return the share of the systems that the model followed to their end, or None without a model."""
         return None if self.model == "none" else self.coverage.followed
 
     @property
     def inconclusive(self) -> str:
-        """Why the verdict is unknown; empty if it is not."""
+        """Return why the verdict is unknown, or an empty string if it is not."""
         if self.verdict != "unknown":
             return ""
         if self.ended:
@@ -118,19 +119,19 @@ class AgreementReport:
 
     @property
     def by_promises(self) -> bool:
-        """Was it judged by its promises alone, as it emits no more than a black box, and the model followed less than
-        the least of that?"""
+        """Return whether the implementation was judged by its promises alone, because the model followed less than the
+        least share."""
         too_little = self.coverage.followed < self.least or self.coverage.share_compared < self.least_compared
         return self.verdict == "holds" and too_little
 
     @property
     def program(self) -> str:
-        """Python that fails by itself when pasted; empty if nothing disagrees."""
+        """Return Python code that fails by itself when pasted, or an empty string if nothing disagrees."""
         return self.failure.program if self.failure else ""
 
     @property
     def never(self) -> dict[str, list[str]]:
-        """What was never reached: actions, and guards never seen true, false, or decisive."""
+        """Return the actions never reached, and the guards never seen true, false, or decisive."""
         return self.coverage.never()
 
 
@@ -156,27 +157,29 @@ def agree(
     progress: Callable[[], object] = lambda: None,
     started: Callable[["SoFar"], object] = lambda _: None,
 ) -> AgreementReport:
-    """Drive ``implementation`` (a factory, or its name as ``module:factory``) and hold it against a variant of the
-    model of ``protocol`` (default: its first), and against the promises.  ``protocol``: its name (where none is
-    given, the first of the registry), or what it brings to agreement.
+    """Drive ``implementation`` (a factory, or its name as ``module:factory``) and compare it with a variant of the
+    model of ``protocol`` (default: its first), and with the promises. ``protocol`` is a name (default: the first of the
+    registry), or the object with which the protocol supports agreement.
 
-    ``steps``: machine steps in an example, each a call or a burst of calls (default: as many as the protocol says);
-    ``config``: further keys for the factory;
-    ``observe``: whether all that the implementation emits is held against model and promises, or only what a black box
-    shows (default: all, and a black box where real brokers are driven);
-    ``observed``: the event kinds that the implementation emits whenever they happen (default: those of a black box, or
-    where all is looked at, found out by trying);
-    ``prefixes``: programs from which examples start, in addition to the empty one; ``expecting``: promises (rule
-    numbers) whose violation is no failure where it comes about as the documents predict (default: those of the
-    variant); ``promises_only``: follow no model, which is faster and sees less; ``promises``: look for violations of
-    these alone, and for nothing else; ``verdict_only``: which guards were covered, and how short a program breaks a
-    promise as predicted, is not found out; ``saved``: play these programs, and drive nothing else;
-    ``call_limit``: seconds in which a call has to return;
-    ``progress`` is called at the start of each example; ``started`` is given, before the
-    first, what makes a report of what was found so far.  The same arguments give the same
-    report, but for ``seconds`` and what is in ``database``, and but for what is chance in real brokers.  Raises
-    ImplementationError, and WireError where brokers are out of reach.
-    """
+    - ``steps``: machine steps in an example, each a call or a burst of calls (default: as many as the protocol states);
+    - ``config``: further keys for the factory;
+    - ``observe``: whether everything that the implementation emits is compared with model and promises, or only what a
+      black box emits (default: everything, and a black box where real brokers are driven);
+    - ``observed``: the event kinds that the implementation emits whenever they happen (default: those of a black box,
+      or found out by trying where everything is compared);
+    - ``prefixes``: programs from which examples start, in addition to the empty one;
+    - ``expecting``: promises (rule numbers) whose violation is no failure where it happens as the documents predict
+      (default: those of the variant);
+    - ``promises_only``: follow no model, which is faster and finds less;
+    - ``promises``: look for violations of these alone, and for nothing else;
+    - ``verdict_only``: do not compute which guards were covered, and how short a program breaks a promise as predicted;
+    - ``saved``: play these programs, and drive nothing else;
+    - ``call_limit``: seconds in which a call has to return;
+    - ``progress`` is called at the start of each example; ``started`` is given, before the first, a function that
+      reports on what was found so far.
+
+    The same arguments give the same report, but for ``seconds`` and what is in ``database``, and but for chance in real
+    brokers. Errors: ImplementationError, and WireError where brokers are out of reach."""
     began = time.monotonic()
     protocol = protocol or default()
     if isinstance(protocol, Agreeing):
@@ -198,7 +201,7 @@ def agree(
         looked_at: Observe = observe or ("all" if agreeing.probed else "black-box")
         if looked_at == "black-box":
             factory, observed = outside(factory, agreeing.black_box), observed or agreeing.black_box
-            agreeing = replace(agreeing, ending=agreeing.ending | agreeing.composite)  # of which too little is seen
+            agreeing = replace(agreeing, ending=agreeing.ending | agreeing.composite)  # too little is observed
         excused = agreeing.expecting.get(variant, frozenset()) if expecting is None else frozenset(expecting)
         search = Search(agreeing, factory, variant, config or {}, excused, observed, prefixes, only)
         search.progress = progress
@@ -220,7 +223,6 @@ def agree(
 
 @contextmanager
 def _never_hanging(name: str, seconds: float | None) -> Iterator[None]:
-    """Within, a call that does not return is an ImplementationError."""
     try:
         with limited(seconds):
             yield
@@ -233,8 +235,6 @@ def _never_hanging(name: str, seconds: float | None) -> Iterator[None]:
 
 @dataclass
 class _Found:
-    """What a search has found, as a report."""
-
     search: Search
     named: str
     name: str
@@ -244,7 +244,6 @@ class _Found:
     verdict_only: bool
 
     def report(self) -> AgreementReport:
-        """Report on a search that is over: every failure is shrunk."""
         search = self.search
         failure = _shortest(search, self.name, search.failures) if search.failures else None
         differences = [] if failure else _differences(search, self.name)
@@ -255,7 +254,8 @@ class _Found:
         return self._report(failure or broken, tuple(each for each in differences if each is not broken), shortest)
 
     def so_far(self, ended: str) -> AgreementReport:
-        """Report on a search under way, that ``ended`` so: nothing is driven for it, and so nothing is shrunk."""
+        """Return the report on an unfinished search that ``ended`` for this reason. No implementation is driven for
+        such a report, and so nothing is shrunk."""
         failing = min(self.search.failures, key=lambda failure: len(failure.program.calls), default=None)
         failure = _described(self.search, failing, self.name, None, driving=False) if failing else None
         differing = () if failure else self.search.differences.values()
@@ -290,7 +290,7 @@ class _Found:
 
 
 def _differences(search: Search, name: str) -> list[Disagreement]:
-    """Return what the model has otherwise, each by its shortest program; the first few of them shrunk."""
+    """Return the deviations from the model, each by its shortest program; the first few of them are shrunk."""
     found = sorted(search.differences.items(), key=lambda each: len(each[1].program.calls))
     return [
         _shortest(search, name, [failure], difference=kind)
@@ -301,8 +301,8 @@ def _differences(search: Search, name: str) -> list[Disagreement]:
 
 
 def reach(implementation: str | Callable[..., Any]) -> tuple[Factory, str]:
-    """The factory, and the name under which it can be imported (empty if there is none).  Raises
-    ImplementationError."""
+    """Return the factory, and the name under which it can be imported (empty if there is none). Raise
+    ImplementationError if the factory cannot be found."""
     if not isinstance(implementation, str):
         name = f"{getattr(implementation, '__module__', '')}:{getattr(implementation, '__qualname__', '<>')}"
         importable = "<" not in name and "." not in name.split(":")[1] and not name.startswith("__main__")
@@ -314,7 +314,7 @@ def reach(implementation: str | Callable[..., Any]) -> tuple[Factory, str]:
         raise ImplementationError(
             f"there is no implementation {implementation!r}: {error}; give a factory as module:factory"
         ) from error
-    except (Exception, SystemExit) as error:  # of a module of anybody's, which was run for the first time
+    except (Exception, SystemExit) as error:  # importing a user's module may raise any error
         raise ImplementationError(
             f"there is no implementation {implementation!r}: its import ended in {type(error).__name__}: {error}"
         ) from error
@@ -324,12 +324,13 @@ def reach(implementation: str | Callable[..., Any]) -> tuple[Factory, str]:
 
 
 def _require_plug(agreeing: Agreeing, factory: Factory, name: str, variant: str, config: Mapping[str, Any]) -> None:
-    """What cannot be driven at all is no disagreement with the model.  Raises ImplementationError."""
+    """Raise ImplementationError for an implementation that cannot be driven at all, which is no disagreement with the
+    model."""
     small = {**agreeing.small, **config, "mode": variant}
     try:
         with UNDER_WAY.during("the factory"):
             system = factory(small)
-    except (Exception, SystemExit) as error:  # whatever an implementation of anybody's raises
+    except (Exception, SystemExit) as error:  # a user's implementation may raise any error
         if isinstance(error, wire_errors()):
             raise
         raise ImplementationError(
@@ -346,14 +347,13 @@ def _require_plug(agreeing: Agreeing, factory: Factory, name: str, variant: str,
 def _shortest(
     search: Search, name: str, failing: Sequence[Failure], wanted: str = "", difference: Signature | None = None
 ) -> Disagreement:
-    """The failure with the shortest program, of those that look shortest; each is shrunk to one that fails for the
-    same reason.  ``wanted``: it breaks this promise, as predicted; ``difference``: it breaks none, and differs from the
-    model in this way."""
+    """Return the failure with the shortest program, of those that look shortest, each shrunk to one that fails for the
+    same reason. With ``wanted``, the program breaks this promise, as predicted. With ``difference``, the program breaks
+    no promise, and deviates from the model in this way."""
 
     composite, tries = search.agreeing.composite, search.agreeing.tries
 
     def opaque(program: Program) -> bool:
-        """Does it fail in a call of which one can't see what it does?"""
         return program.calls[-1].name in composite
 
     failing = sorted(failing, key=lambda failure: (opaque(failure.program), len(failure.program.calls)))[:SHRUNK]
@@ -409,7 +409,7 @@ def _not_deterministic(name: str, differing: str = "") -> str:
 def _described(
     search: Search, last: Failure, name: str, again: tuple[int, int] | None, driving: bool = True
 ) -> Disagreement:
-    """``driving``: it may be found out what comes of going on."""
+    """Return a failure as a disagreement. With ``driving``, the program may be continued to find the consequences."""
     evidence, conjuncts, broken = last.disagreed.evidence, last.disagreed.conjuncts, last.watch.monitor.found
     program = printed(search.agreeing, name, last.program.config, last.made, last.disagreed, search.observed)
     promise = next((f"{c.rule}: {c.text}" for c in conjuncts if c.action == "promise"), str(broken or ""))

@@ -1,4 +1,5 @@
-"""What a disagreement is, which two are the same difference, and how the program that leads to one is made smaller."""
+"""This module defines disagreements, decides which of them are the same difference, and shrinks the programs that lead
+to them."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -16,13 +17,10 @@ _NUMBERS = re.compile(r"-?\d+")
 
 @dataclass(frozen=True)
 class Evidence:
-    """Where it happened: in this call, at this event; or at its end (None), because none of the kinds ``expected``
-    happened.
-
-    ``unseen``: the implementation does not show those kinds anyway; by the model they can't have happened.  ``check``:
-    Python that the result of the call should have fulfilled.  ``other``: an earlier event, with which it does not go
-    together.
-    """
+    """An `Evidence` is where a disagreement happened: in this call at this event, or at its end (None) because none of
+    the kinds ``expected`` happened. ``unseen`` means that the implementation does not emit those kinds anyway, and by
+    the model they cannot have happened. ``check`` is Python that the result of the call should have fulfilled.
+    ``other`` is an earlier event that contradicts this one."""
 
     made: Made
     event: Any
@@ -44,7 +42,7 @@ class Evidence:
 
 
 class Disagreed(Exception):
-    """No state of the model fits."""
+    """This exception means that no state of the model fits."""
 
     def __init__(self, evidence: Evidence, conjuncts: tuple[FalseConjunct, ...]) -> None:
         super().__init__(str(evidence))
@@ -52,13 +50,14 @@ class Disagreed(Exception):
 
     @property
     def promises(self) -> frozenset[str]:
-        """The rule numbers of the promises that are broken."""
+        """Return the rule numbers of the promises that are broken."""
         return frozenset(c.rule for c in self.conjuncts if c.action == "promise")
 
     @property
     def reason(self) -> tuple[Any, ...]:
-        """What is wrong, in words without numbers: programs that fail for the same reason have it in common.  Of a
-        promise, which and how; else the event that no state of the model explains, or those that are missing."""
+        """Return what is wrong without numbers, so that programs that fail for the same reason have the same result.
+        The result is which promise is broken and how, or else the event that no state of the model explains, or the
+        missing events."""
         evidence = self.evidence
         broken = tuple((c.rule, _NUMBERS.sub("", c.text)) for c in self.conjuncts if c.action == "promise")
         if broken or evidence.made.error is not None:
@@ -68,8 +67,8 @@ class Disagreed(Exception):
 
 @dataclass(frozen=True)
 class Happened:
-    """A call as it was made, and the events that came of it, each with its kind and what it fills; ``bad``: the place
-    of the event that is wrong, -1 if it is the call, None if neither."""
+    """A `Happened` is a call as it was made, and its events, each with its kind and columns. ``bad`` is the index of
+    the wrong event, -1 if the call itself is wrong, or None."""
 
     call: str
     events: tuple[tuple[str, Mapping[str, int]], ...]
@@ -77,7 +76,7 @@ class Happened:
 
 
 def happened(made: Made, bad: "Evidence") -> Happened:
-    """``bad``: where it went wrong, in this call or in another."""
+    """Return a call with its events. ``bad`` is where the program went wrong, in this call or in another."""
     place = None
     if made is bad.made:
         place = next((n for n, event in enumerate(made.events) if event is bad.event), -1)
@@ -87,14 +86,12 @@ def happened(made: Made, bad: "Evidence") -> Happened:
 
 @dataclass(frozen=True)
 class Disagreement:
-    """The failure of an implementation, after shrinking.
-
-    ``program`` is Python that fails by itself; ``first_bad`` says where; ``conjuncts`` are those false in the nearest
-    step that the model allows; ``promise`` names the promise that the program breaks, if it does, and ``consequence``
-    what comes of going on.  ``again``: in how many of how many tries it failed again, where chance has a part in it.
-    ``run``: its calls, with the events that came of them.  ``remark``: why the reference implementation does not pass
-    the program, if so.  ``left``: shorter programs were left untried.
-    """
+    """A `Disagreement` is the failure of an implementation, after shrinking. ``program`` is Python that fails by
+    itself; ``first_bad`` describes where. ``conjuncts`` are those that are false in the nearest step that the model
+    allows. ``promise`` names the promise that the program breaks, if it does, and ``consequence`` what happens when the
+    program continues. ``again`` is in how many of how many tries the program failed again, where chance has a part in
+    it. ``run`` has the calls of the program, with their events. ``remark`` is why the reference implementation does not
+    pass the program, if so. ``left`` means that shorter programs were left untried."""
 
     first_bad: str
     conjuncts: tuple[FalseConjunct, ...]
@@ -109,7 +106,7 @@ class Disagreement:
 
     @property
     def rules(self) -> tuple[str, ...]:
-        """Rule numbers of the false conditions."""
+        """Return the rule numbers of the false conditions."""
         return tuple(dict.fromkeys(c.rule for c in self.conjuncts if c.rule))
 
     def __str__(self) -> str:
@@ -128,20 +125,20 @@ class Disagreement:
         return "\n".join(lines)
 
 
-# Differences from the model that break no promise, of systems that are driven through a program that speaks to them.
+# Differences from the model that break no promise, of systems that are driven through an adapter.
 #
-# What such a system does otherwise than the model, and which harms no client as far as can be seen, is reported as what
-# it is, and the search goes on past it: the rest of the program is held against the promises, and the next one against
-# the model again.  Two differences are one where the same call reveals the same event against the same conditions.
+# A deviation of such a system from the model that harms no client, as far as can be seen, is reported as a difference,
+# and the search continues: the rest of the program is checked against the promises, and the next program against
+# the model again. Two differences are one where the same call reveals the same event against the same conditions.
 
 Signature = tuple[str, str, int, tuple[tuple[str, str], ...]]
-"""(call, kind of event or empty, its error, conditions: the step and the rule of each)."""
+"""A `Signature` has a call, a kind of event or an empty string, its error, and the step and rule of each condition."""
 
 AFTER = "it had differed from the model before, which is told by itself"
 
 
 def signature(disagreed: Disagreed) -> Signature:
-    """What makes it the difference that it is, whatever values are in it."""
+    """Return what identifies a difference between model and implementation, whatever values are in it."""
     evidence = disagreed.evidence
     event, call = evidence.event, evidence.made.call.table_name
     kind, error = ("", 0) if event is None else (read(event, "kind"), int(read(event, "error", 0)))
@@ -152,24 +149,24 @@ def signature(disagreed: Disagreed) -> Signature:
 # do.
 
 MOST_CALLS = 40_000
-"""Calls that shrinking a program may take, in all its runs: the reference makes some thousands a second."""
+"""Shrinking a program may take this many calls in all its runs; the reference makes some thousands a second."""
 
 Fails = Callable[[Program], Program | None]
-"""The calls that were really made up to the failure; None if the program does not fail."""
+"""A `Fails` returns the calls that were really made up to the failure, or None if the program does not fail."""
 
 
 @dataclass(frozen=True)
 class Shrunk:
-    """A program, and whether shorter ones were left untried."""
+    """A `Shrunk` is a program, and whether shorter ones were left untried."""
 
     program: Program
     left: bool
 
 
 def shrink(agreeing: Agreeing, program: Program, fails: Fails) -> Shrunk:
-    """A program that fails too, with no single call and no part of its configuration larger than it needs to be, as far
-    as the protocol's number of ``replays`` and the number of calls goes; both are counted, so that the same failure is
-    shrunk to the same program."""
+    """Return a smaller program that fails too, with no single call and no part of its configuration larger than
+    necessary. The protocol's number of ``replays`` and the number of calls limit the search. Replays and calls are
+    counted, not timed, so that the same failure is shrunk to the same program."""
     runs = calls = 0
 
     def is_over() -> bool:

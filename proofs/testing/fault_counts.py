@@ -1,6 +1,5 @@
-"""What a search of systems does by chance: how often they met each fault class, and random choices that depend on the
-seed alone.
-"""
+"""This module counts how often a search of systems met each fault class, and makes random choices depend on the seed
+alone."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -19,11 +18,11 @@ from hypothesis.internal.conjecture import providers
 # Exercised: how often the systems that agreement drove met each danger.
 #
 # Three things are looked at, and of each danger the one that saw most counts: what the driver did (`Call.dangers`),
-# which tagged steps of the model explained events, and what the events show by themselves, as those of histories do.
+# which tagged steps of the model explained events, and the dangers in the events themselves, as in histories.
 
 
 class Exercised:
-    """Feed it every run when it is over."""
+    """An `Exercised` counts faults in finished runs."""
 
     def __init__(self, agreeing: Agreeing) -> None:
         self.agreeing = agreeing
@@ -35,7 +34,7 @@ class Exercised:
         self.read = reader_of({column.name: column.absent for column in columns})
 
     def over(self, run: Run) -> None:
-        """Take note of a run's calls and events."""
+        """Count the calls and events of a finished run."""
         self.runs += 1
         for made in run.made:
             if made.result is not False:  # else it did nothing
@@ -64,20 +63,21 @@ class Exercised:
 # The choices of a search depend on its seed, and not on the code around it.
 #
 # Hypothesis also draws numbers that it finds in the source of the modules at hand: then an edit anywhere, or one more
-# import, would lead a search elsewhere, and a seed would mean something else on every machine.  It has no setting for
+# import, would lead a search elsewhere, and a seed would mean something else on every machine. It has no setting for
 # that.
 #
 # It also makes every second of the first examples as small as it can, and then examples that repeat most of the one
-# before, since it looks for small ones that fail.  Of a hundred systems that are driven and shortened afterwards, call
+# before, since it looks for small ones that fail. Of a hundred systems that are driven and shortened afterwards, call
 # by call, half would be like one another: with `APART` each is drawn anew.
 
 FOUND = "_get_local_constants"
-"""Of Hypothesis 6.131 and later: gives the numbers found, and remembers for each range which of them lie in it."""
+"""This function of Hypothesis 6.131 and later returns the numbers found in the source code, and remembers which of them
+are in each range."""
 
 
 @contextmanager
 def by_seed_alone() -> Iterator[None]:
-    """While this lasts nothing is found in the code around."""
+    """Prevent Hypothesis from using numbers of the surrounding code, within this context."""
     if not hasattr(providers, FOUND):
         yield
         return
@@ -94,11 +94,11 @@ def by_seed_alone() -> Iterator[None]:
 
 
 class EachAnew(providers.HypothesisProvider):
-    """Draws as Hypothesis does, for a search that makes nothing of the examples before."""
+    """An `EachAnew` draws as Hypothesis does, for a search that ignores earlier examples."""
 
 
 APART: Mapping[str, Any] = {}
-"""The settings with which each example is drawn anew; none where this version of Hypothesis has no such setting."""
+"""These settings draw each example anew. The mapping is empty where this version of Hypothesis has no such setting."""
 
 if hasattr(providers, "AVAILABLE_PROVIDERS"):
     providers.AVAILABLE_PROVIDERS["fencepost"] = f"{__name__}.{EachAnew.__name__}"

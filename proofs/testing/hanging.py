@@ -1,4 +1,4 @@
-"""Implementations that hang: a call that does not return is named, and nothing is judged."""
+"""This module handles implementations that hang: it names the call that does not return, and nothing is judged."""
 
 import signal
 import threading
@@ -9,18 +9,18 @@ from types import FrameType
 from fencepost.properties.driving import UNDER_WAY
 
 LOOKED_AT = 0.2
-"""Seconds between two looks at the call that is under way."""
+"""The call that is under way is checked at intervals of this many seconds."""
 
 
 class Hangs(BaseException):
-    """A call has not returned in the time that it was given.  No Exception, so that neither the implementation nor
-    Hypothesis takes it for one of its own."""
+    """This exception means that a call has not returned in time. `Hangs` is no Exception, so that neither the
+    implementation nor Hypothesis handles it as one of its own."""
 
 
 @contextmanager
 def limited(seconds: float | None) -> Iterator[None]:
-    """Within, a call of an implementation that takes longer ends in `Hangs`.  Only the main thread can be interrupted:
-    in any other, and where no limit is given, nothing is limited."""
+    """Raise `Hangs` in a call of an implementation that takes longer, within this context. Only the main thread can be
+    interrupted: in any other, and where no limit is given, nothing is limited."""
     main = threading.main_thread()
     if seconds is None or threading.current_thread() is not main:
         yield

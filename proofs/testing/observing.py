@@ -1,8 +1,8 @@
-"""What is observed of an implementation: everything that it shows, or only what clients, readers and users could see.
+"""This module limits what is observed of an implementation: everything that it emits, or only what clients, readers and
+users see.
 
-A user who holds an implementation against the documents may have it emit its inside as well, which makes mistakes
-show earlier; of a cluster that others run there is nothing to be had but the outside.
-"""
+A user who checks their own implementation may let it emit its internals as well, which reveals mistakes earlier. A
+cluster that another party runs can only be observed from outside."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
@@ -10,11 +10,12 @@ from typing import Any, Literal
 from fencepost.properties.driving import Event, Factory, read
 
 Observe = Literal["black-box", "all"]
-"""``black-box``: the event kinds that every implementation of the protocol shows; ``all``: those that this one does."""
+"""The value ``black-box`` means the event kinds that every implementation of the protocol emits; ``all`` means those
+that this one emits."""
 
 
 class Outside:
-    """A system of which some kinds of event are observed; all else is as it is."""
+    """An `Outside` is a system of which only some kinds of event are observed."""
 
     def __init__(self, system: Any, kinds: frozenset[str]) -> None:
         self._system, self._kinds = system, kinds
@@ -23,12 +24,12 @@ class Outside:
         return getattr(self._system, name)
 
     def drain_events(self) -> Sequence[Event]:
-        """The events since the last call, in order, without those that are not observed."""
+        """Return the observed events since the last call, in order."""
         return [event for event in self._system.drain_events() if read(event, "kind") in self._kinds]
 
 
 def outside(factory: Factory, kinds: frozenset[str]) -> Factory:
-    """Systems of which only these kinds of event are observed."""
+    """Return a factory of systems of which only these kinds of event are observed."""
 
     def made(config: Mapping[str, Any]) -> Outside:
         return Outside(factory(config), kinds)

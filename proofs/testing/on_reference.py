@@ -1,12 +1,13 @@
-"""Programs that pass on what is right: each is run on the reference implementation before it is printed.
+"""This module runs each program on the reference implementation before it is printed, so that the program passes on a
+correct one.
 
-The assertion that a failing program ends with says what was wrong of one run.  Where the reference, called in the same
-way on the same configuration, fulfils the model and the promises and fails that assertion, it says too little: the
-event is right, say, and what is wrong is that something is missing before it.  Then it is replaced by one in which the
-two runs differ, the first of these that does: how often a kind of event comes before the event, or in the call, or in
-all calls; what the call returns; what the events of one kind say, or in which order the kinds come.  A call that the
-reference cannot make, since what it names does not wait there, is passed over.  Where nothing differs, that is printed.
-"""
+The assertion at the end of a failing program describes what was wrong in one run. If the reference, called in the same
+way on the same configuration, fulfils the model and the promises but fails that assertion, the assertion is too weak:
+for example, the event is right, and what is wrong is that something is missing before it. A weak assertion is replaced
+by the first of the following ones in which the two runs differ: how often a kind of event comes before the event, or in
+the call, or in all calls; what the call returns; the events of one kind, or the order of the kinds. A call that the
+reference cannot make, because what it names is not pending there, is skipped. If nothing differs, a remark is
+printed."""
 
 import ast
 import importlib
@@ -23,7 +24,7 @@ from fencepost.properties.conformance_spec import Agreeing
 from fencepost.properties.driving import UNDER_WAY, Event, Factory, Made, columns_of, read
 
 MOST_ROWS = 40
-"""Events that an assertion names one by one: a reader takes no more."""
+"""An assertion lists at most this many events one by one, for the sake of the reader."""
 SAME = (
     "the program fails on the reference implementation too, which shows the same where it is called in the same way: "
     "no assertion was found that tells the two apart"
@@ -31,12 +32,13 @@ SAME = (
 FURTHER = "its assertion is about a kind of event that was not looked at, or that the implementation has not shown yet"
 FILE = "<program>"
 LAST, WHOLE = Ending("True"), Ending("True", from_the_start=True)
-"""Of programs that assert nothing: with the events of the last call, and of all."""
+"""These endings assert nothing; the programs have the events of the last call, or of all calls."""
 
 
 @dataclass(frozen=True)
 class Printed:
-    """A program as it is printed.  ``remark``: why the reference does not pass it, in one sentence, if so."""
+    """A `Printed` is a program as it is printed. ``remark`` is one sentence on why the reference does not pass the
+    program, if so."""
 
     text: str
     remark: str = ""
@@ -44,7 +46,7 @@ class Printed:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The outcome of a program: what its variables are at its end, or in which line it ended, counted from 0, and
+    """An `Outcome` has the variables at the end of a program, or the line in which it failed, counted from 0, and
     why."""
 
     variables: Mapping[str, Any]
@@ -56,9 +58,9 @@ def printed(
     agreeing: Agreeing, name: str, config: Mapping[str, Any], made: Sequence[Made], disagreed: Disagreed,
     observed: frozenset[str],
 ) -> Printed:  # fmt: skip
-    """The program, with an assertion that the reference fulfils if there is one.  ``name``: the implementation's, as
-    ``module:factory``; nothing is compared where it is the reference itself, or where real brokers are driven.
-    ``observed``: the kinds of event that the implementation emits."""
+    """Return the program, with an assertion that the reference fulfils if there is one. ``name`` is the
+    implementation's, as ``module:factory``. Nothing is compared for the reference itself, or where real brokers are
+    driven. ``observed`` has the kinds of event that the implementation emits."""
     reference = None if agreeing.between or name == agreeing.reference else _reached(agreeing.reference)
     evidence, conjuncts = disagreed.evidence, disagreed.conjuncts
     if reference is None:
@@ -106,20 +108,19 @@ def printed(
 
 
 def executed(text: str, factory: Factory) -> Outcome:
-    """The program, run on systems of this factory, within the time that a call may take."""
+    """Run the program on systems of this factory, within the time limit of a call."""
     own = "\n".join("" if line.endswith(" as factory") else line for line in text.splitlines())
     variables: dict[str, Any] = {"factory": factory}
     try:
         with UNDER_WAY.during("the program on the reference implementation"):
             exec(compile(own, FILE, "exec"), variables)
-    except (Exception, SystemExit, Hangs) as error:  # whatever an implementation raises
+    except (Exception, SystemExit, Hangs) as error:  # an implementation may raise any error
         frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == FILE]
         return Outcome(variables, error, (frames[0].lineno or 0) - 1 if frames else -1)
     return Outcome(variables)
 
 
 def _place(text: str, line: int, calls: int) -> int:
-    """Return the place of the call in a line of a program; -1 if there is none."""
     lines = text.splitlines()
     start = next(n for n, each in enumerate(lines) if each.startswith("system = factory(")) + 1
     before = [each for each in lines[start:line] if "system.drain_events()" not in each and each != "result = None"]
@@ -136,8 +137,6 @@ def _reached(reference: str) -> Factory | None:
 
 
 class _AsMappings:
-    """A system whose events are mappings, as those of the implementation are."""
-
     def __init__(self, system: Any, columns: Sequence[str]) -> None:
         self._system, self._columns = system, columns
 
@@ -151,7 +150,8 @@ class _AsMappings:
 
 @dataclass(frozen=True)
 class Ended:
-    """How a program ended: with the events and the result of its last call, and the ``events`` of ``all`` calls."""
+    """An `Ended` is the end of a program: the events and the result of its last call, and the events of ``all``
+    calls."""
 
     events: tuple[Event, ...]
     result: Any
@@ -159,18 +159,16 @@ class Ended:
 
     @staticmethod
     def of(last: Mapping[str, Any], whole: Mapping[str, Any]) -> "Ended":
-        """By the variables of the program, with the events of its last call and of all."""
         return Ended(tuple(last["events"]), last["result"], tuple(whole["events"]))
 
     def only(self, kinds: Collection[str]) -> "Ended":
-        """Without the events of other kinds."""
         events, every = (tuple(e for e in each if read(e, "kind") in kinds) for each in (self.events, self.all))
         return Ended(events, self.result, every)
 
 
 def endings(made: Made, event: Event | None, ours: Ended, theirs: Ended, kinds: Collection[str]) -> Iterator[Ending]:
-    """Assertions that fail where a program ends as ``ours`` and hold where it ends as ``theirs``, the simplest first.
-    ``event``: the one that is wrong; ``kinds``: those that are observed."""
+    """Yield assertions that fail where a program ends as ``ours`` and hold where it ends as ``theirs``, the simplest
+    first. ``event`` is the wrong one; ``kinds`` are those that are observed."""
     both = ((ours.events, theirs.events, False), (ours.all, theirs.all, True))
     if event is not None:
         for here, there, from_the_start in both:
@@ -186,7 +184,6 @@ def endings(made: Made, event: Event | None, ours: Ended, theirs: Ended, kinds: 
 def _before(
     made: Made, event: Event, ours: Sequence[Event], theirs: Sequence[Event], from_the_start: bool
 ) -> Iterator[Ending]:
-    """Yield what comes less often, or more often, before the event."""
     names, values = compared(made, event)
 
     def first(events: Sequence[Event]) -> int | None:
@@ -202,14 +199,13 @@ def _before(
 
 
 def _counted(ours: Sequence[Event], theirs: Sequence[Event], from_the_start: bool) -> Iterator[Ending]:
-    """Yield what comes less often, or more often, in all."""
     variables = (f"kinds = [{_kind(ours)} for e in events]",)
     for condition in _otherwise(_kinds(ours), _kinds(theirs), "kinds"):
         yield Ending(condition, variables, from_the_start)
 
 
 def _otherwise(ours: Sequence[str], theirs: Sequence[str], where: str) -> Iterator[str]:
-    """Conditions that hold of the second only; of what is missing, that which comes last there is named first."""
+    """Yield conditions that hold only for the second sequence, starting with the missing kind that comes last in it."""
     counted, less = Counter(ours), Counter(theirs) - Counter(ours)
     for kind in dict.fromkeys(kind for kind in reversed(theirs) if kind in less):
         yield f"{where}.count({kind!r}) > {counted[kind]}" if counted[kind] else f"{kind!r} in {where}"
@@ -220,7 +216,7 @@ def _otherwise(ours: Sequence[str], theirs: Sequence[str], where: str) -> Iterat
 def _in_full(
     made: Made, ours: Sequence[Event], theirs: Sequence[Event], from_the_start: bool, kinds: Collection[str]
 ) -> Iterator[Ending]:  # fmt: skip
-    """Yield what the events of one kind say, of that with the fewest first; and the order of the kinds."""
+    """Yield assertions on the events of one kind, the rarest kind first, and on the order of the kinds."""
     for kind, number in sorted(Counter(_kinds(ours)).items(), key=lambda each: (each[1], each[0])):
         of_kind = [event for event in ours if read(event, "kind") == kind]
         names = list(dict.fromkeys(name for event in of_kind for name in columns_of(event, made.call.columns)))
@@ -238,7 +234,6 @@ def _kinds(events: Sequence[Event]) -> list[str]:
 
 
 def _kind(events: Sequence[Event]) -> str:
-    """Python for the kind of an event ``e``."""
     return "e['kind']" if any(isinstance(event, Mapping) for event in events) else "e.kind"
 
 
@@ -246,7 +241,7 @@ _NO_TEXT = object()
 
 
 def _plain(result: Any) -> Any:
-    """A result as a program can name it: a tuple with names has to be imported, and is compared as a plain one."""
+    """Return a result as a program can write it: a named tuple would have to be imported, and becomes a plain one."""
     plain = tuple(result) if isinstance(result, tuple) else result
     try:
         return plain if ast.literal_eval(repr(plain)) == plain else _NO_TEXT

@@ -1,6 +1,5 @@
-"""Programs as Python: a failing one as text to paste and run, runs of the model as calls, and the runs by which rules
-were found necessary as programs for any implementation.
-"""
+"""This module writes programs as Python: failing ones as text to paste and run, runs of the model as calls, and the
+runs that prove rules necessary as programs for any implementation."""
 
 import ast
 import re
@@ -31,9 +30,9 @@ def paste(
     ending: "Ending | None" = None,
     passed_over: Collection[int] = (),
 ) -> str:
-    """The program.  ``factory`` is ``module:name``, or empty: then ``factory`` must be defined where the program
-    runs.  ``ending``: in place of the assertion that the evidence makes; ``passed_over``: the places of calls that need
-    not be possible, as what they name may not wait there."""
+    """Return the text of the program. ``factory`` is ``module:name``, or empty if the caller must define ``factory``.
+    ``ending`` replaces the assertion from the evidence. ``passed_over`` has the indices of calls that need not be
+    possible, because what they name may not be pending."""
     lines = ["from contextlib import suppress"] if passed_over else []
     if factory:
         module, name = factory.split(":")
@@ -59,38 +58,33 @@ def paste(
 
 @dataclass(frozen=True)
 class Ending:
-    """What a program asserts: conditions over ``result``, and over ``events``, which are those of the last call or
-    ``from_the_start`` of all calls.  ``variables``: lines that define what ``condition`` speaks of in addition to
-    those."""
+    """An `Ending` is a program's assertion over ``result``, and over ``events``, which are those of the last call or
+    ``from_the_start`` of all calls. ``variables`` are lines that define further names in ``condition``."""
 
     condition: str
     variables: tuple[str, ...] = ()
     from_the_start: bool = False
 
     def lines(self, made: Made, reason: str) -> list[str]:
-        """The last call, and the assertion."""
         events = "events = list(system.drain_events())"
         return [f"result = {made.text}", events, *self.variables, f"assert {self.condition}, {reason!r}"]
 
 
 def _may_fail(call: str) -> str:
-    """A call of which nothing is expected where what it names does not wait."""
     return f"with suppress(KeyError): {call}"
 
 
 def _possible(last: list[str], passed_over: bool) -> list[str]:
-    """The last call and its assertion, where the call need not be possible."""
     return ["result = None", _may_fail(last[0]), *last[1:]] if passed_over else last
 
 
 def because(evidence: Evidence, conjuncts: Sequence[FalseConjunct]) -> str:
-    """Why the assertion should hold."""
     return "; ".join(map(str, conjuncts)) or f"the model has {' or '.join(evidence.expected)} here"
 
 
 def last_call(made: Made, evidence: Evidence, reason: str, earlier: Made | None = None) -> list[str]:
-    """The call that reveals it, and the assertion.  ``earlier``: the call of the other event, where that is not
-    this."""
+    """Return the call that reveals the disagreement, and the assertion. ``earlier`` is the call of the other event, if
+    it is another call."""
     call, _, remark = made.text.partition("  # ")
     if evidence.event is None and evidence.check:
         return [f"result = {call}", f"assert {evidence.check}, {reason!r}"]
@@ -105,7 +99,7 @@ def last_call(made: Made, evidence: Evidence, reason: str, earlier: Made | None 
     before = sum(compared(made, e) == (names, values) for e in _until(made.events, evidence.event))
     lines = [f"{call}{'  # ' + remark if remark else ''}", "events = list(system.drain_events())"]
     lines.append(seen_line("seen", evidence.event, names))
-    if before:  # once more is once too often
+    if before:  # one more occurrence is wrong
         return [*lines, f"assert seen.count({values!r}) <= {before}, {reason!r}"]
     if not (earlier or any(e is evidence.other for e in _until(made.events, evidence.event))):
         return [*lines, f"assert {values!r} not in seen, {reason!r}"]
@@ -115,14 +109,14 @@ def last_call(made: Made, evidence: Evidence, reason: str, earlier: Made | None 
 
 
 def compared(made: Made, event: Any) -> tuple[list[str], tuple[Any, ...]]:
-    """The columns by which a program distinguishes an event, and what it has there."""
+    """Return the columns by which a program identifies an event, and their values."""
     applying = columns_of(event, made.call.columns)
     names = ["kind", *applying, *_left_empty(made, event, applying)]
     return names, tuple(read(event, name) for name in names)
 
 
 def seen_line(variable: str, event: Any, names: Sequence[str], events: str = "events") -> str:
-    """A line that has these columns of all events."""
+    """Return a line of Python that reads these columns of all events."""
     columns = ", ".join(f"e.get({n!r})" if isinstance(event, Mapping) else f"e.{n}" for n in names)
     return f"{variable} = [({columns}) for e in {events}]"
 
@@ -132,7 +126,8 @@ def _until(events: Sequence[Any], event: Any) -> Iterator[Any]:
 
 
 def _left_empty(made: Made, event: Any, applying: Collection[str]) -> list[str]:
-    """Columns that do not apply, though they do to other events of this kind: what is wrong may be just that."""
+    """Return columns that do not apply to this event but to others of its kind, because their absence may be the
+    mistake."""
     there = {*made.call.always_compared, *made.call.filled.get(read(event, "kind"), ())} - set(applying)
     return [n for n in made.call.columns if n in there and (isinstance(event, Mapping) or hasattr(event, n))]
 
@@ -147,7 +142,6 @@ def _something_missing(call: str, evidence: Evidence, reason: str) -> list[str]:
 
 
 def set_text(names: Sequence[str]) -> str:
-    """A set literal in the order given."""
     return f"{{{', '.join(map(repr, names))}}}"
 
 
@@ -155,11 +149,11 @@ def set_text(names: Sequence[str]) -> str:
 # place.
 #
 # A search of the model knows states that random calls seldom reach: two copies answered while a third request is under
-# way, the last block granted and lost.  Examples may start there, and go on at random.
+# way, the last block granted and lost. Examples may start there, and go on at random.
 
 
 def calls_from(events: Iterable[Event], protocol: str) -> list[Any]:
-    """The calls for the steps of a run, in order; a step that no driver causes has none."""
+    """Return the calls for the steps of a run, in order; a step that no driver causes has none."""
     call_of = driven(protocol).call_of
     calls = [call_of(event.action, event.parameters) for event in events] if call_of else []
     return [call for call in calls if call is not None]
@@ -167,17 +161,17 @@ def calls_from(events: Iterable[Event], protocol: str) -> list[Any]:
 
 # Regressions: the runs of the model by which rules were found necessary, as programs for any implementation.
 #
-# Each saved run breaks a property of a model in which one rule is got wrong.  Led along it, an implementation that gets
-# the same rule wrong comes to where that shows, and one that is right does not.  A run is turned into calls step by
-# step; one with a step for which there is no call is left out, and counted by that step.
+# Each saved run breaks a property of a model in which one rule is got wrong. Led along it, an implementation that gets
+# the same rule wrong reaches the point where that has an effect; a correct one does not. A run is turned into calls
+# step by step. A run that has a step without a call is left out, and counted by that step.
 
 Steps = list[tuple[str, dict[str, Any]]]
 
 
 @dataclass
 class Regressions:
-    """``runs``: how many are stored; ``turned``: how many of them became ``programs``, of which some are the same;
-    ``left``: for each step that has no call, how many runs were left out for it."""
+    """A `Regressions` counts stored runs in ``runs``, and in ``turned`` those that became ``programs``, some of which
+    are equal. ``left`` counts, for each step without a call, the runs that were left out because of it."""
 
     runs: int = 0
     turned: int = 0
@@ -185,7 +179,6 @@ class Regressions:
     left: Counter[str] = field(default_factory=Counter)
 
     def __str__(self) -> str:
-        """In words."""
         why = ", ".join(f"{step} ({count} times)" for step, count in self.left.most_common())
         text = f"{self.turned} of {self.runs} kept runs are turned into {len(self.programs)} different programs"
         return text + (f"; there is no call for {why}" if why else "")
@@ -196,7 +189,7 @@ class Regressions:
 
 
 def regressions(agreeing: Agreeing) -> Regressions:
-    """All saved runs of a protocol as programs, the shortest first."""
+    """Return all saved runs of a protocol as programs, the shortest first."""
     found, programs = Regressions(), dict[str, Program]()
     folder_of_runs = Path(str(files("fencepost.properties"))) / folder(agreeing.protocol) / "kept"
     for file in sorted(folder_of_runs.glob("killers-*.json")):
@@ -214,7 +207,6 @@ def regressions(agreeing: Agreeing) -> Regressions:
 
 
 def _step(text: str) -> tuple[str, dict[str, Any]]:
-    """The action and the parameters of a step as it is printed."""
     matched = EVENT.fullmatch(text)
     if matched is None:
         raise ValueError(f"{text!r} is no step of a run")

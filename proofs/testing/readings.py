@@ -1,4 +1,4 @@
-"""A variant of the model, ready to be followed through a system of given size."""
+"""This module prepares a variant of the model to be followed through a system of given size."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from fencepost.properties.conformance_spec import UNKNOWN, Followed
 
 
 class Driven(Plain):
-    """Nothing is out of range here: sizes are needed for quantifiers only."""
+    """A `Driven` is a plain reading in which nothing is out of range: sizes are needed for quantifiers only."""
 
     def __init__(self, spec: Spec, constants: Mapping[str, int], bounds: Bounds) -> None:
         super().__init__(spec, dict(constants), bounds, ghosts=False)
@@ -29,11 +29,11 @@ class Driven(Plain):
         return True
 
     def places(self, variables: Sequence[tuple[str, ScalarType]], term: Term) -> str:
-        """Return where there are entries: ranges are far larger than what one system fills."""
+        """Return loops over existing entries only, because ranges are far larger than what one system fills."""
         return Sparse(dict(variables), self.text, self.domain).loops(term)
 
     def value(self, node: Term, state: State, **row: Any) -> Any:
-        """The value of any term; one function for a term and the names it is given."""
+        """Return the value of any term. Each term and list of names has one compiled function."""
         key = node, tuple(row)
         if key not in self._values:
             names = "".join(f", {n}_" for n in row)
@@ -41,8 +41,8 @@ class Driven(Plain):
         return self._values[key](state, *row.values())
 
     def outcomes(self, action: Action, state: State, choices: Sequence[tuple[Any, ...]]) -> set[tuple[bool, ...]]:
-        """Return which guards of an action hold together, with one or another of these values for its parameters in
-        their order; all at once, as coverage asks for very many."""
+        """Return which guards of an action hold together, for these choices of its parameters in order. All choices are
+        evaluated at once, because coverage needs very many."""
         if action.name not in self._outcomes:
             names = "".join(f"{name}_, " for name, _ in action.parameters)
             parts = "".join(f"bool({self.text(guard.condition)})," for guard in action.guards)
@@ -50,7 +50,8 @@ class Driven(Plain):
         return self._outcomes[action.name](state, choices)
 
     def holding(self, conditions: "tuple[Conjunct, ...]") -> Callable[[State, Mapping[str, Any]], bool]:
-        """One function of a state and a row: do these conditions hold, as far as what they speak of is known?"""
+        """Return a function of a state and a row that decides whether these conditions hold, as far as their columns
+        are known."""
         if id(conditions) not in self._holding:
             columns = dict.fromkeys(c for each in conditions for c in each.columns)
             lines = ["def function(S, R):", *(f"    {c}_ = R[{c!r}]" for c in columns)]
@@ -61,7 +62,7 @@ class Driven(Plain):
         return self._holding[id(conditions)][1]
 
     def taken(self, action: str, state: State, values: Sequence[Any]) -> State | None:
-        """The state after a step with these values for its parameters in their order; None where it is not enabled."""
+        """Return the state after a step with these parameters in order, or None where it is not enabled."""
         if not self._guards[action](state, *values):
             return None
         after: State | None = self._steps[action](state, *values)
@@ -71,7 +72,7 @@ class Driven(Plain):
 
 @dataclass(frozen=True)
 class Conjunct:
-    """One condition over a state and the columns of an event."""
+    """A `Conjunct` is one condition over a state and the columns of an event."""
 
     term: Term
     columns: tuple[str, ...]
@@ -82,7 +83,8 @@ class Conjunct:
 
 @dataclass(frozen=True)
 class Step:
-    """``members``: the columns that have to name a member of a sort, with the sort."""
+    """A `Step` is one step of an observation. ``members`` has the columns that have to name a member of a sort, with
+    the sort."""
 
     action: str
     names: tuple[str, ...]  # of the action's parameters
@@ -93,7 +95,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Observed:
-    """An observation taken apart into conjuncts, so that each can be left out or be named."""
+    """An `Observed` is an observation split into conjuncts, so that each can be left out or be named."""
 
     kind: str
     steps: tuple[Step, ...]
@@ -103,7 +105,6 @@ class Observed:
 
     @property
     def actions(self) -> tuple[str, ...]:
-        """Of its steps, in order."""
         return tuple(step.action for step in self.steps)
 
     @cached_property
@@ -114,7 +115,7 @@ class Observed:
 
 @dataclass(frozen=True)
 class Reading:
-    """A variant with its observations by kind, and its checks by name."""
+    """A `Reading` is a variant with its observations by kind, and its checks by name."""
 
     followed: Followed
     plain: Driven
@@ -149,7 +150,6 @@ def _apart(traced: TracedObservation, followed: Followed) -> Observed:
 
 @lru_cache(maxsize=256)
 def read_followed(followed: Followed) -> Reading:
-    """The reading of a variant for systems of one size."""
     seen = (*followed.observations, *followed.afterwards)
     observations = id(followed.spec), id(followed.columns), len(followed.afterwards), *map(id, seen)
     size = id(followed.spec), tuple(followed.constants.items()), tuple(followed.bounds.items())
@@ -168,4 +168,4 @@ def read_followed(followed: Followed) -> Reading:
 
 _APART: dict[Any, tuple[Followed, Mapping[str, Observed], Mapping[str, Observed]]] = {}
 _DRIVEN: dict[Any, Driven] = {}
-"""By what they are read of: several systems of one size, or with the same observations, share what is compiled."""
+"""Several systems of one size, or with the same observations, share their compiled readings through this cache."""

@@ -1,5 +1,5 @@
-"""One search: every example is a system that is driven and held against the model, until one disagrees or the examples
-are used up."""
+"""This module runs one search: every example is a system that is driven and compared with the model, until one
+disagrees or the examples are used up."""
 
 import itertools
 import warnings
@@ -29,21 +29,18 @@ from hypothesis.errors import Flaky
 from hypothesis.stateful import run_state_machine_as_test
 
 TWICE = 4
-"""Examples that are run again, to see whether the same calls give the same."""
+"""A search runs this many examples again, to see whether the same calls give the same results."""
 FAILURES, FURTHER = 6, 15
-"""After the first failing example, so many failures or further examples end the search."""
+"""After the first failing example, this many failures or further examples end the search."""
 FURTHER_CALLS = 15_000
-"""Or so many calls in further examples: of transactions, which take most, an example of the reference has some 900 on
-average.  Those of a system that never comes to rest may have ten times as many."""
+"""This many calls in further examples end the search as well. An example of transactions, which take most, has some 900
+calls on the reference, and maybe ten times as many on a system that never becomes idle."""
 
 
 class Watch:
-    """The trackers, if there is a model to follow, and the monitor of one run.
-
-    A tracker raises where the model does not fit; the monitor is asked when the run is over.  ``wanted``: the
-    predicted violation of this promise is a failure, and nothing else is looked for; ``only``: nothing but these
-    promises is looked at, if given.
-    """
+    """A `Watch` has the trackers, if there is a model to follow, and the monitor of one run. A tracker raises where the
+    model does not fit; the monitor is asked when the run is over. With ``wanted``, only the predicted violation of this
+    promise is a failure; with ``only``, only these promises are checked."""
 
     def __init__(
         self, agreeing: Agreeing, config: Mapping[str, Any], expecting: frozenset[str], observed: frozenset[str],
@@ -62,7 +59,7 @@ class Watch:
         self.coverage, self.wanted = coverage, wanted
         self.calls = 0
         self.differed: tuple[int, Disagreed] | None = (
-            None  # in which call it differed from the model, where that is passed
+            None  # the call in which it deviated from the model, if the search continues past that
         )
 
     def watch(self, made: Made, messages: Sequence[Message]) -> None:
@@ -89,15 +86,14 @@ class Watch:
             raise min(found, key=_place)
 
     def broken(self) -> Broken | None:
-        """The promise that the run has broken so far: the one ``wanted``, as predicted, or else one that it should not
-        break."""
+        """Return the promise that the run has broken so far: the ``wanted`` one, as predicted, or else an unexpected
+        one."""
         if self.wanted:
             return next((broken for broken in self.monitor.predicted if broken.rule == self.wanted), None)
         return self.monitor.found
 
 
 def _place(disagreed: Disagreed) -> float:
-    """Return which event of its call it is."""
     event = disagreed.evidence.event
     return next((n for n, each in enumerate(disagreed.evidence.made.events) if each is event), inf)
 
@@ -110,7 +106,7 @@ def _broke(made: Made, broken: Broken) -> Disagreed:
 
 @dataclass
 class Failure:
-    """A program that disagrees, with its calls as they were made."""
+    """A `Failure` is a program that disagrees, with its calls as they were made."""
 
     program: Program
     made: tuple[Made, ...]
@@ -119,7 +115,6 @@ class Failure:
 
 
 def _failed(run: Run, disagreed: Disagreed | None) -> Failure | None:
-    """The failure of a run that is over: where the model does not fit, if it doesn't, or a promise broken before."""
     assert isinstance(run.watcher, Watch)
     broken, calls = run.watcher.broken(), len(run.made)
     if broken is not None and (disagreed is None or broken.call < calls):
@@ -130,14 +125,12 @@ def _failed(run: Run, disagreed: Disagreed | None) -> Failure | None:
 
 
 def _cut(run: Run, broken: Broken) -> Failure:
-    """The run up to the call in which a promise broke."""
     assert isinstance(run.watcher, Watch)
     made = tuple(run.made[: broken.call])
     return Failure(Program(run.config, tuple(run.tried[: broken.call])), made, run.watcher, _broke(made[-1], broken))
 
 
 def _differed(run: Run) -> Failure | None:
-    """The run up to the call in which it differed from the model, if it did and went on."""
     assert isinstance(run.watcher, Watch)
     if run.watcher.differed is None:
         return None
@@ -146,7 +139,7 @@ def _differed(run: Run) -> Failure | None:
 
 
 class BetweenError(InputError):
-    """What speaks to the system that is judged has failed, and nothing is stated about that system."""
+    """This error means that the adapter to the system failed, so that nothing is known about the system."""
 
     def __init__(self, made: Made) -> None:
         error = f"{type(made.error).__name__}: {made.error}"
@@ -156,7 +149,8 @@ class BetweenError(InputError):
 
 
 class Unreachable(BaseException):
-    """What is driven is out of reach: nothing is found out about it any more.  No Exception, for the same reason."""
+    """This exception means that the driven system is out of reach. `Unreachable` is no Exception, so that Hypothesis
+    does not handle it."""
 
     def __init__(self, error: Exception) -> None:
         super().__init__(str(error))
@@ -164,16 +158,13 @@ class Unreachable(BaseException):
 
 
 class Enough(BaseException):
-    """The search is over: enough has been found.  No Exception, so that Hypothesis does not take it for a failure of
-    the example."""
+    """This exception ends the search because enough was found. `Enough` is no Exception, so that Hypothesis does not
+    take it for a failure of the example."""
 
 
 class Search:
-    """Runs examples on one implementation, and a few more after the first that fails: the next may have a shorter
-    program in it.
-
-    Shrinking is done afterwards and without Hypothesis, call by call.
-    """
+    """A `Search` runs examples on one implementation, and a few more after the first that fails, because one of them
+    may have a shorter program. Shrinking is done afterwards and without Hypothesis, call by call."""
 
     def __init__(
         self, agreeing: Agreeing, factory: Factory, variant: str, config: Mapping[str, Any],
@@ -194,10 +185,10 @@ class Search:
         self.examples_to_failure = 0
         self.progress: Callable[[], object] = lambda: None
         self.failures: list[Failure] = []
-        self.excused = Counter[tuple[str, str]]()  # by promise and by why that is no defect: in how many runs
-        self.longest: list[Run] = []  # of the examples, to be run again
+        self.excused = Counter[tuple[str, str]]()  # number of runs by promise and by why that is no defect
+        self.longest: list[Run] = []  # the longest examples, to be run again
         self.predicted: dict[str, Failure] = {}  # the shortest program seen that breaks a promise as predicted
-        self.differences: dict[Signature, Failure] = {}  # by what they are, the shortest program seen
+        self.differences: dict[Signature, Failure] = {}  # the shortest program seen, by signature
         self.at_once = False
         self.further = FURTHER  # examples after the first that fails; 0 where only that one counts
         self.further_calls = 0  # in the examples after the first that fails
@@ -205,10 +196,8 @@ class Search:
         self.observed = self._probe() if probed else (observed or frozenset()) | agreeing.black_box
 
     def search(self, seed_number: int, max_examples: int, steps: int, database: ExampleDatabase | None) -> None:
-        """Drive examples.  Leaves the failures, the numbers of examples and the coverage in this object.
-
-        With a database the first failure ends the search, and is tried first the next time.
-        """
+        """Drive examples, and store the failures, the numbers of examples and the coverage in this object. With a
+        database the first failure ends the search, and is tried first the next time."""
         self.at_once = database is not None
         base = self.agreeing.machines[self.variant]
 
@@ -226,11 +215,12 @@ class Search:
                     seed_number += 1
             except Unreachable as gone:
                 raise gone.error from None
-            finally:  # Hypothesis keeps every class that it has run, and with it all the calls of this search
+            finally:  # Hypothesis caches every class that it has run, and with it all the calls of this search
                 machine.session, machine.teardown = None, base.teardown
 
     def play(self, programs: Sequence[Program]) -> None:
-        """Drive these programs, each on in every one of the protocol's ways; leaves what `search` leaves."""
+        """Drive these programs, each continued in every one of the protocol's ways. `Search.play` stores its results as
+        `Search.search` does."""
         with suppress(Enough):
             try:
                 for program, way in itertools.product(programs, self.agreeing.ways.values()):
@@ -250,7 +240,7 @@ class Search:
         self.account()
 
     def account(self) -> None:
-        """Take note of the run that is over, and have it judged."""
+        """Count the finished run, and judge it."""
         run, self.under_way = self.under_way, None
         if run is None:
             return
@@ -272,7 +262,7 @@ class Search:
                 self.predicted[broken.rule] = _cut(run, broken)
 
     def differing(self) -> str:
-        """The first call that went otherwise when a program was run again; empty where none of them did."""
+        """Return the first call with another result when a program was run again, or an empty string."""
         for run in self.longest:
             again = Run(self.factory, run.config, _NoScreen())
             for number, (call, before) in enumerate(zip(run.tried, run.made, strict=False), 1):
@@ -294,8 +284,8 @@ class Search:
     def _run(
         self, machine: Any, seed_number: int, max_examples: int, steps: int, database: ExampleDatabase | None
     ) -> bool:
-        """Drive examples; False where chance has led the same choices elsewhere, so that Hypothesis is at a loss.
-        Raises Flaky where there should be no chance."""
+        """Drive examples. Return False where chance changed the choices, which Hypothesis cannot handle. Raise Flaky if
+        an implementation that should be deterministic is not."""
         chosen = settings(
             max_examples=max_examples, stateful_step_count=steps, deadline=None, database=database,
             verbosity=Verbosity.quiet,
@@ -320,7 +310,7 @@ class Search:
         )
 
     def start(self, config: Mapping[str, Any]) -> Run:
-        """A watched system for the next example; the examples take turns with the prefixes, if there are any."""
+        """Return a watched system for the next example. The examples take turns with the prefixes, if there are any."""
         if self._is_enough():
             raise Enough
         self.examples += 1
@@ -344,7 +334,7 @@ class Search:
         return Watch(self.agreeing, config, self.expecting, self.observed, coverage, wanted, looked_at)
 
     def call(self, run: Run, call: Call) -> Made | None:
-        """Make a call; nothing happens any more in a run that has failed."""
+        """Make a call, or return None in a run that has failed already."""
         if run.over:
             return None
         try:
@@ -363,8 +353,8 @@ class Search:
         self, program: Program, wanted: str = "", only: frozenset[str] | None = None,
         difference: Signature | None = None,
     ) -> Failure | None:  # fmt: skip
-        """The program once more from the start; None if it does not fail, or does not differ from the model in this
-        way.  ``wanted``, ``only``: see `Watch`."""
+        """Run the program again from the start. Return None if the program does not fail, or does not deviate from the
+        model in this way. ``wanted`` and ``only`` are as in `Watch`."""
         run = Run(self.factory, program.config, self._watch(program.config, Coverage.none(), wanted, only))
         try:
             for call in program.calls:
@@ -379,8 +369,7 @@ class Search:
         return _failed(run, None)
 
     def _probe(self) -> frozenset[str]:
-        """Return which event kinds the implementation emits: those that appear when it is led through everything
-        once."""
+        """Return which event kinds the implementation emits on a tour through all of the protocol's calls."""
         run = Run(self.factory, {**self.agreeing.small, **self.config}, _NoScreen())
         for call in self.agreeing.tour(self.variant):
             made = run.call(call)
@@ -390,8 +379,8 @@ class Search:
 
 
 def described(made: Made) -> str:
-    """Return what an implementation stated to a call: its result, and the events; of an object its type alone, since
-    where it lies in memory is chance."""
+    """Return the result and the events of a call as text. An object is described by its type alone, because its address
+    is chance."""
     plain = isinstance(made.result, int | float | str | bytes | tuple | list | dict | None)
     result = repr(made.result) if plain else type(made.result).__name__
     error = f"{type(made.error).__name__}" if made.error is not None else ""
@@ -400,16 +389,16 @@ def described(made: Made) -> str:
 
 class _NoScreen:
     def watch(self, made: Made, messages: Sequence[Message]) -> None:
-        """Nothing is held against anything yet."""
+        """Compare nothing with the model, because the run only finds out what the implementation emits."""
 
 
 KNOWN_BUGS: Found[KnownBugs] = Found(("scenarios.known", "scenarios"), "KNOWN_BUGS")
-"""By protocol that has them."""
+"""This registry has the known bugs of the protocols that define them."""
 
 
 def played(protocol: str, name: str, factory: Factory, broken: bool = True) -> Failure | None:
-    """Return how an implementation fails in the scenario of a known bug; None if it does not.  ``broken``: in the
-    configuration, and by the calls, that bring the bug out.  Raises KeyError with the known names."""
+    """Return how an implementation fails in the scenario of a known bug, or None if it does not. ``broken`` selects the
+    configuration, and the calls, that trigger the bug. Raise KeyError with the known names."""
     bugs = KNOWN_BUGS[protocol]
     bug = bugs[name]
     config = dict(bug.broken if broken else bug.fixed)
@@ -429,7 +418,6 @@ def played(protocol: str, name: str, factory: Factory, broken: bool = True) -> F
 
 
 def _is_followed(agreeing: Agreeing, config: dict[str, Any]) -> bool:
-    """Is there a model of a system with this configuration?"""
     if agreeing.follow is None or config["mode"] in agreeing.unfollowed:
         return False
     try:

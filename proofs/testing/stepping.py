@@ -1,4 +1,4 @@
-"""One candidate state, one event: which states come after it, and if none, what was in the way."""
+"""This module applies one event to one candidate state: it returns the states after it, or what prevented it."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -16,11 +16,11 @@ REASONS = 3  # conditions reported of further candidates, in addition to those o
 
 Holds = Callable[[State, Row], bool]
 Conditions = tuple[Holds, list[Holds], Holds]
-"""Of an observation, before it, of each step, and after it."""
+"""A `Conditions` has the conditions of an observation: before it, of each step, and after it."""
 
 
 class Candidate(NamedTuple):
-    """A state that the model may be in.  ``memory``: what the interpreter keeps with it."""
+    """A `Candidate` is a state that the model may be in. ``memory`` is what the interpreter stores with the state."""
 
     state: State
     memory: Any
@@ -28,7 +28,7 @@ class Candidate(NamedTuple):
 
 
 class Applied(NamedTuple):
-    """A candidate after an event, and the model's steps that led to it."""
+    """An `Applied` is a candidate after an event, and the model's steps that led to it."""
 
     candidate: Candidate
     actions: tuple[Action, ...]
@@ -36,25 +36,23 @@ class Applied(NamedTuple):
 
 @dataclass(frozen=True)
 class Obstacle:
-    """How far a step came: the more parts it got through, the nearer it is."""
+    """An `Obstacle` is how far a step got: the more parts it passed, the nearer it is."""
 
     passed: int
     conjuncts: tuple[FalseConjunct, ...]
 
 
 NOT_YET = Obstacle(0, ())
-"""What had to be so before is not, and why is not asked."""
+"""This obstacle means that a condition before the event is false, without details."""
 
 
 class Stepper:
-    """Applies events to candidates."""
-
     def __init__(self, reading: Reading, interpreter: Interpreter) -> None:
         self.reading, self.plain, self.interpreter = reading, reading.plain, interpreter
         self._compiled: dict[str, Conditions] = {}
 
     def apply(self, candidate: Candidate, kind: str, row: Row) -> Iterator[Applied]:
-        """Every state to which the event may lead."""
+        """Yield every state to which the event may lead."""
         seen = self.reading.observations[kind]
         for full in self.interpreter.choices(candidate.state, seen, row):
             result = self._walk(candidate, seen, full, explaining=False)
@@ -62,12 +60,12 @@ class Stepper:
                 yield result
 
     def apply_chosen(self, candidate: Candidate, kind: str, row: Row) -> Applied | None:
-        """The state to which the event leads, of which nothing is left to choose."""
+        """Return the state to which the event leads if no value is left to choose, or None."""
         result = self._walk(candidate, self.reading.observations[kind], row, explaining=False)
         return result if isinstance(result, Applied) else None
 
     def why_not(self, candidates: Sequence[Candidate], asked: Sequence[tuple[str, Row]]) -> tuple[FalseConjunct, ...]:
-        """The false conditions of the attempt that came furthest; of each candidate, where there are several."""
+        """Return the false conditions of the attempt that got furthest, over all candidates."""
         nearest = [
             max(found, key=lambda a: (a.passed, -len(a.conjuncts)))
             for c in candidates
@@ -85,7 +83,8 @@ class Stepper:
         return [r for r in results if isinstance(r, Obstacle)]
 
     def _walk(self, candidate: Candidate, seen: Observed, row: Row, explaining: bool) -> Applied | Obstacle:
-        """``explaining``: say what is in the way, in words, which takes most of the time."""
+        """Apply an event to a candidate. With ``explaining``, the result lists in words what prevents the event, which
+        takes most of the time."""
         state, passed = candidate.state, 0
         before, when, after = self._conditions(seen)
         if not explaining and not before(state, row):
@@ -135,7 +134,6 @@ class Stepper:
         )
 
     def _not_named(self, step: Step, strangers: Sequence[str]) -> tuple[FalseConjunct, ...]:
-        """Columns that name no member of the sort that the step needs one of."""
         return tuple(
             FalseConjunct(step.action, "", f"a {sort} as its {column}, and the event names none")
             for column, sort in step.members
@@ -151,7 +149,7 @@ class Stepper:
         )
 
     def check(self, made: Made, candidate: Candidate, row: Row) -> tuple[FalseConjunct, ...]:
-        """Return what should be so when the call returns, and is not."""
+        """Return the conditions that should hold when the call returns, and do not."""
         name = self.interpreter.asked(made)
         seen = self.reading.checks.get(name)
         if seen is None or not self._false(seen, seen.before, candidate.state, row):

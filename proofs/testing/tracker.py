@@ -1,9 +1,8 @@
-"""The tracker: in which states may the model be, given what was called and what was seen?
+"""This module tracks in which states the model may be, given the calls made and the events seen.
 
-Each call and each event narrows the set of candidate states through the correspondence that the protocol declares; what
-the implementation does not show is guessed, within what the protocol's table of calls lets happen in that call.  No
-candidate left: implementation and model disagree.
-"""
+Each call and each event narrows the set of candidate states through the correspondence that the protocol declares.
+Steps that the implementation does not report are guessed, within what the protocol's table of calls allows in that
+call. If no candidate is left, implementation and model disagree."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,25 +20,24 @@ from fencepost.properties.driving import Event, Made, Message, read
 MOST_CANDIDATES = 2_000
 MOST_KEYS = 50_000
 FEW = 4
-"""Event kinds that are named where too few are observed."""
+"""A message names this many event kinds where too few are observed."""
 NOTHING_KNOWN: Row = {}
-"""Of a call in which nothing happens unseen: its row is not asked for."""
+"""This row stands for a call in which nothing happens unseen, so that its columns are not needed."""
 
 
 @dataclass
 class Share:
-    """A system, which one tracker follows, or several, each a part of it."""
+    """A `Share` is a system that one tracker follows, or several trackers, each a part of it."""
 
     called: bool = False
     followed_to_the_end: bool = True
 
 
 class Tracker:
-    """Follows one system.  ``observed``: the event kinds that this implementation emits whenever they happen.
-
-    ``beyond``: why the model cannot follow it any more, if so; nothing is held against it from there on.  ``ending``:
-    calls that end a program, and do too much for a model to follow.  ``share``: of those that follow the same
-    system."""
+    """A `Tracker` follows one system. ``observed`` has the event kinds that this implementation emits whenever they
+    happen. ``beyond`` is why the model cannot follow the system any more, if so; nothing is compared from there on.
+    ``ending`` has calls that end a program, and do too much for a model to follow. ``share`` is common to the trackers
+    of one system."""
 
     def __init__(
         self, reading: Reading, observed: frozenset[str], coverage: Coverage, ending: frozenset[str] = frozenset(),
@@ -54,7 +52,8 @@ class Tracker:
         self._frozen: dict[int, tuple[Any, tuple[Any, ...]]] = {}
 
     def watch(self, made: Made, messages: Sequence[Message]) -> None:
-        """Hold one call against the model.  Raises `Disagreed`.  ``messages``: what is in flight after the call."""
+        """Compare one call with the model, and raise `Disagreed` if it does not fit. ``messages`` are in flight after
+        the call."""
         if not self.share.called:
             self.share.called = True
             self.coverage.systems += 1
@@ -74,7 +73,7 @@ class Tracker:
             self._count(made, 1)
 
     def leave(self, reason: str) -> None:
-        """The model is not followed any further from the next call on, for this reason."""
+        """Stop comparing the system with the model from the next call on, for this reason."""
         self.beyond = reason
 
     def _count(self, made: Made, compared: int) -> None:
@@ -83,7 +82,6 @@ class Tracker:
             self.coverage.compared += compared
 
     def _leave(self, made: Made) -> None:
-        """A call that is not followed."""
         self._count(made, 0)
         if self.share.followed_to_the_end and made.call.name not in self.ending:
             self.share.followed_to_the_end = False
@@ -175,7 +173,6 @@ class Tracker:
                     yield applied, once
 
     def _finish(self, made: Made, allowed: Allowed, base: Row) -> None:
-        """What must be so when the call returns."""
         if allowed.must:
             expected = tuple(k for k in allowed.once if k in self.reading.observations)
             done = [c for c in self.candidates if c.done]
@@ -190,7 +187,7 @@ class Tracker:
         self.candidates = remaining
 
     def _clear_up(self, made: Made, messages: Sequence[Message]) -> None:
-        """What left the network, and what no event will name any more."""
+        """Remove what left the network, and what no event will name any more, from the candidates."""
         before = [c.state for c in self.candidates]
         states, taken = self.interpreter.clear_up(made, before, messages, self._step)
         if states is before:
@@ -204,12 +201,12 @@ class Tracker:
         return self.reading.plain.step(state, event) if self.reading.plain.enabled(state, event) else None
 
     def _distinct(self, candidates: Iterable[Candidate]) -> list[Candidate]:
-        """Each once, in order."""
         given = list(candidates)
         return list({self._key(c): c for c in given}.values()) if len(given) > 1 else given
 
     def _key(self, candidate: Candidate) -> tuple[Any, ...]:
-        """Equal for equal candidates.  Most values of a state are the very ones of the state before."""
+        """Return a key that is equal for equal candidates. Most values of a state are the same objects as in the state
+        before."""
         return tuple(map(self._freeze, candidate.state.values())), candidate.memory, candidate.done
 
     def _freeze(self, value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Conditions with the values that made them false."""
+"""This module writes false conditions with the values that made them false."""
 
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
@@ -14,8 +14,7 @@ _COMPARISONS = frozenset({"eq", "lt", "le"})
 
 
 def false_parts(node: Term, plain: "Driven", state: State, row: Mapping[str, Any]) -> Iterator[Term]:
-    """What is false in a condition that is false: of a conjunction its false parts, of a choice the branch that
-    counts."""
+    """Yield the false parts of a false condition: the false conjuncts, or the branch of a choice that counts."""
 
     def value(part: Term) -> Any:
         names = sorted({n.data for n in subterms(part) if n.op == "local" and n.data in row})
@@ -33,7 +32,7 @@ def false_parts(node: Term, plain: "Driven", state: State, row: Mapping[str, Any
 
 
 def with_values(node: Term, plain: "Driven", state: State, row: Mapping[str, Any]) -> str:
-    """A condition that is false here, with what its columns are and what its sides come to."""
+    """Return a false condition as text, with the values of its columns and of its sides."""
     bare = node.args[0] if node.op == "not" else node
     used = sorted({n.data for n in subterms(bare) if n.op == "local" and n.data in row})
     parts = [f"{name} {'none' if row[name] is None else row[name]}" for name in used]

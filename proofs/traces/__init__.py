@@ -1,4 +1,5 @@
-"""Conformance: does every event of a history fit the model, in the state that the events before it have led to?"""
+"""This package checks conformance: whether every event of a history fits the model in the state that earlier events led
+to."""
 
 from fencepost.proofs.traces.kernel import ConformanceKernel, conformance_kernel, conformance_of
 from fencepost.proofs.traces.predicted import Predicted, predicted_of, replay_set

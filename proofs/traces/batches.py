@@ -1,6 +1,5 @@
-"""The events of many histories, made ready to be held against a model: as columns, and in groups that can be taken at
-once.
-"""
+"""This module arranges the events of many histories in columns, and in groups that can be checked against a model at
+once."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -21,11 +20,12 @@ MOST_KINDS = 1 << 15  # codes are int16
 
 @dataclass(frozen=True)
 class Batch:
-    """The events of many lanes, sorted by (lane, step).
+    """A `Batch` has the events of many lanes, sorted by (lane, step).
 
-    ``history`` numbers the lanes 0, 1, …; ``kind`` is the code, -1 for what the protocol does not have; ``values`` are
-    the columns that conditions read, int64 or bool, those of a sort 0 … its size in ``sizes``, the size itself for none
-    of them; ``rows``: each event's row in the piece; ``text``: what the numbers in a lane stand for.
+    - ``history`` numbers the lanes 0, 1, …; ``kind`` is the code, -1 for a kind that the protocol does not have;
+    - ``values`` are the columns that conditions read, int64 or bool. A member of a sort is below its size in ``sizes``,
+      and the size itself stands for no member;
+    - ``rows`` is each event's row in the piece; ``text`` is what the numbers in a lane stand for.
     """
 
     history: np.ndarray
@@ -39,24 +39,23 @@ class Batch:
 
     @property
     def longest(self) -> int:
-        """The number of events of the longest lane."""
         return int(np.diff(np.append(self.starts, len(self.history))).max(initial=0))
 
     @property
     def largest(self) -> int:
-        """The largest magnitude in any column."""
+        """Return the largest magnitude in any column."""
         numbers = [column for column in self.values.values() if column.dtype != bool and len(column)]
         return max((max(int(column.max()), -int(column.min())) for column in numbers), default=0)
 
     def lanes(self) -> Iterator[tuple[int, int]]:
-        """First event, and the event after the last, of each lane."""
+        """Yield the index of the first event of each lane, and that after its last one."""
         ends = [*self.starts[1:].tolist(), len(self.history)] if len(self.history) else []
         yield from zip(self.starts.tolist(), ends, strict=True)
 
     def events(
         self, begin: int, end: int, phases: Mapping[int, tuple[Phase, ...]]
     ) -> list[tuple[tuple[Phase, ...] | None, dict[str, int]]]:
-        """Rows as single events: the phases of each (None: no such kind) and its columns."""
+        """Return rows as single events: the phases of each (None if its kind is unknown) and its columns."""
         columns = {name: column[begin:end].tolist() for name, column in self.values.items()}
         return [
             (phases.get(kind), {name: column[i] for name, column in columns.items()})
@@ -65,7 +64,7 @@ class Batch:
 
 
 def batch_of(laid: Laid, columns: Mapping[str, Any], phases: Mapping[int, tuple[Phase, ...]]) -> Batch:
-    """Typed as ``columns`` says, with the kinds that have ``phases``."""
+    """Return a batch with the types of ``columns`` and the kinds that have ``phases``."""
     known = np.full(2 * MOST_KINDS, STRANGE, np.int64)  # negative codes count from the end
     known[list(phases)] = list(phases)
     typed = _typed(laid.values, columns, laid.sizes)
@@ -96,7 +95,7 @@ def _typed(
 
 @dataclass(frozen=True)
 class Turn:
-    """One group: events ``begin`` to ``end`` of those of ``kind``."""
+    """A `Turn` is one group of events: ``begin`` to ``end`` of those of ``kind``."""
 
     kind: int
     begin: int
@@ -105,14 +104,16 @@ class Turn:
 
 @dataclass(frozen=True)
 class Schedule:
-    """``rows[kind]``: the events of each kind, as row numbers, in the order in which ``turns`` take them."""
+    """A `Schedule` has the events of each kind as row numbers in ``rows[kind]``, in the order in which ``turns`` take
+    them."""
 
     rows: list[np.ndarray]
     turns: list[Turn]
 
 
 def schedule(history: np.ndarray, starts: np.ndarray, kind: np.ndarray, kinds: int) -> Schedule:
-    """``kind``: 0 … ``kinds`` - 1 of each event, sorted by history; ``starts``: the rows at which histories begin."""
+    """Return turns for events sorted by history. ``kind`` is 0 … ``kinds`` - 1 for each event, and ``starts`` has the
+    rows at which histories begin."""
     place = _places(history, kind, kinds)
     turn = place[kind]
     again = np.zeros(len(kind), np.int32)
@@ -135,8 +136,8 @@ def schedule(history: np.ndarray, starts: np.ndarray, kind: np.ndarray, kinds: i
 
 
 def _places(history: np.ndarray, kind: np.ndarray, kinds: int) -> np.ndarray:
-    """The place of each kind in a round. Any will do; few rounds come of placing kinds after those that they often
-    follow."""
+    """Return the place of each kind in a round. Any order is correct; there are few rounds if kinds come after those
+    that they often follow."""
     together = history[1:] == history[:-1]
     pairs = (kind[:-1] * kinds + kind[1:])[together]
     follows = np.bincount(pairs, minlength=kinds * kinds).reshape(kinds, kinds)

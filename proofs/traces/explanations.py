@@ -1,5 +1,5 @@
-"""Why a history stops to fit the model, in words: the event, what is false and whose rule it is, and what was allowed
-instead."""
+"""This module explains in words why a history does not fit the model: the event, the false condition with its rule, and
+the steps that were allowed."""
 
 from collections.abc import Mapping, Sequence
 
@@ -17,7 +17,7 @@ NEAREST = 5
 
 
 def event_in_words(vocabulary: Vocabulary, event: Mapping[str, int]) -> str:
-    """``id_handed_out at step 7 (broker 1, producer_id 12)``."""
+    """Return an event in words: ``id_handed_out at step 7 (broker 1, producer_id 12)``."""
     if event["kind"] not in set(vocabulary.kinds):
         return f"kind {event['kind']} at step {event['step']}"
     name = vocabulary.kinds(event["kind"]).name
@@ -26,7 +26,7 @@ def event_in_words(vocabulary: Vocabulary, event: Mapping[str, int]) -> str:
 
 
 def check_in_words(check: Check) -> str:
-    """``allocate needs registered[broker] = asker_epoch[slot] (730.18)``."""
+    """Return a failed check in words: ``allocate needs registered[broker] = asker_epoch[slot] (730.18)``."""
     rule = f" ({check.rule})" if check.rule else ""
     match check.role:
         case "guard" | "member":
@@ -47,8 +47,8 @@ def explanation(
     allowed: Sequence[Event],
     text: str,
 ) -> str:
-    """Several lines: the first event that does not fit, what is false, the model's state, the nearest allowed steps.
-    ``text``: what the model's numbers stand for, if they are not those of the history."""
+    """Return lines with the first event that does not fit, what is false, the model's state, and the nearest allowed
+    steps. ``text`` has what the model's numbers stand for, if they are not those of the history."""
     lines = [
         f"history {event['history']} does not fit the model {spec.name}",
         f"  first misfit: {event_in_words(conforming.vocabulary, event)}",
@@ -69,7 +69,6 @@ def explanation(
 
 
 def _changed(state: State, initial: State) -> State:
-    """The state without what is as it was at the start."""
     changed: State = {}
     for name, value in state.items():
         was = initial[name]
@@ -83,7 +82,6 @@ def _changed(state: State, initial: State) -> State:
 def _nearest(
     conforming: Conforming, spec: Spec, check: Check, values: Mapping[str, int], allowed: Sequence[Event]
 ) -> list[Event]:
-    """Steps of the same action first, then those that share the event's parameters, faults last."""
     named: dict[str, set[int]] = {}  # members of each sort that the event names
     for column, declared in conforming.columns.items():
         named.setdefault(str(scalar(declared)), set()).add(values[column])

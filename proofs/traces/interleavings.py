@@ -1,12 +1,10 @@
-"""Recordings of real systems: is there an order of their rows, with hidden steps between them, that is a run of the
-model?
+"""This module searches for an order of a recording's rows, with hidden steps between them, that is a run of the model.
 
-The rows of each source keep their order; which source is next, and what no row says, is tried, depth first.  States
-that were met before at the same place are not gone on from again.  Where some order leads to the end, the recording is
-a run of the model.  Where none was found, nothing is decided: another order, or a hidden step that is not thought of
-here, may explain it.  So what cannot be followed is never a violation; it is reported with the row, what is false
-there, and the step that came nearest.
-"""
+The rows of each source stay in order. The search tries, depth first, which source is next and the values that no row
+contains. The search does not continue from a state that was met before at the same place. If some order leads to the
+end, the recording is a run of the model. If none was found, nothing is decided, because another order, or a hidden step
+that is not considered here, may explain it. So a recording that cannot be followed is never a violation; it is reported
+with the row, what is false there, and the step that came nearest."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -20,17 +18,17 @@ from fencepost.properties.conformance_spec import FalseConjunct
 from fencepost.properties.trace_spec import Recorded, Source, Sources
 
 TRIED = 3
-"""States that are tried for each row, at most, before the search ends."""
+"""The search ends after this many states per row."""
 AT_LEAST = 3_000
 SOUGHT = 200_000
-"""Choices of an action's parameters, at most, among which a step is sought that could be taken."""
+"""The search for an enabled step tries at most this many choices of an action's parameters."""
 
 Places = tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class Blocked:
-    """A row that could not come next where the search came furthest, and what was false there."""
+    """A `Blocked` is a row that could not come next where the search got furthest, with what was false there."""
 
     source: str
     row: Recorded
@@ -39,9 +37,10 @@ class Blocked:
 
 @dataclass(frozen=True)
 class Merged:
-    """``followed`` of ``rows`` were, in the order that came furthest, to the model's ``state``; ``whole``: to the end
-    of every source.  ``blocked``: the next of each source there, in order of rows, if that is not the end.
-    ``exhausted``: there is no other order to be tried; ``states``: how many were."""
+    """A `Merged` is the result of a search: ``followed`` of ``rows`` rows were followed in the best order, up to the
+    model's ``state``. ``whole`` means to the end of every source. If the search got stuck, ``blocked`` has the next row
+    of each source, in order of rows. ``exhausted`` means that no other order is left to try; ``states`` is the number
+    of states tried."""
 
     followed: int
     rows: int
@@ -59,7 +58,7 @@ class _Node:
 
 
 class Merging:
-    """One search."""
+    """A `Merging` is one search for an order."""
 
     def __init__(self, sources: Sources) -> None:
         self.sources = [source for source in sources.sources if source.rows]
@@ -74,7 +73,7 @@ class Merging:
         self.ends = tuple(len(source.rows) for source in self.sources)
 
     def follow(self) -> Merged:
-        """The first order that leads to the end, or how far the best one came."""
+        """Return the first order that leads to the end, or how far the best one got."""
         most = max(AT_LEAST, TRIED * sum(self.ends))
         first = _Node((0,) * len(self.ends), Candidate(self.reading.plain.initial(), (), False))
         best, met, stack = first, {self._key(first)}, [self._next(first)]
@@ -94,7 +93,6 @@ class Merging:
         return self._merged(best, len(met), exhausted=not stack)
 
     def _next(self, node: _Node) -> Iterator[_Node]:
-        """The nodes after this one, those by unlikely choices last."""
         later = []
         for which, source in enumerate(self.sources):
             row = self._row(node.places, which, source)
@@ -117,7 +115,6 @@ class Merging:
             yield _Node(places, after.candidate)
 
     def _row(self, places: Places, which: int, source: Source) -> Recorded | None:
-        """The next row of a source, if it waits for none of another."""
         place = places[which]
         if place == self.ends[which] or any(places[other] < rows for other, rows in self.after[which][place]):
             return None
@@ -137,7 +134,7 @@ class Merging:
         )  # fmt: skip
 
     def changed(self, state: State) -> State:
-        """A state without what is as it was at the start."""
+        """Return the part of a state that differs from the initial state."""
         initial, found = self.reading.plain.initial(), dict(state)
         for name, value in state.items():
             was = initial[name]
@@ -148,8 +145,8 @@ class Merging:
         return found
 
     def nearest_step(self, merged: Merged) -> Event | None:
-        """A step that the model could take where a row could not come next: one of the row's own steps, if there is
-        one, and with as many of its numbers as can be."""
+        """Return a step that the model could take where a row could not come next. One of the row's own actions is
+        preferred, with as many of the row's numbers as possible."""
         if not merged.blocked:
             return None
         row = merged.blocked[0].row

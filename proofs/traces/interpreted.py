@@ -1,6 +1,5 @@
-"""One history against the model, event by event: slow, exact for numbers of any size, and able to say what was
-allowed instead.
-"""
+"""This module checks one history against the model event by event. The check is slow, exact for numbers of any size,
+and able to report what was allowed instead."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,8 +21,8 @@ Values = Mapping[str, int]
 
 @dataclass(frozen=True)
 class Stop:
-    """Where a history stops to fit: the index of the event, the check that fails, the state before it, and the first
-    one."""
+    """A `Stop` is where a history stops fitting: the index of the event, the failed check, the state before it, and the
+    initial state."""
 
     index: int
     check: Check
@@ -32,14 +31,16 @@ class Stop:
 
 
 class PlainReplay:
-    """Replays histories with the plain reading. ``sizes``: how many members each sort has, by the name of its bound."""
+    """A `PlainReplay` replays histories with the plain reading. ``sizes`` has the number of members of each sort, by
+    the name of its bound."""
 
     def __init__(self, spec: Spec, constants: Mapping[str, int], sizes: Mapping[str, int]) -> None:
         self.spec, self.constants, self.sizes = spec, constants, sizes
         self.plain = Plain(spec, dict(constants), unlimited(spec.types, sizes), ghosts=False)
 
     def stop(self, events: Sequence[tuple[tuple[Phase, ...] | None, Values]], strange: Check) -> Stop | None:
-        """The first event that does not fit, or None.  An event is its phases (None: no such kind) and its columns."""
+        """Return the first event that does not fit, or None. An event is its phases (None if its kind is unknown) and
+        its columns."""
         state = initial = self.plain.initial()
         for index, (phases, values) in enumerate(events):
             if phases is None:
@@ -54,7 +55,8 @@ class PlainReplay:
         return None
 
     def allowed(self, state: State) -> Iterator[Event]:
-        """Every step that the model could take in this state, with numbers up to the next after those that it has."""
+        """Yield every step that the model could take in this state, with numbers up to one above the largest in the
+        state."""
         entries = [entry.values() if isinstance(entry, dict) else [entry] for entry in state.values()]
         values = [value for entry in entries for value in entry]
         most = 1 + max((value for value in values if type(value) is int), default=0)
@@ -84,15 +86,15 @@ class PlainReplay:
 # Histories of which events leave something to choose: each is followed by itself, with the set of states in which the
 # model may be.
 #
-# It is how driven runs are followed (`proofs/testing`), but for what a driver knows: every event is one that was shown.
+# Driven runs are followed in the same way (`proofs/testing`), except that here every event was recorded.
 
 MOST = 2_000
-"""States at one time: a history that leaves more open is not decided."""
+"""A history that leaves more candidate states than this open at one time is not decided."""
 
 
 def follow(followed: Followed, events: Sequence[EmittedEvent], strange: Check) -> Stop | str:
-    """Where the model follows these events no further, or the reason why that is not decided; empty where it follows
-    them to their end.  ``strange``: the check that an event of no known kind fails."""
+    """Return where the model can no longer follow these events, or the reason why that is not decided, or an empty
+    string if it follows them to their end. ``strange`` is the check that an event of unknown kind fails."""
     reading, interpreter = read_followed(followed), followed.interpreter()
     stepper, initial = Stepper(reading, interpreter), reading.plain.initial()
     candidates = [Candidate(initial, (), False)]
@@ -117,7 +119,6 @@ def follow(followed: Followed, events: Sequence[EmittedEvent], strange: Check) -
 
 
 def _check(followed: Followed, false: FalseConjunct) -> Check:
-    """Return what is false, as a check of an event (`observed.py`)."""
     action = false.action if false.action in followed.spec.actions else None
     return Check("guard" if action else "before", false.text, false.rule or None, action)
 

@@ -1,11 +1,10 @@
-"""Traces in the Informal Trace Format (ITF), which Apalache and Quint write and read: runs of a model, out and in.
+"""This module reads and writes traces in the Informal Trace Format (ITF) of Apalache and Quint.
 
 Numbers are integers, members of enumerations their names, members of a sort ``"0_OF_BROKER"`` as Apalache names those
-of an uninterpreted type, an Option is a variant as Quint has it (``{"tag": "Some", "value": …}``), a map ``{"#map":
-[[key, value], …]}`` with an entry for each key within the bounds, several keys ``{"#tup": […]}``, a sequence an array.
-The step that led to a state is in its ``#meta``; where a trace from elsewhere has none, any step that leads there will
-do.
-"""
+of an uninterpreted type. An Option is a variant as Quint has it (``{"tag": "Some", "value": …}``). A map is ``{"#map":
+[[key, value], …]}`` with an entry for each key within the bounds, several keys are ``{"#tup": […]}``, and a sequence is
+an array. The step that led to a state is in its ``#meta``; where a third-party trace has none, any step that leads
+there is accepted."""
 
 import itertools
 import json
@@ -35,15 +34,16 @@ from fencepost.proofs.results import Event, State, Trace
 NONE: dict[str, Any] = {"tag": "None", "value": {"#tup": []}}
 NUMBER = re.compile(r"-?\d{1,4000}", re.ASCII)
 LARGE = 2**53
-"""From here on JSON readers lose digits, so that a number is written as text."""
+"""JSON readers lose digits of numbers from here on, so that such a number is written as text."""
 
 
 class ItfError(InputError):
-    """A file that is no ITF trace, or one of other variables than the model's: the message says what and where."""
+    """This error reports a file that is no ITF trace, or a trace of other variables than the model's; the message names
+    the place."""
 
 
 def to_itf(spec: Spec, bounds: Bounds, trace: Trace) -> dict[str, Any]:
-    """A run as an ITF document; one that goes on for ever has the field ``loop``."""
+    """Return a run as an ITF document. The document of an endless run has the field ``loop``."""
     states = []
     for place, state in enumerate(trace.states):
         meta: dict[str, Any] = {"index": place}
@@ -84,15 +84,15 @@ def _key(key: tuple[Any, ...], kinds: Sequence[Any], bounds: Bounds) -> Any:
 
 @dataclass(frozen=True)
 class Misfit:
-    """``place``: the index of the first state that does not follow from the one before it, or 0 where the first is no
-    initial state; ``why``: a line or more."""
+    """A `Misfit` is the first state that does not follow from the one before it. ``place`` is the index of that state,
+    0 where the first state is not initial; ``why`` has one or more lines."""
 
     place: int
     why: tuple[str, ...]
 
 
 def document_of(text: str) -> dict[str, Any]:
-    """A text as an ITF document.  ItfError, with the place, if it is no JSON object with states."""
+    """Return a text as an ITF document. Raise ItfError, with the place, if the text is no JSON object with states."""
     try:
         document = json.loads(text)
     except json.JSONDecodeError as error:
@@ -113,8 +113,8 @@ def document_of(text: str) -> dict[str, Any]:
 
 
 def read_itf(spec: Spec, document: Mapping[str, Any]) -> list[tuple[State, Event | None]]:
-    """The states of an ITF document, each with the step that it says led there.  Variables of others are left aside;
-    ItfError where one of the model's is missing, or a value is none of its type."""
+    """Return the states of an ITF document, each with the step that its metadata names. Variables that the model does
+    not have are ignored. Errors: ItfError where a variable of the model is missing, or a value is not of its type."""
     states: list[Any] = document["states"]
     found = []
     for place, one in enumerate(states):
@@ -175,13 +175,12 @@ def _read(value: Any, kind: Type, where: str) -> Any:
 
 
 def _member(sort: str) -> re.Pattern[str]:
-    """Return how a member of a sort is written."""
     return re.compile(rf"(\d{{1,9}})_OF_{re.escape(sort.upper())}", re.ASCII)
 
 
 def follow(spec: Spec, bounds: Bounds, given: Sequence[tuple[State, Event | None]]) -> Trace | Misfit:
-    """The run of the model that goes through these states, or the first of them that it cannot have got to.  Ghosts
-    that a trace does not have are computed."""
+    """Return the run of the model through these states, or the first state that the model cannot reach. Ghost variables
+    that a trace lacks are computed."""
     plain = Plain(spec, {name: bound_of(bounds, name) for name in spec.constants}, bounds)
     state, first = plain.initial(), given[0][0]
     if not _same(state, first):
@@ -202,7 +201,6 @@ def _same(state: State, wanted: State) -> bool:
 
 
 def _step(plain: Plain, state: State, wanted: State, given_event: Event | None) -> tuple[Event, State] | None:
-    """A step to the state wanted: the one that was reported, if it leads there, else any."""
     choices = itertools.chain(
         [given_event] if given_event is not None else [], *(plain.events(name) for name in plain.spec.actions)
     )
@@ -214,8 +212,6 @@ def _step(plain: Plain, state: State, wanted: State, given_event: Event | None) 
 
 
 def _nearest(plain: Plain, state: State, wanted: State) -> list[str]:
-    """Of the steps that would lead there if they were enabled, what is false; else the enabled one that comes
-    nearest."""
     lines = list[str]()
     best: tuple[int, str, list[str]] | None = None
     for name, action in plain.spec.actions.items():
@@ -238,6 +234,5 @@ def _nearest(plain: Plain, state: State, wanted: State) -> list[str]:
 
 
 def _apart(spec: Spec, state: State, wanted: State) -> list[str]:
-    """Return what differs, of the variables that the trace has: what the model has, then what the trace has."""
     lines = differences(spec, state, {**state, **wanted})
     return [line.replace(" -> ", " in the model, in the trace ") for line in lines]

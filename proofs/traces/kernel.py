@@ -1,11 +1,11 @@
-"""Conformance: does every event of a history fit the formal model, in the state that the events before it have led to?
+"""This module checks conformance: whether every event of a history fits the model in the state that earlier events led
+to.
 
     kernel = conformance_of(manifest)                     # a kernel, or why it cannot be decided
     replay(directory, further={"conformance": kernel})    # millions of events, every core
     print(kernel.explain(columns_of_one_history))         # why it does not fit, and what would have
 
-Only the first event of a history that does not fit is reported, since after it the model's state is unknown.
-"""
+Only the first event of a history that does not fit is reported, since after it the model's state is unknown."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -38,18 +38,16 @@ Constants = tuple[tuple[str, int], ...]
 
 @dataclass(frozen=True)
 class ConformanceKernel:
-    """Holds pieces of histories against one variant, with the settings of the run. Picklable: a worker makes the
-    rest."""
+    """A `ConformanceKernel` checks pieces of histories against one variant, with the settings of the run. The kernel is
+    picklable, and a worker computes the rest."""
 
     protocol: str
     variant: str
     settings: Settings
 
     def __call__(self, columns: Mapping[str, np.ndarray]) -> Judged:
-        """One violation for each history of the piece that does not fit; `columns` are whole and sorted.
-
-        A history that does not fit is violated, however little of it could be decided.
-        """
+        """Return one violation for each history of the piece that does not fit; `columns` are complete and sorted. A
+        history that does not fit is violated, however little of it could be decided."""
         by = Counter[str]()
         found, undecided = self._judged(columns, by)
         violations = [
@@ -66,17 +64,17 @@ class ConformanceKernel:
         return Judged(violations, reasons, {name: count for name, count in by.items() if count})
 
     def misfits(self, columns: Mapping[str, np.ndarray]) -> list[Misfit]:
-        """Row and failed check of the first event of each history that does not fit, in order of history."""
+        """Return the row and the failed check of the first misfit of each history, in order of history."""
         return self._judged(columns, Counter())[0]
 
     def misfits_plainly(self, columns: Mapping[str, np.ndarray]) -> list[Misfit]:
-        """The same by the plain reading: slow, and exact where a number leaves int64."""
+        """Return the misfits by the plain reading, which is slow, and exact where a number leaves int64."""
         batches, _ = self._laid_out(columns)
         return self._first([m for batch in batches for m in self._misfits_plainly(batch)], columns)
 
     def explain(self, columns: Mapping[str, np.ndarray]) -> str:
-        """Why one history (its rows, all columns) does not fit: the event, what is false, and the steps allowed
-        instead."""
+        """Return why one history (its rows, all columns) does not fit: the event, what is false, and the allowed
+        steps."""
         if len(np.unique(columns["history"])) != 1:
             raise HistoryError("explain takes the rows of one history; select them by their history number")
         spec, phases = model(self.protocol, self.variant)
@@ -105,8 +103,8 @@ class ConformanceKernel:
         return explanation(CONFORMING[self.protocol], spec, event, stop, values, allowed, text)
 
     def _judged(self, columns: Mapping[str, np.ndarray], by: Counter[str]) -> tuple[list[Misfit], Mapping[int, str]]:
-        """The misfits of the piece, and why a history is not decided, by its number.  ``by`` counts the events that are
-        held against the model by what they are followed with."""
+        """Return the misfits of the piece, and by number of the history why it is not decided. ``by`` counts the events
+        by the means with which they are checked."""
         if self._followed:
             by["states"] += len(columns["kind"])
             return self._judged_by_candidates(columns)
@@ -115,7 +113,7 @@ class ConformanceKernel:
 
     @cached_property
     def _followed(self) -> Followed | None:
-        """Where something is a matter of choice: how each history is followed by itself."""
+        """Return how to follow each history by itself, or None unless the protocol's events leave choices open."""
         follow = CONFORMING[self.protocol].follow
         return follow(self.variant, self.settings) if follow else None
 
@@ -131,12 +129,10 @@ class ConformanceKernel:
         return found, undecided
 
     def _follow(self, columns: Mapping[str, np.ndarray], begin: int, end: int) -> Stop | str:
-        """Where the history in these rows stops to fit, or why it is not decided, or nothing."""
         assert self._followed is not None
         return follow(self._followed, self._events(columns, begin, end), NO_SUCH_KIND)
 
     def _events(self, columns: Mapping[str, np.ndarray], begin: int, end: int) -> list[dict[str, Any]]:
-        """Rows of a piece as an implementation emits them."""
         kinds = {kind.value: name for name, kind in CONFORMING[self.protocol].vocabulary.codes.items()}
         lists = {name: column[begin:end].tolist() for name, column in columns.items()}
         return [
@@ -187,7 +183,6 @@ class ConformanceKernel:
         return found
 
     def _first(self, found: Iterable[Misfit], columns: Mapping[str, np.ndarray]) -> list[Misfit]:
-        """The first of each history: its lanes are judged one by one."""
         firsts: dict[int, Misfit] = {}
         for misfit in sorted(found, key=lambda m: m.row):
             firsts.setdefault(int(columns["history"][misfit.row]), misfit)
@@ -199,10 +194,8 @@ class ConformanceKernel:
 
 
 def conformance_kernel(variant: str, config: Mapping[str, Any], protocol: str) -> ConformanceKernel:
-    """The kernel for histories of that variant, run with `config`.
-
-    Raises `HistoryError` if there is no such model, or the configuration does not say enough.
-    """
+    """Return the kernel for histories of that variant, run with `config`. Raise `HistoryError` if the protocol has no
+    model of that variant, or the configuration is incomplete."""
     conforming = CONFORMING[protocol]
     if variant not in conforming.models:
         known = ", ".join(conforming.models)
@@ -211,7 +204,7 @@ def conformance_kernel(variant: str, config: Mapping[str, Any], protocol: str) -
 
 
 def conformance_of(manifest: Manifest) -> ConformanceKernel | RecordingKernel | Undecided:
-    """The kernel for the histories of a directory, or why the model cannot be held against them."""
+    """Return the kernel for the histories of a directory, or why the model cannot be checked against them."""
     if manifest.protocol not in CONFORMING:
         return Undecided(f"the model of {manifest.protocol} does not say what the events of a history mean to it")
     if reason := manifest.config.get("undecidable", {}).get("conformance"):
@@ -238,8 +231,8 @@ def conformance_of(manifest: Manifest) -> ConformanceKernel | RecordingKernel | 
 
 @lru_cache
 def model(protocol: str, variant: str) -> tuple[Spec, Mapping[int, tuple[Phase, ...]]]:
-    """The settled protocol, and what each kind of event that it has means, by code: no phases for an event that is no
-    step."""
+    """Return the settled protocol, and by code the phases of each kind of event. An event that is no step has no
+    phases."""
     conforming = CONFORMING[protocol]
     spec = settle(conforming.models[variant].spec)  # type: ignore[attr-defined]
     by_name = phases_by_kind(spec, conforming.columns, conforming.observations[variant])

@@ -1,8 +1,8 @@
-"""Observed steps: an observation and the actions it stands for, as conditions to check and updates to make, in phases.
+"""This module turns an observation and the actions it stands for into conditions to check and updates to make, in
+phases.
 
 A phase is evaluated in one state: all its conditions hold, then all its updates happen at once. Both readings that
-replay histories run the same phases: `vectorised.py` many histories at once, `interpreted.py` one.
-"""
+replay histories run the same phases: `vectorised.py` many histories at once, `interpreted.py` one."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -21,11 +21,9 @@ Role = Literal["before", "guard", "after", "member", "kind"]
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that must be so for an event to fit, and the rule behind it.
-
-    ``role``: what the event itself says (before, after), a guard of ``action``, that a parameter is a ``member`` of
-    its sort, or that the protocol has such a ``kind`` of event at all.
-    """
+    """A `Check` is one condition for an event to fit, with the rule behind it. ``role`` is that the event itself
+    demands it (before, after), that it is a guard of ``action``, that a parameter is a ``member`` of its sort, or that
+    the protocol has such a ``kind`` of event at all."""
 
     role: Role
     says: str
@@ -35,10 +33,9 @@ class Check:
 
 @dataclass(frozen=True)
 class Phase:
-    """For the events where ``when`` holds: ``conditions``, one for each of ``checks``, then ``updates``.
-
-    ``members``: the columns that are parameters of a sort, by name, each with the check that it names a member.
-    """
+    """A `Phase` applies to the events where ``when`` holds: ``conditions``, one for each of ``checks``, then
+    ``updates``. ``members`` has the columns that are parameters of a sort, by name, each with the check that it names a
+    member."""
 
     when: Term
     conditions: tuple[Term, ...]
@@ -50,7 +47,7 @@ class Phase:
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
-        """The columns of the event that the phase reads, sorted."""
+        """Return the columns of the event that the phase reads, sorted."""
         roots = [self.when, *self.conditions, *(t for u in self.updates for t in (u.value, *u.keys))]
         return tuple(
             sorted(
@@ -62,8 +59,8 @@ class Phase:
 def phases_by_kind(
     spec: Spec, columns: Mapping[str, Any], observations: tuple[Observation, ...]
 ) -> dict[str, tuple[Phase, ...]]:
-    """What each kind of event that the settled ``spec`` knows means, by the kind's name; none for an event that is no
-    step."""
+    """Return the phases of each kind of event that the settled ``spec`` knows, by the kind's name. An event that is no
+    step has none."""
     kinds = {name: scalar(kind) for name, kind in columns.items()}
     traced = trace_observations(spec, columns, observations)
     return {name: tuple(_phases(spec, kinds, o)) for name, o in traced.items()}
@@ -119,7 +116,6 @@ def _phase_of(spec: Spec, kinds: Mapping[str, ScalarType], step: TracedStep) -> 
 
 
 def _bound(roots: list[Term], updates: tuple[Update, ...]) -> set[str]:
-    """Names that quantifiers and bulk updates bind: not columns."""
     names = {n for u in updates for n, _ in u.bound}
     for root in roots:
         names.update(n for node in subterms(root) if node.op in ("forall", "exists") for n, _ in node.data)

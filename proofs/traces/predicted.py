@@ -1,12 +1,11 @@
-"""Violations of history properties that are as predicted: the variant declares that it breaks the property, and its
-model, which follows the same history, takes the step that allows it.
+"""This module excuses violations of history properties that are predicted: the variant declares that it breaks the
+property, and its model, which follows the same history, takes the step that allows it.
 
     excuses = predicted_of(manifest)                 # None: nothing is excused
     replay(directory, further={"conformance": conformance_of(manifest)}, excuses=excuses)
 
-A violation in a history that does not fit the model is not excused, nor one after an event up to which the model does
-not follow it.  Recordings are excused nothing, unless their properties are named.
-"""
+A violation is not excused in a history that does not fit the model, nor after the event up to which the model follows
+it. Violations in recordings are excused only if the caller names their properties."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -27,8 +26,8 @@ from fencepost.properties.trace_spec import CONFORMING, Excuse
 
 @dataclass(frozen=True)
 class Predicted:
-    """Excuses violations of the `names` in pieces of histories of one run.  Picklable: a worker makes the rest.
-    ``misfits``: also in histories that do not fit the model."""
+    """A `Predicted` excuses violations of the `names` in pieces of histories of one run. The object is picklable, and a
+    worker computes the rest. With ``misfits``, violations in histories that do not fit the model are excused too."""
 
     kernel: ConformanceKernel
     names: frozenset[str]
@@ -36,7 +35,7 @@ class Predicted:
     misfits: bool = False
 
     def __call__(self, columns: Mapping[str, np.ndarray], found: Mapping[str, Rows]) -> dict[str, list[Excuse | None]]:
-        """Of each violation found in a piece (of properties that are among the `names`), what excuses it."""
+        """Return what excuses each violation found in a piece (of properties that are among the `names`), or None."""
         places = np.concatenate([rows.at for rows in found.values()])
         mask = np.isin(columns["history"], np.unique(columns["history"][places]))
         few = {name: column[mask] for name, column in columns.items()}
@@ -57,9 +56,9 @@ class Predicted:
 
 
 def predicted_of(manifest: Manifest, expecting: Collection[str] = (), *, misfits: bool = False) -> Predicted | None:
-    """Return what is excused in the histories of a directory; ``expecting``: in recordings, nothing but these
-    properties. ``misfits``: also where a history does not fit the model, to ask of a known defect whether what is found
-    is its own doing."""
+    """Return what is excused in the histories of a directory. In recordings only violations of ``expecting`` are
+    excused. With ``misfits``, histories that do not fit the model are included, to decide whether a known defect causes
+    what is found."""
     kernel = conformance_of(manifest)
     if not isinstance(kernel, ConformanceKernel) or CONFORMING[manifest.protocol].excusing is None:
         return None
@@ -83,8 +82,8 @@ def replay_set(
     cores: int | None = None,
     count_dangers: bool = False,
 ) -> Mapping[str, ReplayReport]:
-    """The report of each dataset of a set, by protocol: all of its properties, and conformance where events of it say
-    something to a model.  Raises `HistoryError` where the directory is no set."""
+    """Return the report of each dataset of a set, by protocol, with all properties, and with conformance where a model
+    interprets the events. Raise `HistoryError` where the directory is no set."""
     there = datasets_in(Location.of(directory))
     if not there:
         raise HistoryError(f"{directory}: no histories in several vocabularies; replay() judges those in one")

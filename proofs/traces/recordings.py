@@ -1,9 +1,8 @@
-"""Conformance of recordings: a kernel that follows each through the model with hidden steps, in some order of its
-sources (`interleavings.py`).
+"""This module follows each recording through the model with hidden steps, in some order of its sources
+(`interleavings.py`).
 
-A recording that is followed to its end is a run of the model.  Any other is not decided, and the reason has the row up
-to which it was followed, what is false there, and the nearest step that the model could take instead.
-"""
+A recording that is followed to its end is a run of the model. Any other recording is not decided, and the reason has
+the row up to which it was followed, what is false there, and the nearest step that the model could take instead."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -20,19 +19,20 @@ from fencepost.properties.history.pieces import starts_of
 from fencepost.properties.trace_spec import CONFORMING, Sources
 
 MOST_ROWS = 50_000
-"""Of one history: more would take hours."""
+"""A recording with more rows than this is not followed, because that would take hours."""
 
 
 @dataclass(frozen=True)
 class RecordingKernel:
-    """Follows the recordings of one directory.  Picklable: a worker makes the rest."""
+    """A `RecordingKernel` follows the recordings of one directory. The kernel is picklable, and a worker computes the
+    rest."""
 
     protocol: str
     variant: str
     config: Mapping[str, Any]
 
     def __call__(self, columns: Mapping[str, np.ndarray]) -> Judged:
-        """No violations: a recording that is not followed to its end is not decided, with the reason."""
+        """Return no violations: a recording that is not followed to its end is undecided, with the reason."""
         undecided: dict[str, int] = {}
         for whole in _histories(columns):
             if reason := self._reason(whole):
@@ -40,8 +40,8 @@ class RecordingKernel:
         return Judged([], undecided)
 
     def explain(self, columns: Mapping[str, np.ndarray]) -> str:
-        """Return how far one history (its rows, all columns) was followed, what each of its sources had next, and why
-        that could not be."""
+        """Return how far one history (its rows, all columns) was followed, what each source had next, and why that was
+        impossible."""
         if len(np.unique(columns["history"])) != 1:
             raise HistoryError("explain takes the rows of one history; select them by their history number")
         found = list(self._followed(columns))
@@ -62,7 +62,6 @@ class RecordingKernel:
         return "\n".join(lines)
 
     def _reason(self, columns: Mapping[str, np.ndarray]) -> str:
-        """Why a history is not decided; empty where it was followed to its end."""
         if len(columns["kind"]) > MOST_ROWS:
             return f"a recording of more than {MOST_ROWS:,} rows is not followed"
         for _, search, merged in self._followed(columns):
@@ -78,7 +77,6 @@ class RecordingKernel:
             yield sources, search, search.follow()
 
     def _text(self, columns: Mapping[str, np.ndarray], search: Merging, merged: Merged) -> str:
-        """One line: how far, the row, what is false, and the nearest step."""
         far = f"{merged.followed:,} of {merged.rows:,} rows are followed with hidden steps"
         if not merged.blocked:
             return f"{far}; the next row of each log waits for one of another, which comes no more"

@@ -1,7 +1,7 @@
-"""Many histories against the model at once: one array operation for all histories whose next event is of the same kind.
+"""This module checks many histories against the model at once, with one array operation for all histories whose next
+event is of the same kind.
 
-The first event of a history that does not fit is noted, and the rest of that history is left out.
-"""
+The first event of a history that does not fit is noted, and the rest of that history is left out."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -19,7 +19,7 @@ Phases = tuple[Phase, ...]
 
 @dataclass(frozen=True)
 class Misfit:
-    """The first event of a history that does not fit: its row, and the check that fails there."""
+    """A `Misfit` is the first event of a history that does not fit: its row, and the check that fails there."""
 
     row: int
     check: Check
@@ -28,11 +28,9 @@ class Misfit:
 def misfits(
     columns: Columns, phases: Mapping[int, Phases], batch: Batch, *, checked: bool, strange: Check
 ) -> list[Misfit]:
-    """The first misfit of each history that has one, in order of history. ``phases``: of each kind, by its code.
-
-    ``checked``: look for overflow in sums, and raise OverflowError. ``strange`` is the check that an event of no known
-    kind fails.
-    """
+    """Return the first misfit of each history that has one, in order of history. ``phases`` has the phases of each
+    kind, by its code. With ``checked``, an overflow in a sum raises OverflowError. ``strange`` is the check that an
+    event of unknown kind fails."""
     if not len(batch.history):
         return []
     count = int(batch.history[-1]) + 1
@@ -52,8 +50,8 @@ def misfits(
 def _cases(
     columns: Columns, states: ColumnStates, phases: Mapping[int, Phases], batch: Batch
 ) -> tuple[np.ndarray, list[Phases | None]]:
-    """Each event's case, and the phases of each case: kinds, distinguished further by what their events alone
-    decide."""
+    """Return each event's case, and the phases of each case. Cases are kinds, divided further by what their events
+    alone decide."""
     case = np.zeros(len(batch.kind), np.int64)
     of_case: list[Phases | None] = [None]  # an event that the protocol does not have
     for kind, of_kind in phases.items():
@@ -75,8 +73,6 @@ def _cases(
 
 @dataclass
 class _Found:
-    """Which histories still fit, and the misfits of the others."""
-
     history: np.ndarray
     alive: np.ndarray
     misfits: list[Misfit] = field(default_factory=list)
@@ -87,7 +83,7 @@ class _Found:
 
 
 class _Taker:
-    """Takes the events of one case, a turn at a time, at most one event of each history in a turn."""
+    """A `_Taker` takes the events of one case, one turn at a time, with at most one event of each history in a turn."""
 
     def __init__(
         self,
@@ -143,14 +139,11 @@ class _Taker:
 
 
 def _chosen(at: slice | np.ndarray, chosen: np.ndarray) -> np.ndarray:
-    """Those of some places that are chosen."""
     found: np.ndarray = at.start + chosen if isinstance(at, slice) else at[chosen]
     return found
 
 
 class _Bound:
-    """A phase compiled for the arrays of one batch."""
-
     def __init__(
         self,
         columns: Columns,
@@ -177,7 +170,7 @@ class _Bound:
             self.when = states.bind(columns.program((phase.when,), (), phase.columns, inside=True, checked=checked))
 
     def run(self, rows: Rows, given: list[np.ndarray]) -> Sequence[Any] | None:
-        """None if the step was made for all rows; else nothing was changed, and the truth of each check."""
+        """Make the step for all rows and return None, or change nothing and return the truth of each check."""
         if not self.sizes:
             return self.step(rows, *given)
         inside = [column < size for column, size in zip(given[self.given :], self.sizes, strict=True)]

@@ -1,4 +1,5 @@
-"""``fencepost record``: a consumer group, from what its members saw and from the log that its offsets are stored in."""
+"""This module lets ``fencepost record`` record a consumer group, from what its members saw and from the log of its
+offsets."""
 
 from fencepost.model.language.checks.errors import InputError
 from fencepost.proofs.recording.command import Report, Request
@@ -6,8 +7,8 @@ from fencepost.proofs.recording.group_fencing.recorder import record_group
 
 
 def record(request: Request) -> Report:
-    """The members' events are needed, and name the group; with the brokers' logs more can be decided.  Raises
-    `InputError` for topics: those of the input are named by the members' file."""
+    """Record a group from its members' events, which name the group, and from the brokers' logs, if given, to decide
+    more. Raise `InputError` for topics, because the members' file names those of the input."""
     if request.topics:
         raise InputError("--topic: the input's partitions stand in the header of --clients; leave the option out")
     if request.clients is None:

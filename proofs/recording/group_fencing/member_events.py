@@ -1,6 +1,6 @@
-"""What the members of a group saw, and an auditor of it, as JSON lines.
+"""This module reads and writes what the members of a group and an auditor saw, as JSON lines.
 
-The first line is a header; every other one is an event of `properties/group_fencing/events.py`, by a client that is
+The first line is a header. Every other line is an event of `properties/group_fencing/events.py`, by a client that is
 named, or by the auditor, who has no name:
 
     {"group": "billing", "inputs": [["orders", 0, 0, 20], ["orders", 1, 0, 20]], "mode": "shipped", "quiet_end": true}
@@ -12,15 +12,14 @@ named, or by the auditor, who has no name:
     {"time_us": 1795288497541000, "kind": "output_read", "output": 0, "position": 12, "partition": 0, "offset": 7}
     {"time_us": 1795288497549000, "kind": "audited", "partition": 0, "offset": 20}
 
-Lines of one client stand in the order in which it saw them; lines of several may be mixed in any way, or follow one
-another.  What a client does it writes down before it does it, and what it is answered afterwards, so that nothing that
-a broker has of it is missing when it is killed.  `client`, `slot`, `member`, `instance` and `txn` are names, the
-brokers' own where they have some; what a client has stated once (`slot` when it starts, `txn` when it initialises) it
-need not repeat.  No client knows `producer_id` and `epoch`: they are found in the log.
+Lines of one client are in the order in which it saw them; lines of several clients may be mixed in any way. A client
+writes each action down before doing it, and each answer after receiving it, so that a killed client's file lacks
+nothing that a broker has of it. `client`, `slot`, `member`, `instance` and `txn` are names, the brokers' own where they
+exist. A client need not repeat what it has stated once (`slot` when it starts, `txn` when it initialises). No client
+knows `producer_id` and `epoch`: they are found in the log.
 
 The offsets that a member sends carry, as their metadata, its name and how many transactions it has begun: `a-1/17`.
-That is how a commit in the log is known to be one of these lines: `tag_of`.
-"""
+This tag (`tag_of`) links a commit in the log to one of these lines."""
 
 from __future__ import annotations
 
@@ -49,20 +48,17 @@ WANTED = "each line is a JSON object with time_us, kind, its client, and the kin
 
 
 def tag_of(client: str, transactions: int) -> str:
-    """The metadata of the offsets that a client sends in its transaction of that number, from 1."""
+    """Return the metadata of the offsets that a client sends in its transaction of that number, counted from 1."""
     return f"{client}/{transactions}"
 
 
 class Header(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Facts about all lines.
-
-    `inputs`: (topic, partition, first offset, end) of the partitions of the input, which lines call 0, 1, …; each
-    offset from the first up to the end, without it, has to be a record: no compaction, no markers of transactions
-    between them, which is asked of the logs that are given.  `observable`: the kinds of which every event is there; of
-    an instance that is killed, those until then.  `mode` and `quiet_end`: as in a manifest's config.  `clock_error_us`:
-    by how much the clocks of members and brokers may differ; without it their times say nothing of what was first.
-    `faults`: what was done to the members and the cluster meanwhile, by name, and how often.
-    """
+    """A `Header` has facts about all lines. `inputs` has (topic, partition, first offset, end) of the input's
+    partitions, which lines number 0, 1, …. Each offset from the first up to the end (exclusive) has to be a record,
+    without compaction or transaction markers in between; the given logs are checked for that. `observable` has the
+    kinds of which every event is recorded (for a killed instance, until it was killed). `mode` and `quiet_end` are as
+    in a manifest's config. `clock_error_us` limits how much the clocks of members and brokers differ; without it their
+    times are no evidence of order. `faults` counts, by name, what was done to the members and the cluster meanwhile."""
 
     group: str
     inputs: tuple[tuple[str, int, int, int], ...]
@@ -86,13 +82,14 @@ class Header(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     @property
     def places(self) -> tuple[Place, ...]:
-        """The partitions of the input, in order of their numbers."""
+        """Return the partitions of the input, in order of their numbers."""
         return tuple(Place(topic, partition) for topic, partition, _, _ in self.inputs)
 
 
 @dataclass(frozen=True)
 class Member:
-    """One client's events in its order, as rows; and by place in them, the tag of the transaction that it was in."""
+    """A `Member` has one client's events in its order, as rows, and at the same index the tag of the transaction of
+    each."""
 
     name: str
     rows: list[Row]
@@ -101,8 +98,8 @@ class Member:
 
 @dataclass(frozen=True)
 class Seen:
-    """All that a file says.  `names`: by column, the names whose numbers stand in rows.  Offsets of the input count
-    from its first ones."""
+    """A `Seen` has the content of a file. `names` has, by column, the names that the numbers in rows stand for. Offsets
+    of the input are relative to the first offset of each partition."""
 
     header: Header
     members: tuple[Member, ...]
@@ -111,7 +108,8 @@ class Seen:
 
 
 def read_members(file: Path) -> Seen:
-    """Raises `RecordingError` with the first line that is no event, or cannot be one of this group."""
+    """Read a file of members' events. Raise `RecordingError` with the first line that is no event, or that cannot be
+    one of this group."""
     lines = lines_of(file, "the members' events")
     number = 1
     try:
@@ -127,14 +125,11 @@ def read_members(file: Path) -> Seen:
 
 
 def write_members(file: Path, header: Header, lines: Iterable[Mapping[str, Any]]) -> None:
-    """Write the header, and one event a line."""
     encoded = [msgspec.json.encode(header), *map(msgspec.json.encode, lines)]
     file.write_bytes(b"".join(line + b"\n" for line in encoded))
 
 
 class _Reading:
-    """Names become numbers in the order in which they come."""
-
     def __init__(self, header: Header) -> None:
         self.header = header
         self.numbers: dict[str, dict[str, int]] = {column: {} for column in NAMED}
@@ -149,7 +144,6 @@ class _Reading:
         return Seen(self.header, tuple(self.members.values()), self.audit, names)
 
     def add(self, line: str) -> None:
-        """One event."""
         fields = msgspec.json.decode(line, type=dict[str, Any])
         kind = BY_NAME.get(str(fields.get("kind", "")))
         client = fields.get("client", "")
@@ -178,7 +172,6 @@ class _Reading:
         return self.numbers[column].setdefault(name, len(self.numbers[column])) if name else -1
 
     def _carry(self, client: str, kind: EventKind | None, fields: dict[str, Any]) -> None:
-        """What the client has stated before, where the kind has a column for it."""
         carried = self.carried[client]
         if "slot" not in fields and "slot" not in carried:
             carried["slot"] = self._number("slot", client)
@@ -206,5 +199,4 @@ class _Reading:
 
 
 def every_row(members: Sequence[Member]) -> Iterable[Row]:
-    """All events of all members."""
     return (row for member in members for row in member.rows)

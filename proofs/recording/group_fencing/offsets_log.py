@@ -1,13 +1,11 @@
-"""What `__consumer_offsets` reveals of one group: its generations, the offsets that were taken in transactions, and
-what became of them.
+"""This module reads one group's generations, transactional offsets and their outcomes from `__consumer_offsets`.
 
 Sources of the values: GroupMetadataValue.json, ConsumerGroupMetadataValue.json and OffsetCommitValue.json of Kafka 4.3
-(group-coordinator).  A commit does not say of whom it is, but for its metadata, which is the sender's own: `tag`.
+(group-coordinator). A commit does not name its sender, except in its metadata, which the sender chooses: `tag`.
 
-A classic group's generation begins when its members' joining ends, and stands in the log only once their leader has
-sent the assignment (GroupMetadataManager); a commit of a transaction is taken between the two.  So a commit of a later
-generation than the log has revealed is itself the first sign that this one has begun.
-"""
+A classic group's generation begins when its members' joining ends, and is in the log only after their leader has sent
+the assignment (GroupMetadataManager). A commit of a transaction is accepted between the two. So a commit of a later
+generation than the log has revealed is itself the first sign that this generation has begun."""
 
 from __future__ import annotations
 
@@ -34,7 +32,7 @@ WITH_LEADER_EPOCH = 3
 
 @dataclass(frozen=True)
 class Logged:
-    """One event of the log.  `tag`: of an offset that was taken, its metadata."""
+    """A `Logged` is one event of the log. ``tag`` is the metadata of an accepted offset."""
 
     row: Row
     tag: str = ""
@@ -42,9 +40,9 @@ class Logged:
 
 @dataclass(frozen=True)
 class OffsetsLog:
-    """The events of one group, in the order of its log.  `outside_transactions`: offsets that were committed in no
-    transaction; `before`: those that are not behind the first offset of the input; `pending`: those in a transaction
-    that has not ended.  `whole`: nothing is missing."""
+    """An `OffsetsLog` has the events of one group, in the order of its log. `outside_transactions` counts offsets that
+    were committed in no transaction, `before` those that are not behind the first offset of the input, and `pending`
+    those in a transaction that has not ended. `whole` means that nothing is missing."""
 
     events: list[Logged]
     outside_transactions: int = 0
@@ -54,8 +52,8 @@ class OffsetsLog:
 
 
 def offsets_log(parts: Sequence[Committed], header: Header) -> OffsetsLog:
-    """Read the log of the group that the header names.  Raises `RecordingError` where a record is not as Kafka writes
-    it, or where several partitions have offsets of the group."""
+    """Read the log of the group that the header names. Raise `RecordingError` where a record is not as Kafka writes it,
+    or where several partitions have offsets of the group."""
     found = [(part, log) for part in parts if (log := _Log(header).read(part)).events]
     if len(found) > 1:
         first, second = (part.replica.folder for part, _ in found[:2])
@@ -65,8 +63,6 @@ def offsets_log(parts: Sequence[Committed], header: Header) -> OffsetsLog:
 
 
 class _Log:
-    """Reads one partition."""
-
     def __init__(self, header: Header) -> None:
         self.group = header.group
         self.places = {place: number for number, place in enumerate(header.places)}
@@ -92,7 +88,6 @@ class _Log:
 
     @staticmethod
     def _markers(segment: Segment, batches: np.ndarray) -> dict[int, Row]:
-        """Return the markers by batch: one control record each."""
         found = {}
         for batch in batches.tolist():
             table = marker_events(segment, np.array([batch]), 0)
@@ -148,7 +143,8 @@ class _Log:
         self.pending[producer_id][number] = self._add(Kind.offset_taken, segment, batch, tag, **columns)
 
     def _generation(self, segment: Segment, batch: int, kind: int, value: bytes) -> None:
-        """Written anew whenever something of the group changes."""
+        """Add an event if the generation is a new one; Kafka rewrites the record whenever anything about the group
+        changes."""
         generation = generation_of(kind, value)
         if generation != self.generation:
             self.generation = generation
@@ -162,7 +158,7 @@ class _Log:
 
 
 def generation_of(kind: int, value: bytes) -> int:
-    """The generation of a classic group, or the epoch of one of the new protocol."""
+    """Return the generation of a classic group, or the epoch of a group of the new protocol."""
     (version,) = struct.unpack_from(">h", value)
     at = 2
     if kind == CLASSIC_GROUP:
@@ -171,8 +167,8 @@ def generation_of(kind: int, value: bytes) -> int:
 
 
 def metadata_of(value: bytes) -> str:
-    """The metadata of a committed offset, which is what its sender wanted it to be; confluent-kafka sends the zero that
-    ends a string of C along with it."""
+    """Return the metadata that the sender chose for an offset, without the terminating zero that confluent-kafka sends
+    along."""
     (version,) = struct.unpack_from(">h", value)
     at = 2 + 8 + (4 if version >= WITH_LEADER_EPOCH else 0)
     metadata, _ = (string if version < FLEXIBLE["offset"] else compact_string)(value, at)

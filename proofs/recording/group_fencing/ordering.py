@@ -1,16 +1,16 @@
-"""One order of all that was seen of a group, in which everything can have happened, and which accuses no client
+"""This module orders all that was seen of a group so that everything can have happened and no client is accused
 wrongly.
 
-Known is the order of the group's log, that of each client's events, and that an offset was sent before it was taken.
-Whatever follows from these (happened before, as Lamport has it) stands so in the history.  Of all orders that keep to
-it, this is the one in which every client's event stands as late as it can.  The properties that look at both sides say
-that an offset was taken *although* a member had done something before: what they need to stand before it in the history
-did come before it then, whatever the clocks showed.  What came before it and left no trace is missed, not made up.
+The order of the group's log is known, and so is that of each client's events, and each offset was sent before it was
+accepted. Whatever follows from these facts (Lamport's happened-before) has that order in the history. Of all orders
+that respect happened-before, the module chooses the one in which every client's event is as late as possible. The
+properties that compare both sides state that an offset was accepted *although* a member had done something before. If
+the member's action comes first in the history, it really happened first, whatever the clocks read. An earlier event
+that left no trace is missed, not made up.
 
-Times decide among clients only, where no property looks; and, where the header says by how much clocks may differ,
-that an event came before an entry of the log whose time is later by more than that (a coordinator reads its clock
-before it writes).
-"""
+Times decide only between clients, which no property compares, and where the header limits how much clocks may differ.
+With such a limit, an event comes before an entry of the log whose time is later by more than that (a coordinator reads
+its clock before it writes)."""
 
 from __future__ import annotations
 
@@ -26,20 +26,22 @@ STATED = ("generation", "member", "instance")
 ANNOUNCED = (
     Kind.txn_begun, Kind.output_sent, Kind.offset_sent, Kind.end_sent, Kind.offset_put, Kind.left, Kind.resumed,
 )  # fmt: skip
-"""What is written down before it happens: its time does not say by when it had."""
+"""Events of these kinds are written down before they happen, so their times do not limit when they did."""
 OF_GENERATION = (Kind.generation_begun, Kind.coordinator_loaded)
 
 
 @dataclass(frozen=True)
 class Ordered:
-    """The rows of the history.  `strangers`: offsets that were taken though no member says that it sent them."""
+    """An `Ordered` has the rows of the history. `strangers` counts offsets that were accepted although no member
+    reported sending them."""
 
     rows: list[Row]
     strangers: int
 
 
 def in_order(seen: Seen, log: OffsetsLog) -> Ordered:
-    """Rows are changed: what was sent gets the producer that the log names, what was taken what its sender stated."""
+    """Merge the events in one order. The rows are changed: a sent offset gets the producer from the log, and an
+    accepted offset gets what its sender stated."""
     sent = {
         (tag, row["partition"], row["offset"]): (number, place)
         for number, member in enumerate(seen.members)
@@ -80,7 +82,7 @@ def _name_producers(number: int, member: Member, producers: dict[tuple[int, str]
 
 
 def _with_generations(events: Sequence[Logged]) -> list[Row]:
-    """The log's rows.  A generation begins at the latest where an offset of it is taken: see `offsets_log`."""
+    """Return the log's rows. A generation begins at the latest where an offset of it is accepted: see `offsets_log`."""
     entries: list[Row] = []
     current = -1
     for event in events:
@@ -97,7 +99,8 @@ def _with_generations(events: Sequence[Logged]) -> list[Row]:
 
 
 def _merged(seen: Seen, entries: Sequence[Row], known: Sequence[np.ndarray]) -> list[Row]:
-    """`known`: by client and event the entry before which it came, if it is seen there; and so did those before it."""
+    """Merge the rows. `known` has, by client and event, the index of the entry that the event and all earlier ones of
+    that client precede."""
     clock = np.maximum.accumulate(np.array([row["time_us"] for row in entries], np.int64))
     keyed = [((at, 1, 0, 0, 0), row) for at, row in enumerate(entries)]
     for number, (member, seen_there) in enumerate(zip(seen.members, known, strict=True)):

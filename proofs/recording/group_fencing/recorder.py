@@ -1,15 +1,13 @@
-"""Makes one history of what the members of a group saw, and of the log of its offsets: `fencepost record --protocol
+"""This module writes a history of what a group's members saw and of its offsets' log: `fencepost record --protocol
 group-fencing`.
 
 `record_group(log_dirs, clients, out)` writes a directory of histories (source recorded) with a single history in it.
-Without log directories it is what members and an auditor saw, which is enough to decide whether the output is right;
-with them it also tells where it went wrong.
+Without log directories the history contains what members and an auditor saw, which is enough to decide whether the
+output is right. With log directories the history also reveals where things went wrong.
 
-What a reader must know.  The order is explained in `ordering`: no real one across nodes, so that the manifest says
-`ordered` false, and `ordered_among` names the kinds of which a property can be held against it all the same.  Committed
-is what `replicas.py` says.  A property that needs more than that, or events that are nowhere recorded, is unknown, with
-its reason.
-"""
+The order (see `ordering`) is no real one across nodes, so the manifest has `ordered` false, and `ordered_among` names
+the kinds for which a property can be checked all the same. `replicas.py` defines which records are committed. A
+property that needs more than that, or events that are not recorded, is unknown, with its reason."""
 
 from __future__ import annotations
 
@@ -39,7 +37,7 @@ from fencepost.properties.history.pieces import absent_columns
 OF_LOG = GROUP_FENCING.observed_by(OFFSETS)
 OF_AUDITOR = GROUP_FENCING.observed_by(AUDITOR)
 AGAINST_LOG = ("consumed", "offset_sent")
-"""What members do that a property compares with the log."""
+"""Properties compare these events of members with the log."""
 NOTES = (
     "The group's log and each client's events stand in their own order, an offset sent before it is taken, "
     "and clients' events as late as that allows: what stands before an entry of the log came before it. Of "
@@ -54,7 +52,8 @@ UNSURE = "a member could not tell in which generation it was handed {} records"
 
 @dataclass(frozen=True)
 class RecordedGroup:
-    """Counts of a recording; `notes` are the oddities of the input that were tolerated, one line each."""
+    """A `RecordedGroup` has the counts of a recording. `notes` are the oddities of the input that were tolerated, one
+    line each."""
 
     manifest: Manifest
     counts: dict[str, int]  # events by kind
@@ -64,7 +63,7 @@ class RecordedGroup:
 
     @property
     def decidable(self) -> list[str]:
-        """The properties that the recording can answer."""
+        """Return the properties that the recording can decide."""
         return [name for name in HISTORY.properties if name not in self.undecidable | self.not_promised]
 
     def __str__(self) -> str:
@@ -80,12 +79,9 @@ def record_group(
     kafka_version: str = "unknown",
     progress: Progress | None = None,
 ) -> RecordedGroup:
-    """Write the history of the members whose events are in the file `clients`, and of the brokers in `log_dirs`, to
-    `out`.
-
-    `quiet_end`: the caller knows that all had come to rest before an auditor read the output; it is not believed where
-    an offset is still pending.  Raises `RecordingError` for input that cannot be used; then nothing is written.
-    """
+    """Write the history of the members in the file `clients`, and of the brokers in `log_dirs`, to `out`. `quiet_end`
+    is the caller's claim that everything had come to rest before an auditor read the output; it is ignored where an
+    offset is still pending. Raise `RecordingError` for input that cannot be used; then nothing is written."""
     seen = read_members(clients)
     header = seen.header
     wanted = {*header.places}
@@ -150,7 +146,6 @@ def _notes(logs: ClusterLogs | None, log: OffsetsLog) -> list[str]:
 
 
 def _undecidable(seen: Seen, strangers: int) -> dict[str, str]:
-    """Reasons by property, for what is hidden although every event is there."""
     found = {}
     outputs = {(row["partition"], row["output"]) for row in seen.audit if row["kind"] == Kind.output_read}
     if len(outputs) > len({partition for partition, _ in outputs}):
@@ -166,7 +161,7 @@ def _undecidable(seen: Seen, strangers: int) -> dict[str, str]:
 
 
 def _by_gaps(header: Header, logs: ClusterLogs | None) -> dict[str, str]:
-    """Reasons by property where the log of an input is given, and not each offset of it is a record."""
+    """Return, by property, why it cannot be decided where an input's log lacks a record at some offset."""
     for part in logs.data if logs is not None else ():
         _, _, first, end = header.inputs[header.places.index(part.place)]
         there = 0

@@ -1,5 +1,3 @@
-"""Recordings of producer id blocks: the metadata log of KRaft controllers, and what clients were given.
+"""This package records producer id blocks: the metadata log of KRaft controllers, and the ids that clients received.
 
-Read `recorder`, then `quorum` and `records` (the metadata log and what its records say), `clients` (what
-clients saw).
-"""
+Read `recorder`, then `quorum` and `records` (the metadata log and its records), `clients` (what clients saw)."""

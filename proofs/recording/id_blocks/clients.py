@@ -1,14 +1,14 @@
-"""Asks brokers for producer ids from many threads, and keeps what each was given: the clients' half of a recording.
+"""This module asks brokers for producer ids from many threads and records the answers: the clients' half of a
+recording.
 
-`collect_producer_ids` does the asking; `write_observations` and `read_observations` keep it as JSON lines, which any
-other client can write as well:
+`collect_producer_ids` asks the brokers. `write_observations` and `read_observations` store the answers as JSON lines,
+which any other client can write as well:
 
     {"time_us": 1795231974346000, "thread": 0, "broker": 1, "producer_id": 4711, "error": 0}
     {"time_us": 1795231974350000, "broker": 1, "fault": "killed"}
 
-An observation with error 0 is an id handed out; with a Kafka error code, a refusal. UNANSWERED says that no answer
-came: the broker may or may not have spent an id on it.
-"""
+An observation with error 0 is an id handed out; with a Kafka error code, a refusal. UNANSWERED means that no answer
+came: the broker may or may not have spent an id on it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,8 @@ BACK_OFF_S = 0.05  # after an error: the back-off that a broker itself keeps tow
 
 
 class Observation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One request's answer, or a fault (`fault` not empty) that befell a broker; `time_us` is since 1970."""
+    """An `Observation` is one request's answer, or a fault (`fault` not empty) that affected a broker; `time_us` is
+    since 1970."""
 
     time_us: int
     broker: int
@@ -60,13 +61,11 @@ def collect_producer_ids(
     until: threading.Event | None = None,
     deadline_s: float = 600.0,
 ) -> list[Observation]:
-    """Ask brokers for producer ids until `requests` requests have been answered, and `until` is set if it is given.
-
-    Each of `threads` threads asks one broker at a time, drawn by `seed` anew for every request, from those that were
-    alive at the start, and waits `pace_s` in between. Requests without an answer are recorded and do not count.
-    Returns the observations thread by thread, in each thread's order. Raises WireError if no bootstrap server answers,
-    TimeoutError (with the counts) after `deadline_s`.
-    """
+    """Ask brokers for producer ids until `requests` requests have been answered, and `until` is set if it is given. For
+    every request, each of `threads` threads draws a broker by `seed` from those alive at the start, and waits `pace_s`
+    in between. Requests without an answer are recorded and do not count. Return the observations thread by thread, in
+    each thread's order. Raise WireError if no bootstrap server answers, and TimeoutError (with the counts) after
+    `deadline_s`."""
     if requests < 1 or threads < 1:
         raise ValueError(f"requests ({requests}) and threads ({threads}) must be at least 1")
     brokers = find_brokers(bootstrap, timeout_s)
@@ -86,12 +85,10 @@ def collect_producer_ids(
 
 @dataclass
 class _Client:
-    """One thread: its connections, its random numbers and what it saw."""
-
     number: int
     brokers: list[Broker]
     chance: random.Random
-    share: int  # of the requests, to be answered before this thread may end
+    share: int  # the number of requests to be answered before this thread may end
     pace_s: float
     timeout_s: float
     until: threading.Event | None
@@ -127,7 +124,8 @@ class _Client:
 
 
 def write_observations(file: Path, observations: Iterable[Observation]) -> None:
-    """Write one JSON object per line, in the order given; a fault has no answer's fields, an answer no fault's."""
+    """Write one JSON object per line, in the order given. A fault has no fields of an answer, and an answer no field of
+    a fault."""
     with file.open("wb") as out:
         for seen in observations:
             fields = msgspec.structs.asdict(seen)
@@ -136,7 +134,7 @@ def write_observations(file: Path, observations: Iterable[Observation]) -> None:
 
 
 def read_observations(file: Path) -> list[Observation]:
-    """Read what `write_observations` wrote. Raises `RecordingError` with the first line that is not an observation."""
+    """Read what `write_observations` wrote. Raise `RecordingError` with the first line that is not an observation."""
     lines = lines_of(file, "the clients' observations")
     observations = []
     for number, line in enumerate(lines, 1):

@@ -1,4 +1,5 @@
-"""``fencepost record``: producer id blocks from the controllers' logs, or from what clients were given alone."""
+"""This module lets ``fencepost record`` record producer id blocks from the controllers' logs, or from clients' ids
+alone."""
 
 from fencepost.model.language.checks.errors import InputError
 from fencepost.proofs.recording.command import Report, Request
@@ -8,8 +9,8 @@ from fencepost.proofs.recording.id_blocks.recorder import record_observations
 
 
 def record(request: Request) -> Report:
-    """Without logs, what clients were given says whether ids are unique, and nothing of blocks.  Raises `InputError`
-    for topics, of which producer id blocks have none."""
+    """Record producer ids. Without logs, the clients' ids decide uniqueness, but nothing about blocks. Raise
+    `InputError` for topics, which producer id blocks do not have."""
     if request.topics:
         raise InputError("--topic: a recording of producer id blocks has no topics; leave the option out")
     if not request.log_dirs:

@@ -1,14 +1,14 @@
-"""Finds which part of the metadata log is committed, from the controllers' copies on disk alone.
+"""This module finds the committed part of the metadata log from the controllers' copies on disk alone.
 
-Kafka does not write the high watermark down. What follows from the copies is this: a record is settled if a majority
-of the voters holds it (and the same log before it) *and* every voter that could still win an election holds it. A
-candidate wins only with votes of a majority whose logs are not ahead of its own, (last epoch, end) compared; so what
-every possible winner holds can never be lost, and whatever Kafka ever acknowledged as committed is among it. The
-second condition is not idle: a record of an old epoch on a majority can still be overwritten (Raft, figure 8).
+Kafka does not store the high watermark. But a record is settled if a majority of the voters holds it (and the same log
+before it) *and* every voter that could still win an election holds it. A candidate wins only with votes of a majority
+whose logs are not ahead of its own, (last epoch, end) compared. So what every possible winner holds can never be lost,
+and whatever Kafka ever acknowledged as committed is part of it. The second condition is necessary: a record of an old
+epoch on a majority can still be overwritten (Raft, figure 8).
 
-Refused are copies that no correct quorum leaves behind: one offset and epoch with two contents, a snapshot of what is
-not settled, a torn file whose lost end could decide. Tolerated, and noted: torn files and stale tails that cannot.
-"""
+Copies that no correct quorum leaves behind are refused: one offset and epoch with two contents, a snapshot of unsettled
+records, or a torn file whose lost end could decide. Torn files and stale tails that cannot decide are tolerated, and
+noted."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ from fencepost.proofs.recording.logs.replicas import agreement
 
 @dataclass(frozen=True)
 class CommittedLog:
-    """The settled records: `batches` hold the offsets from `start` (0: the very beginning) up to `end`, exclusive."""
+    """A `CommittedLog` has the settled records: `batches` hold the offsets from `start` (0: the very beginning) up to
+    `end`, exclusive."""
 
     batches: tuple[Batch, ...]
     start: int
@@ -34,14 +35,16 @@ class CommittedLog:
 
 @dataclass(frozen=True)
 class _Standing:
-    """How far a copy agrees with the most up-to-date one, and what it has to show in an election."""
+    """A `_Standing` is how far a copy agrees with the most up-to-date one, and the (epoch, end) that counts in an
+    election."""
 
     agrees: int  # all offsets below are the same records
     last: tuple[int, int]
 
 
 def committed_log(logs: Sequence[NodeLog]) -> CommittedLog:
-    """Decide what is committed. `logs` are the copies of all voters; raises `RecordingError` where they contradict."""
+    """Decide what is committed. `logs` are the copies of all voters. Raise `RecordingError` where the copies contradict
+    one another."""
     voters = _check_members(logs)
     best = max(logs, key=lambda log: log.last)
     standings = [_Standing(agreement(log.replica, best.replica), log.last) for log in logs]
@@ -99,7 +102,7 @@ def _voters(logs: Sequence[NodeLog]) -> frozenset[int]:
 
 
 def _check_tears(logs: Sequence[NodeLog], standings: Sequence[_Standing], end: int, best: NodeLog) -> list[str]:
-    """Notes on torn files; raises if a torn file, were it whole, could make more of the history committed."""
+    """Return notes on torn files. Raise if a torn file, were it complete, could make more of the history committed."""
     hopeful = [
         _Standing(best.end + 1, (best.last[0], best.end + 1)) if log.tear else standing
         for log, standing in zip(logs, standings, strict=True)
@@ -124,7 +127,8 @@ def _check_tears(logs: Sequence[NodeLog], standings: Sequence[_Standing], end: i
 def _joined(
     logs: Sequence[NodeLog], standings: Sequence[_Standing], best: NodeLog, end: int
 ) -> tuple[tuple[Batch, ...], int]:
-    """The committed batches of `best`, before them those that only another node still has."""
+    """Return the committed batches of `best`, after those earlier ones that only another node still has, and their
+    start."""
     fitting = [log for log, standing in zip(logs, standings, strict=True) if standing.agrees > best.start]
     oldest = min([*fitting, best], key=lambda log: log.start)
     before = [batch for batch in oldest.batches if batch.last_offset < best.start]

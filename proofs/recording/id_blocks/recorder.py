@@ -1,4 +1,4 @@
-"""Histories of producer ids: of what the logs of controllers and the clients say, and of what clients alone saw."""
+"""This module writes histories of producer ids, from the controllers' logs and the clients, or from clients alone."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from fencepost.properties.history import ABSENT, write_histories
 from fencepost.properties.id_blocks.events import ID_BLOCKS, Kind
 
 # A history of what clients were given and of nothing else: of any broker that can be asked for producer ids, even one
-# that shows no logs.
+# whose logs are out of reach.
 #
 #     seen = collect_producer_ids("host:port", requests=10_000)
 #     record_observations(seen, out)        # and then: fencepost replay OUT
@@ -34,7 +34,7 @@ from fencepost.properties.id_blocks.events import ID_BLOCKS, Kind
 # properties.
 
 Event = tuple[int, Kind, dict[str, int]]
-"""Time in µs, kind, the columns that apply."""
+"""An `Event` is a time in µs, a kind, and the columns that apply."""
 
 OBSERVED_NOTES = (
     "Recorded from clients alone, in the order of their clocks. Ids are those the recorded clients were given; which "
@@ -43,7 +43,7 @@ OBSERVED_NOTES = (
 
 
 def record_observations(seen: Sequence[Observation], out: Path) -> dict[str, int]:
-    """Write a directory of histories with a single one in it; returns the events by kind."""
+    """Write a directory with a single history of the observations, and return the number of events by kind."""
     events = list(client_events(seen))
     write_histories(
         out,
@@ -61,7 +61,7 @@ def record_observations(seen: Sequence[Observation], out: Path) -> dict[str, int
 
 
 def client_events(seen: Sequence[Observation]) -> Iterator[Event]:
-    """The observations as events, by time. A request that was never answered is none."""
+    """Yield the observations as events, by time. A request that was never answered yields none."""
     for each in sorted(seen, key=lambda observation: observation.time_us):
         if each.fault:
             yield each.time_us, Kind.broker_stopped, {"broker": each.broker}
@@ -72,29 +72,27 @@ def client_events(seen: Sequence[Observation]) -> Iterator[Event]:
 
 
 def observable(seen: Sequence[Observation]) -> set[Kind]:
-    """The kinds that clients show whenever they happen; faults only where the clients' file notes them."""
+    """Return the kinds that clients report whenever they happen; faults only count if the clients' file notes them."""
     stopped = {Kind.broker_stopped} if any(each.fault for each in seen) else set()
     return {Kind.id_handed_out, Kind.id_refused} | stopped
 
 
 def faults(seen: Sequence[Observation]) -> dict[str, int]:
-    """Return how often each fault was noted."""
     return dict(Counter(each.fault for each in seen if each.fault))
 
 
 def row(step: int, time_us: int, kind: Kind, columns: dict[str, int]) -> list[int]:
-    """An event as a row of a history, without the history's number."""
     return [step, time_us, int(kind), *(columns.get(column.name, ABSENT) for column in ID_BLOCKS.columns)]
 
 
-# Makes one history of what the controllers' logs and the clients say: the work behind `fencepost record`.
+# One history of the controllers' logs and the clients' observations: the work behind `fencepost record`.
 #
 # `record(log_dirs, clients, out)` reads every controller's metadata log, takes its committed part, and writes a
 # directory of histories (protocol id-blocks, variant kraft, source recorded) with a single history in it.
 #
 # Two things a reader must know. Kafka's record holds only the *end* of a block, the next free id; its length is a
 # constant of Kafka (ProducerIdsBlock.PRODUCER_ID_BLOCK_SIZE), so `first` is that end minus the block size, and a record
-# that does not follow on from the one before shows as an overlap or a gap. And the log and the clients have only their
+# that does not follow the one before appears as an overlap or a gap. And the log and the clients have only their
 # clocks in common: the order of a log event and a client event is no evidence, the order within the log is.
 
 BLOCK_SIZE = 1000  # ProducerIdsBlock.PRODUCER_ID_BLOCK_SIZE in every release so far
@@ -108,7 +106,8 @@ NOTES = (
 
 
 class Taken(NamedTuple):
-    """A node's snapshot of everything below `end_offset`, with the next free id in it; 0 if no block was granted."""
+    """A `Taken` is a node's snapshot of everything below `end_offset`, with the next free id in it; 0 if no block was
+    granted."""
 
     end_offset: int
     node: int
@@ -121,7 +120,8 @@ class Taken(NamedTuple):
 
 @dataclass(frozen=True)
 class Summary:
-    """Counts of a recording; `notes` are the oddities of the input that were tolerated, one line each."""
+    """A `Summary` has the counts of a recording. `notes` are the oddities of the input that were tolerated, one line
+    each."""
 
     nodes: tuple[int, ...]
     offsets: tuple[int, int]  # committed log: first offset, end (exclusive)
@@ -146,11 +146,9 @@ def record(
     block_size: int = BLOCK_SIZE,
     kafka_version: str = "unknown",
 ) -> Summary:
-    """Write the history of the controllers in `log_dirs`, and of the observations in the file `clients`, to `out`.
-
-    Stop the nodes, or at least the clients, before: what is handed out after a log was read is not in its blocks.
-    Raises `RecordingError` for input that cannot be used; then nothing is written.
-    """
+    """Write the history of the controllers in `log_dirs`, and of the observations in the file `clients`, to `out`. The
+    nodes, or at least the clients, must be stopped before: ids that are handed out after a log was read are not in its
+    blocks. Raise `RecordingError` for input that cannot be used; then nothing is written."""
     if not log_dirs:
         raise ValueError("no log directory: name those of all controllers")
     logs = [read_node(Path(directory)) for directory in log_dirs]
@@ -191,10 +189,9 @@ def record(
 
 
 def _log_events(facts: Sequence[Dated], snapshots: Sequence[Taken], block_size: int) -> Iterator[Event]:
-    """Events of the log in its order, a snapshot right after the last record that it stands for.
-
-    Two leaders' clocks may disagree: time never goes back within the log, because its order is known and theirs is not.
-    """
+    """Yield the events of the log in its order, with a snapshot right after the last record that it contains. Two
+    leaders' clocks may differ, so time never goes back within the log: its order is certain and their clocks are
+    not."""
     now, grant, incarnations = 0, 0, dict[int, bytes]()
     waiting = deque(snapshots)
     for dated in facts:
@@ -218,7 +215,6 @@ def _log_events(facts: Sequence[Dated], snapshots: Sequence[Taken], block_size: 
 
 
 def _snapshots(logs: Sequence[NodeLog]) -> list[Taken]:
-    """Every node's snapshots, by end offset."""
     found = []
     for log in logs:
         for snapshot in log.snapshots:

@@ -1,11 +1,10 @@
-"""Reads the records of Kafka's metadata log that are about producer id blocks.
+"""This module reads the records of Kafka's metadata log that are about producer id blocks.
 
-`read_facts(batch)` returns the facts of one batch, in order: a `Block` (ProducerIdsRecord), a `Registration`
+`read_facts` yields the facts of batches, in order: a `Block` (ProducerIdsRecord), a `Registration`
 (RegisterBrokerRecord), an `Election` (LeaderChangeMessage), a `MetadataVersion` (FeatureLevelRecord). All other records
 are recognised by their frame and left out. Records of a metadata transaction (KIP-868) count once it ends, if it does.
 
-Sources: metadata/src/main/resources/common/metadata/*.json and clients/.../LeaderChangeMessage.json of Kafka 4.3.
-"""
+Sources: metadata/src/main/resources/common/metadata/*.json and clients/.../LeaderChangeMessage.json of Kafka 4.3."""
 
 from __future__ import annotations
 
@@ -28,7 +27,7 @@ NEWEST = {REGISTER_BROKER: 4, FEATURE_LEVEL: 0, PRODUCER_IDS: 0}  # later versio
 
 
 class Block(NamedTuple):
-    """A broker was granted the block that ends before `next_id`; -1 for both owners in a snapshot."""
+    """A `Block` was granted to a broker and ends before `next_id`. Both fields of the owner are -1 in a snapshot."""
 
     broker: int
     broker_epoch: int
@@ -36,7 +35,7 @@ class Block(NamedTuple):
 
 
 class Registration(NamedTuple):
-    """A broker registered; each start of its process has an incarnation of its own."""
+    """A `Registration` is of one broker process: each start has an incarnation of its own."""
 
     broker: int
     broker_epoch: int
@@ -44,15 +43,13 @@ class Registration(NamedTuple):
 
 
 class Election(NamedTuple):
-    """A controller became the leader of the quorum."""
-
     leader: int
     epoch: int
     voters: frozenset[int]
 
 
 class MetadataVersion(NamedTuple):
-    """The cluster's metadata.version, as its feature level."""
+    """A `MetadataVersion` is the cluster's metadata.version, as its feature level."""
 
     level: int
 
@@ -65,7 +62,8 @@ Fact = Block | Registration | Election | MetadataVersion
 
 
 class Dated(NamedTuple):
-    """A fact, the offset of its record, and when its leader appended it (ms since 1970, that node's clock)."""
+    """A `Dated` is a fact, the offset of its record, and when its leader appended it (ms since 1970, that node's
+    clock)."""
 
     offset: int
     time_ms: int
@@ -73,7 +71,8 @@ class Dated(NamedTuple):
 
 
 def read_facts(batches: Iterable[Batch]) -> Iterator[Dated]:
-    """The facts of consecutive batches, in log order. Raises `RecordingError` for what is not the metadata log's."""
+    """Yield the facts of consecutive batches, in log order. Raise `RecordingError` for records foreign to the metadata
+    log."""
     waiting: list[Dated] | None = None  # since the begin of a metadata transaction
     for batch in batches:
         for offset, time_ms, found in _read(batch):

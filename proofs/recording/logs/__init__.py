@@ -1,5 +1,4 @@
-"""Kafka's logs as they lie on disk, read without a broker.
+"""This package reads Kafka's logs on disk without a broker.
 
 Read `segments` and `record_columns` (one file), `log_dirs` and `replicas` (one partition on one node and on all),
-`placement` (a cluster), `log` (the metadata log); `wire_types`.
-"""
+`placement` (a cluster), `log` (the metadata log); `wire_types`."""

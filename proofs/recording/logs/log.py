@@ -1,12 +1,11 @@
-"""Reads one controller's copy of the metadata log from disk: which batches it holds, and which snapshots.
+"""This module reads one controller's copy of the metadata log from disk: its batches and its snapshots.
 
-`read_node(directory)` returns a `NodeLog`. Its segments are read as any partition's are (`log_dirs.read_segments`); but
-no record of it is ever missing or compressed. What its records say is `id_blocks/records.py`. A file that ends inside
-a batch is what a crash leaves behind: it is reported as a `Tear`, and `id_blocks/quorum.py` decides whether it matters.
-Anything else that is wrong is refused with a `RecordingError`.
+`read_node(directory)` returns a `NodeLog`. The segments of the metadata log are read like those of any partition
+(`log_dirs.read_segments`), but none of its records is ever missing or compressed. `id_blocks/records.py` decodes the
+records of the metadata log. A crash may leave a file that ends inside a batch: it is reported as a `Tear`, and
+`id_blocks/quorum.py` decides whether it matters. Any other damage is refused with a `RecordingError`.
 
-Sources: Kafka's record batch format v2, raft's SnapshotPath (`<end offset>-<epoch>.checkpoint`), `quorum-state`.
-"""
+Sources: Kafka's record batch format v2, raft's SnapshotPath (`<end offset>-<epoch>.checkpoint`), `quorum-state`."""
 
 from __future__ import annotations
 
@@ -40,7 +39,7 @@ SNAPSHOT = re.compile(r"(\d{20})-(\d{10})\.checkpoint")
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """One record batch: its offsets, its leader's epoch, and where its bytes lie."""
+    """A `Batch` is one record batch: its offsets, its leader's epoch, and the place of its bytes."""
 
     base_offset: int
     last_offset: int
@@ -53,7 +52,8 @@ class Batch:
     count: int
 
     def records(self) -> Iterator[tuple[int, bytes, bytes]]:
-        """Offset, key and value of each record, empty bytes for null. ValueError if the batch is malformed."""
+        """Yield offset, key and value of each record, empty bytes for null. Raise ValueError if the batch is
+        malformed."""
         content, place = np.frombuffer(self.content, np.uint8), HEADER.itemsize
         begin, end, count, row = np.array([[place], [len(content)], [self.count], [0]])
         found, wrong = records_one_by_one(content, begin, end, count, row)
@@ -72,7 +72,7 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """A snapshot file: it stands for every record below `end_offset`, the last of which has `epoch`."""
+    """A `Snapshot` is a file that stands for every record below `end_offset`, the last of which has `epoch`."""
 
     file: Path
     end_offset: int
@@ -82,7 +82,8 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True)
 class NodeLog:
-    """One controller's copy of the metadata log. `start` is its first offset, `end` the one after its last."""
+    """A `NodeLog` is one controller's copy of the metadata log. `start` is the first offset of the copy, `end` the one
+    after its last."""
 
     node: int
     cluster: str
@@ -109,15 +110,13 @@ class NodeLog:
 
     @property
     def last(self) -> tuple[int, int]:
-        """(epoch, end): of two logs, the greater one is the more up to date and wins the election."""
+        """Return (epoch, end). Of two logs, the one with the greater value is more up to date and wins the election."""
         return self.replica.last
 
 
 def read_node(given: Path) -> NodeLog:
-    """Read a node's log directory (which holds `__cluster_metadata-0`), or that partition's directory itself.
-
-    Files are read into memory, since a controller at work may still cut them short.
-    """
+    """Read a node's log directory (which holds `__cluster_metadata-0`), or that partition's directory itself. Files are
+    read into memory, since a running controller may still truncate them."""
     directory = given if given.name == TOPIC else given / TOPIC
     if not given.is_dir():
         raise RecordingError("no such directory", given, "name a controller's metadata.log.dir (or log.dirs)")

@@ -1,12 +1,11 @@
-"""Finds the partitions in a node's log directory, and reads one replica of a partition: its segments, all of them.
+"""This module finds the partitions in a node's log directory, and reads all segments of one replica of a partition.
 
-`read_log_dir(path)` returns a `LogDir`: whose it is (meta.properties), which partitions it holds, and what the node
-wrote down of each in its checkpoint files. `read_replica` reads the segments. Directories that a broker has set aside
-(`…-delete`, `…-future`, `…-stray`) are none of a partition's.
+`read_log_dir(path)` returns a `LogDir` with its owner (meta.properties), its partitions, and the node's checkpoint
+files. `read_replica` reads the segments. Directories that a broker has set aside (`…-delete`, `…-future`, `…-stray`)
+belong to no partition.
 
 Sources: Kafka's LogManager and UnifiedLog (names of files and folders), CheckpointFile, MetaProperties,
-PartitionMetadataFile.
-"""
+PartitionMetadataFile."""
 
 from __future__ import annotations
 
@@ -30,8 +29,6 @@ Progress = Callable[[Path, int], None]  # a segment was read, of so many bytes
 
 
 class Place(NamedTuple):
-    """A partition of a topic."""
-
     topic: str
     partition: int
 
@@ -41,7 +38,8 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True)
 class LogDir:
-    """One log directory. `high_watermarks`, `starts` and `cleaned` are its checkpoint files, by partition."""
+    """A `LogDir` is one log directory. `high_watermarks`, `starts` and `cleaned` are the directory's checkpoint files,
+    by partition."""
 
     path: Path
     node: int
@@ -52,14 +50,15 @@ class LogDir:
     cleaned: dict[Place, int]
 
     def topic_id(self, place: Place) -> str:
-        """The id that the partition's folder says its topic has; empty if it says none."""
+        """Return the topic id in the partition's folder, or an empty string if there is none."""
         file = self.partitions[place] / "partition.metadata"
         found = TOPIC_ID.search(text_of(file)) if file.exists() else None
         return found[1] if found else ""
 
 
 class Gap(NamedTuple):
-    """Offsets that a replica does not hold although it holds older ones: from `first` up to, not including, `end`."""
+    """A `Gap` is a range of offsets, from `first` to `end` (exclusive), that a replica lacks although it holds older
+    ones."""
 
     first: int
     end: int
@@ -67,7 +66,8 @@ class Gap(NamedTuple):
 
 @dataclass(frozen=True)
 class Replica:
-    """One node's copy of a partition. `start` is its first offset, `high_watermark` as checkpointed (0: not at all)."""
+    """A `Replica` is one node's copy of a partition. `start` is the first offset of the replica, `high_watermark` the
+    checkpointed one, or 0."""
 
     node: int
     place: Place
@@ -78,32 +78,30 @@ class Replica:
 
     @cached_property
     def headers(self) -> np.ndarray:
-        """The headers of all batches, in order of offset."""
         return np.concatenate([segment.headers for segment in self.segments])
 
     @cached_property
     def last_offsets(self) -> np.ndarray:
-        """The offset of each batch's last record."""
         return np.concatenate([segment.last_offsets for segment in self.segments])
 
     @property
     def end(self) -> int:
-        """The offset after the last record."""
+        """Return the offset after the last record."""
         return int(self.last_offsets[-1]) + 1 if len(self.last_offsets) else self.start
 
     @property
     def last(self) -> tuple[int, int]:
-        """(leader epoch, end): of two copies of which one continues the other, the greater one does."""
+        """Return (leader epoch, end). If one of two copies continues the other, the longer copy has the greater
+        value."""
         return (int(self.headers["leader_epoch"][-1]) if len(self.headers) else -1, self.end)
 
     @property
     def tear(self) -> Tear | None:
-        """Where the last segment is cut, if it is."""
         return self.segments[-1].tear
 
     @cached_property
     def gaps(self) -> tuple[Gap, ...]:
-        """The records that a cleaner took away, between batches and within them."""
+        """Return the ranges of records that a cleaner removed, between batches and within them."""
         base = self.headers["base_offset"].astype(np.int64)
         due = np.append(self.start, self.last_offsets[:-1] + 1)[: len(base)]
         between = [Gap(int(due[row]), int(base[row])) for row in np.flatnonzero(base > due)]
@@ -111,7 +109,7 @@ class Replica:
         return tuple(sorted(between + [Gap(int(base[row]), int(self.last_offsets[row]) + 1) for row in thin]))
 
     def check_gaps(self, cleaned: int = 0) -> None:
-        """Refuse what no cleaner explains, which has been at work below offset `cleaned`."""
+        """Raise RecordingError for gaps that the cleaner, which has worked below offset `cleaned`, does not explain."""
         for gap in self.gaps:
             if gap.end > max(cleaned, self.start):
                 what = f"offsets {gap.first} to {gap.end - 1} are missing"
@@ -120,7 +118,8 @@ class Replica:
 
 
 def read_log_dir(path: Path) -> LogDir:
-    """Say whose directory it is and what is in it. Raises `RecordingError` for what is no broker's log directory."""
+    """Return a log directory's owner and content. Raise `RecordingError` for a folder that is no broker's log
+    directory."""
     if not path.is_dir():
         raise RecordingError("no such directory", path, "name a broker's log directory (log.dirs)")
     file = path / "meta.properties"
@@ -143,7 +142,7 @@ def read_log_dir(path: Path) -> LogDir:
 
 
 def node_of(path: Path) -> tuple[int, str]:
-    """Whose log directory it is: the node's id, and its cluster's."""
+    """Return the ids of the node and of the cluster that own a log directory."""
     file = path / "meta.properties"
     properties = dict(line.split("=", 1) for line in text_of(file).splitlines() if "=" in line)
     node = properties.get("node.id", properties.get("broker.id", ""))
@@ -153,7 +152,6 @@ def node_of(path: Path) -> tuple[int, str]:
 
 
 def _checkpoint(file: Path) -> dict[Place, int]:
-    """A checkpoint file: its version, the number of lines, and on each a topic, a partition and an offset."""
     if not file.exists():
         return {}
     lines = text_of(file).splitlines()
@@ -168,7 +166,8 @@ def _checkpoint(file: Path) -> dict[Place, int]:
 
 
 def read_replica(log_dir: LogDir, place: Place, *, checksums: bool = True, progress: Progress | None = None) -> Replica:
-    """One node's copy of a partition. Raises `RecordingError` where its segments are none, or not one log."""
+    """Return one node's copy of a partition. Raise `RecordingError` where the replica has no segments, or its segments
+    are not one log."""
     segments = read_segments(log_dir.partitions[place], checksums=checksums, progress=progress)
     start = max(int(segments[0].file.stem), log_dir.starts.get(place, 0))
     high_watermark = log_dir.high_watermarks.get(place, 0)
@@ -181,7 +180,7 @@ def read_replica(log_dir: LogDir, place: Place, *, checksums: bool = True, progr
 def read_segments(
     folder: Path, *, checksums: bool = True, mapped: bool = True, progress: Progress | None = None
 ) -> tuple[Segment, ...]:
-    """All segments in a partition's folder. `mapped`: as in `read_segment`."""
+    """Return all segments in a partition's folder. `mapped` is as in `read_segment`."""
     files = sorted(file for file in folder.iterdir() if SEGMENT.fullmatch(file.name))
     if not files:
         raise RecordingError("holds no segment (*.log)", folder, "copy the whole directory from the node")
@@ -207,7 +206,6 @@ def read_segments(
 
 
 def text_of(file: Path) -> str:
-    """The content of a small file."""
     require_no_pipe(file)
     try:
         return file.read_bytes().decode(errors="replace")

@@ -1,10 +1,11 @@
-"""Which nodes hold a replica of which partition, and which of them are in sync, as the cluster's metadata log says.
+"""This module reads the replicas of each partition, and those in sync, from the cluster's metadata log.
 
-`read_placement(path)` reads `__cluster_metadata-0` in a node's log directory: the latest snapshot, and what follows.
-It says whether a log directory is missing among those given, and whose copies decide what is committed.
+`read_placement(path)` reads `__cluster_metadata-0` in a node's log directory: the latest snapshot, and the records
+after it. The result reveals whether a log directory is missing among those given, and whose copies decide what is
+committed.
 
-Sources: TopicRecord, PartitionRecord, PartitionChangeRecord, RemoveTopicRecord in Kafka 4.3's common/metadata/*.json.
-"""
+Sources: TopicRecord, PartitionRecord, PartitionChangeRecord, RemoveTopicRecord in Kafka 4.3's
+common/metadata/*.json."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ IN_SYNC_TAG, REPLICAS_TAG = 0, 2  # of PartitionChangeRecord
 
 
 class Topic(NamedTuple):
-    """A topic that was not deleted, the nodes of each of its partitions' replicas, and those that are in sync."""
+    """A `Topic` is one that was not deleted, with the nodes of each partition's replicas, and those that are in
+    sync."""
 
     id: str
     replicas: dict[int, frozenset[int]]
@@ -33,18 +35,20 @@ class Topic(NamedTuple):
 
 @dataclass
 class Placement:
-    """Topics by name. `last` says how far the metadata log goes: (leader epoch, end)."""
+    """A `Placement` has topics by name. `last` is how far the metadata log goes: (leader epoch, end)."""
 
     last: tuple[int, int]
     topics: dict[str, Topic] = field(default_factory=dict)
 
     def replicas(self, topic: str, topic_id: str, partition: int) -> frozenset[int]:
-        """The nodes that hold the partition; none if the log does not know the topic, or knows another of the name."""
+        """Return the nodes that hold the partition. The set is empty if the log knows no topic of that name with that
+        id."""
         known = self._topic(topic, topic_id)
         return known.replicas.get(partition, frozenset()) if known is not None else frozenset()
 
     def in_sync(self, topic: str, topic_id: str, partition: int) -> frozenset[int]:
-        """Those of them that are in sync; likewise."""
+        """Return the nodes whose replicas of the partition are in sync. The set of nodes is empty if the metadata log
+        does not know the topic."""
         known = self._topic(topic, topic_id)
         return known.in_sync.get(partition, frozenset()) if known is not None else frozenset()
 
@@ -54,8 +58,8 @@ class Placement:
 
 
 def read_placement(log_dir: Path) -> Placement | None:
-    """The placement of partitions that the metadata log in this directory says; None if there is none, as on a node
-    that is a broker only."""
+    """Return the placement in this directory's metadata log, or None if there is no such log, as on a node that is a
+    broker only."""
     if not (log_dir / TOPIC).is_dir():
         return None
     log = read_node(log_dir)
@@ -115,5 +119,4 @@ def _apply_record(kind: int, value: bytes, at: int, placement: Placement, names:
 
 
 def _printed(topic_id: bytes) -> str:
-    """As Kafka prints it: URL-safe base64 without padding."""
     return base64.urlsafe_b64encode(topic_id).decode().rstrip("=")

@@ -1,11 +1,10 @@
-"""The records within batches, as columns: where each record's key and value lie, for all batches of a segment at once.
+"""This module locates the keys and values of records as columns, for all batches of a segment at once.
 
 Records are of variable length, so that one can be found only after the one before it. `records_in_step` reads the first
 record of every batch together, then every second one, and so on: a few NumPy passes a round instead of a loop a record.
-Few batches are read one by one, by `records_one_by_one`; both give the same.
+If there are few batches, `records_one_by_one` reads them one by one, with the same result.
 
-Source: Kafka's DefaultRecord: length, attributes, timestamp delta, offset delta, key, value, headers, as varints.
-"""
+Source: Kafka's DefaultRecord: length, attributes, timestamp delta, offset delta, key, value, headers, as varints."""
 
 from __future__ import annotations
 
@@ -23,7 +22,8 @@ NUMBER_DIGITS = 12
 
 @dataclass(frozen=True)
 class Records:
-    """One row a record: its batch's row, its place, where its key and value lie in `content` (length -1: null)."""
+    """A `Records` has one row per record: its batch's row, its place, and the place of its key and value in `content`
+    (length -1: null)."""
 
     content: np.ndarray  # uint8
     batch: np.ndarray
@@ -34,31 +34,30 @@ class Records:
     value_length: np.ndarray
 
     def key_of(self, row: int) -> bytes:
-        """The bytes of one key; empty where it is null."""
+        """Return the bytes of one key, which are empty where it is null."""
         return self.content[self.key[row] : self.key[row] + max(0, self.key_length[row])].tobytes()
 
     def value_of(self, row: int) -> bytes | None:
-        """The bytes of one value, or None where it is null."""
         if self.value_length[row] < 0:
             return None
         return self.content[self.value[row] : self.value[row] + self.value_length[row]].tobytes()
 
     def has_key(self, key: bytes) -> np.ndarray:
-        """Return which records have this key."""
         fits: np.ndarray = self.key_length == len(key)
         for place, byte in enumerate(key):
             fits[fits] = self.content[self.key[fits] + place] == byte
         return fits
 
     def signed(self, at: np.ndarray, size: int) -> np.ndarray:
-        """The big-endian numbers of `size` bytes (8 at most) at these places."""
+        """Return the big-endian numbers of `size` bytes (8 at most) at these places."""
         number = np.zeros(len(at), np.int64)
         for place in range(size):
             number = number << 8 | self.content[at + place]
         return number if size == LONG else number - ((number >> (8 * size - 1)) << (8 * size))
 
     def numbers(self) -> np.ndarray:
-        """The number that each value spells in ASCII digits, below 10^12 and without leading zeros; -1 if none."""
+        """Return the number that each value spells in ASCII digits, below 10^12 and without leading zeros, or -1 if it
+        is none."""
         length = self.value_length
         fine = (length > 0) & (length <= NUMBER_DIGITS)
         number = np.zeros(len(length), np.int64)
@@ -71,7 +70,8 @@ class Records:
 
 
 def records_of(segment: Segment, rows: np.ndarray) -> Records:
-    """The records of the batches `rows` of a segment, in order. Raises `RecordingError` where a batch is malformed."""
+    """Return the records of the batches `rows` of a segment, in order. Raise `RecordingError` where a batch is
+    malformed."""
     headers = segment.headers[rows]
     starts = segment.positions[rows] + HEADER.itemsize
     ends = segment.positions[rows] + BEFORE_LENGTH_COUNTS + headers["length"]
@@ -89,7 +89,7 @@ def records_of(segment: Segment, rows: np.ndarray) -> Records:
 def _unpacked(
     segment: Segment, rows: np.ndarray, packed: np.ndarray, starts: np.ndarray, ends: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The columns with the records of the `packed` batches decompressed, behind the segment's own bytes."""
+    """Return columns with the records of the `packed` batches decompressed, behind the segment's own bytes."""
     plain = np.setdiff1d(np.arange(len(rows)), packed)
     parts = [segment.content[starts[at] : ends[at]] for at in plain]  # copied, so that one array holds all
     for at in packed:
@@ -117,7 +117,8 @@ Found = tuple[list[np.ndarray], int | None]
 
 
 def records_in_step(content: np.ndarray, starts: np.ndarray, ends: np.ndarray, counts: np.ndarray) -> Found:
-    """Columns (batch, offset delta, key, its length, value, its length) by batch; and a malformed batch, or None."""
+    """Return columns (batch, offset delta, key, its length, value, its length) by batch; and a malformed batch, or
+    None."""
     rounds: list[list[np.ndarray]] = []
     at, active, turn = starts.astype(np.int64), np.flatnonzero(counts > 0), 0
     while len(active) >= FEW:
@@ -141,7 +142,7 @@ def records_in_step(content: np.ndarray, starts: np.ndarray, ends: np.ndarray, c
 
 
 def _round(content: np.ndarray, at: np.ndarray, ends: np.ndarray) -> tuple[list[np.ndarray] | None, np.ndarray]:
-    """The record at each place, and where the next one is; or None, and the places of malformed batches."""
+    """Return the record at each place, and the place of the next one; or None, and the places of malformed batches."""
     limit = len(content) - 1
 
     def varint(at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -171,7 +172,7 @@ def _round(content: np.ndarray, at: np.ndarray, ends: np.ndarray) -> tuple[list[
 def records_one_by_one(
     content: np.ndarray, at: np.ndarray, ends: np.ndarray, counts: np.ndarray, batches: np.ndarray
 ) -> Found:
-    """The columns of the records of the few `batches` named, whose next `counts` records begin `at`."""
+    """Return the columns of the records of the few `batches` named, whose next `counts` records begin `at`."""
     found: list[tuple[int, ...]] = []
     view = content.data
     for batch in batches.tolist():
@@ -198,7 +199,7 @@ def records_one_by_one(
 
 
 def varint(view: memoryview, at: int) -> tuple[int, int]:
-    """The signed number at a place, and where it ends."""
+    """Return the signed number at a place, and where it ends."""
     value = shift = 0
     while True:
         byte = view[at]

@@ -1,19 +1,19 @@
-"""Finds which part of a partition is committed, from its replicas on disk.
+"""This module finds the committed part of a partition from its replicas on disk.
 
-A record is committed once every in-sync replica has it; the leader then moves the high watermark past it, and every
-node writes down the one that it knows (replication-offset-checkpoint, every five seconds and on a clean stop). What is
-below any node's high watermark is therefore committed for good. What is above it, but alike in the copies of all
-in-sync replicas, is taken for committed as well: no leader can be elected that lacks it, unless by an unclean election.
-Who is in sync the metadata log says; without one, all replicas are asked. All else is left out, and noted.
+A record is committed once every in-sync replica has it. The leader then moves the high watermark past it, and every
+node stores the high watermark that it knows (replication-offset-checkpoint, every five seconds and on a clean stop). So
+everything below any node's high watermark is committed for good. Records above it that are alike in the copies of all
+in-sync replicas are taken for committed as well: a leader without them can be elected only by an unclean election. The
+metadata log names the in-sync replicas; without one, all replicas are compared. All other records are left out, and
+noted.
 
-While a cluster is at work replicas come into sync and fall out of it. The metadata log is therefore read twice, before
-the partitions and after them, and either answer will do: a replica that had fallen out when the copies were taken
-decides nothing, nor does one that came in only when its copy had been taken.
+While a cluster is at work, replicas join and leave the in-sync set. The metadata log is therefore read twice, before
+the partitions and after them, and either answer is accepted: a replica that had left before the copies were taken
+decides nothing, nor does one that joined only after its copy had been taken.
 
-Of several copies the one with the greatest (leader epoch, end) is read: it continues the others. Refused are copies
-that cannot be of one partition: one offset and leader epoch with two contents, or a high watermark above what the best
-copy holds, or above where a copy parts from it.
-"""
+Of several copies the one with the greatest (leader epoch, end) is read, because it continues the others. Copies that
+cannot be of one partition are refused: one offset and leader epoch with two contents, or a high watermark above the end
+of the best copy, or above the point where a copy diverges from it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from fencepost.proofs.recording.logs.log_dirs import Place, Replica
 
 @dataclass(frozen=True)
 class Committed:
-    """The committed part of a partition: the batches of `replica` whose last offset is below `end`."""
+    """A `Committed` is the committed part of a partition: the batches of `replica` whose last offset is below `end`."""
 
     replica: Replica
     end: int
@@ -43,11 +43,10 @@ class Committed:
         return self.whole_from(0)
 
     def whole_from(self, first: int) -> bool:
-        """Return whether nothing is missing from offset `first` on."""
         return self.begins(first) == first
 
     def begins(self, first: int = 0) -> int:
-        """The least offset, not below `first`, with which a batch begins and from which on nothing is missing."""
+        """Return the least offset, not below `first`, at which a batch begins and from which on nothing is missing."""
         replica = self.replica
         least = max((first, replica.start, *(gap.end for gap in replica.gaps)))
         astride = np.flatnonzero((replica.headers["base_offset"] < least) & (replica.last_offsets >= least))
@@ -55,7 +54,7 @@ class Committed:
 
     @property
     def missing(self) -> str:
-        """What is not there any more, as a clause; empty if nothing is missing."""
+        """Return a clause on what is missing, or an empty string."""
         fields = f"begins at offset {self.replica.start}, as what was before is deleted" if self.replica.start else ""
         if self.replica.gaps:
             compacted = f"is compacted between offsets {self.replica.gaps[0].first} and {self.replica.gaps[-1].end}"
@@ -64,11 +63,9 @@ class Committed:
 
 
 def committed_part(replicas: Sequence[Replica], in_sync: Iterable[frozenset[int]] = ()) -> Committed:
-    """Decide for one partition. Raises `RecordingError` if the copies contradict one another.
-
-    `replicas` are the copies of all its nodes, `in_sync` the nodes that the metadata log says are in sync, each time
-    that it was asked.
-    """
+    """Return the committed part of one partition. Raise `RecordingError` if the copies contradict one another.
+    `replicas` are the copies of all nodes with the partition, `in_sync` the nodes in sync by each reading of the
+    metadata log."""
     best = max(replicas, key=lambda replica: replica.last)
     agreed = {replica.node: agreement(replica, best) for replica in replicas}
     furthest = max(replicas, key=lambda replica: replica.high_watermark)
@@ -89,7 +86,7 @@ def committed_part(replicas: Sequence[Replica], in_sync: Iterable[frozenset[int]
 
 
 def agreement(replica: Replica, best: Replica) -> int:
-    """The offset below which a copy holds what the best one holds, as far as both still have it."""
+    """Return the offset below which a copy agrees with the best one, as far as both still have the records."""
     if replica is best:
         return best.end
     begin = max(replica.start, best.start, *(gap.end for gap in (*replica.gaps, *best.gaps)), 0)

@@ -1,4 +1,4 @@
-"""Segment files of a partition: the headers of their record batches as columns, and what is compressed in them."""
+"""This module reads segment files of a partition: the headers of their batches as columns, and compressed records."""
 
 from __future__ import annotations
 
@@ -42,7 +42,8 @@ CHANGED = "an offset was changed, which no checksum covers: copy the file again 
 
 @dataclass(frozen=True)
 class Tear:
-    """A segment ends inside a batch, or in zeros, at byte `position`; what comes there has log offset `offset`."""
+    """A `Tear` is where a segment ends inside a batch, or in zeros, at byte `position`; the next record would have
+    `offset`."""
 
     file: Path
     position: int
@@ -52,7 +53,8 @@ class Tear:
 
 @dataclass(frozen=True)
 class Segment:
-    """One file: its bytes, where its batches begin, and their headers (dtype `HEADER`), all in order of offset."""
+    """A `Segment` is one file: its bytes, the places of its batches, and their headers (dtype `HEADER`), in order of
+    offset."""
 
     file: Path
     content: np.ndarray  # uint8, a view of the mapped file
@@ -62,17 +64,14 @@ class Segment:
 
     @property
     def last_offsets(self) -> np.ndarray:
-        """The offset of each batch's last record."""
         last: np.ndarray = self.headers["base_offset"].astype(np.int64) + self.headers["last_delta"]
         return last
 
 
 def read_segment(file: Path, expected: int, *, checksums: bool = True, mapped: bool = True) -> Segment:
-    """The batches of a file whose first offset is `expected` or, where a cleaner has been at work, above it.
-
-    Unless it is `mapped`, the file is read into memory. Raises `RecordingError` for what is not a segment, is of an
-    older message format, or is damaged.
-    """
+    """Read a file whose first offset is `expected` or, where a cleaner has been at work, above it. Unless `mapped` is
+    true, the file is read into memory. Raise `RecordingError` for a file that is not a segment, is of an older message
+    format, or is damaged."""
     content = _content(file, mapped)
     positions, end = _walked(content)
     headers = _headers(content, positions)
@@ -101,7 +100,8 @@ def _content(file: Path, mapped: bool) -> np.ndarray:
 
 
 def _walked(content: np.ndarray) -> tuple[np.ndarray, int]:
-    """Where whole batches begin, and where the walk ended: at the end of the file, or before what is no whole batch."""
+    """Return where complete batches begin, and where the walk ended: at the end of the file, or before an incomplete
+    batch."""
     places, view, length_at = array("q"), content.data, struct.Struct(">i").unpack_from
     at, size = 0, len(content)
     last = size - HEADER.itemsize
@@ -178,7 +178,7 @@ def _check_sums(file: Path, content: np.ndarray, positions: np.ndarray, headers:
 
 
 def _check_tail(file: Path, rest: np.ndarray, expected: int, position: int) -> None:
-    """Raise unless what is left after the last whole batch is the beginning of the next one, or zeros."""
+    """Raise unless what is left after the last complete batch is the beginning of the next one, or zeros."""
     if not rest.any():
         return
     if bytes(rest[:8]) != struct.pack(">q", expected)[: len(rest)]:
@@ -202,7 +202,8 @@ XERIAL_HEADER = 16  # the magic, and two versions of four bytes
 
 
 def decompressed(codec: int, content: memoryview) -> bytes:
-    """The records of a batch whose attributes name `codec` (1 to 4). Raises ValueError where they cannot be had."""
+    """Return the records of a batch whose attributes name `codec` (1 to 4). Raise ValueError where the records cannot
+    be decompressed."""
     try:
         if codec == SNAPPY:
             return _snappy(content)
@@ -225,7 +226,6 @@ def _snappy(content: memoryview) -> bytes:
 
 
 def _snappy_block(content: memoryview) -> bytes:
-    """One raw block, which begins with its decompressed size as a varint."""
     size = shift = 0
     for byte in content[:5]:
         size |= (byte & 0x7F) << shift

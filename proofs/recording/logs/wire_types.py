@@ -1,8 +1,7 @@
-"""Kafka's primitive types within the values of records, for the few messages that kio does not know.
+"""This module decodes Kafka's primitive types within values of records, for the few messages that kio does not know.
 
-Each function takes bytes and a position, and returns what stands there and the position after it. IndexError or
-struct.error where the bytes end too early. Source: Kafka's protocol guide, "Protocol Primitive Types".
-"""
+Each function takes bytes and a position, and returns the value there and the position after it. IndexError or
+struct.error is raised where the bytes end too early. Source: Kafka's protocol guide, "Protocol Primitive Types"."""
 
 from __future__ import annotations
 
@@ -11,7 +10,6 @@ from typing import Any
 
 
 def unsigned(value: bytes, at: int) -> tuple[int, int]:
-    """An unsigned varint."""
     number = shift = 0
     while True:
         byte = value[at]
@@ -22,13 +20,13 @@ def unsigned(value: bytes, at: int) -> tuple[int, int]:
 
 
 def string(value: bytes, at: int) -> tuple[str | None, int]:
-    """A string with its length as int16; -1 is null."""
+    """Read a string with its length as int16; -1 is null."""
     (size,) = struct.unpack_from(">h", value, at)
     return _text(value, at + 2, size)
 
 
 def compact_string(value: bytes, at: int) -> tuple[str | None, int]:
-    """A string with its length plus one as a varint; 0 is null."""
+    """Read a string with its length plus one as a varint; 0 is null."""
     size, at = unsigned(value, at)
     return _text(value, at, size - 1)
 
@@ -42,7 +40,7 @@ def _text(value: bytes, at: int, size: int) -> tuple[str | None, int]:
 
 
 def compact_array(value: bytes, at: int, item: str) -> tuple[tuple[Any, ...], int]:
-    """An array of one-field items, with their number plus one as a varint; null is read as empty."""
+    """Read an array of one-field items, with their number plus one as a varint; null is read as empty."""
     count, at = unsigned(value, at)
     form = struct.Struct(item)
     items = tuple(form.unpack_from(value, at + number * form.size)[0] for number in range(max(0, count - 1)))
@@ -50,7 +48,7 @@ def compact_array(value: bytes, at: int, item: str) -> tuple[tuple[Any, ...], in
 
 
 def tagged_fields(value: bytes, at: int) -> dict[int, bytes]:
-    """The tagged fields that end a flexible message, by tag."""
+    """Return the tagged fields that end a flexible message, by tag."""
     count, at = unsigned(value, at)
     fields = {}
     for _ in range(count):

@@ -1,6 +1,5 @@
-"""What clients of transactions saw, as JSON lines: the file that `record --clients` takes, and how a driven system
-writes it.
-"""
+"""This module reads and writes what clients of transactions saw, as JSON lines: the file that `record --clients`
+takes."""
 
 from __future__ import annotations
 
@@ -27,8 +26,8 @@ from fencepost.reference_impl.live.transactions.over_tcp import WireSystem
 #     {"time_us": 1795288487512000, "kind": "init_taken", "client": 0, "request": 0, "producer_id": 4000, "epoch": 0}
 #     {"time_us": 1795288487530000, "kind": "record_sent", "client": 0, "txn_id": 0, "txn": 0, "partition": 1, …}
 #
-# Lines stand in the order of what one clock saw, or each client's in its own. The header says what the numbers in the
-# events are called in the cluster; without one nothing can be matched with logs. Its names are `Header`'s fields.
+# Lines are in the order of one clock, or each client's in its own. The header has the names of the numbers in the
+# events in the cluster; without one nothing can be matched with logs. Its names are `Header`'s fields.
 # A record's value is its number in ASCII digits, and an offset that is committed is its own number.
 
 MODES = ("v1", "v1-verified", "v2", "mixed")
@@ -37,15 +36,14 @@ LINES = Lines(TRANSACTIONS, KINDS, unseen=("node",))
 
 
 class Header(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Meaning of the numbers in the events, and facts about all of them.
-
-    `partitions`: (topic, partition, first offset) of the data partitions numbered 0, 1, …; offsets in the events count
-    from the first offset. `groups` are numbered after them. `transactional_ids` are numbered from 0. `producer_ids`, if
-    any: the real ids of those numbered 0, 1, … in the events. `observable`: the kinds of which every event is there.
-    `ordered`: the lines are in the order in which things happened. `mode`, `quiet_end`: as in a manifest's config.
-    `record_key`: the key of all records of these clients, if they have one; a record with another is another client's,
-    and its value not its number. `faults`: what was done to the cluster meanwhile, by name, and how often.
-    """
+    """A `Header` explains the numbers in the events, and has facts about all of them. `partitions` has (topic,
+    partition, first offset) of the data partitions numbered 0, 1, …; offsets in the events are relative to the first
+    offset. `groups` are numbered after the partitions, and `transactional_ids` from 0. `producer_ids`, if any, has the
+    real ids of those numbered 0, 1, … in the events. `observable` has the kinds of which every event is recorded.
+    `ordered` means that the lines are in the order in which things happened. `mode` and `quiet_end` are as in a
+    manifest's config. `record_key` is the key of all records of these clients, if they have one; a record with another
+    key is another client's, and its value is not its number. `faults` counts, by name, what was done to the cluster
+    meanwhile."""
 
     mode: str = ""
     ordered: bool = False
@@ -68,13 +66,14 @@ class Header(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     @property
     def places(self) -> tuple[Place, ...]:
-        """The data partitions, in order of their numbers."""
+        """Return the data partitions, in order of their numbers."""
         return tuple(Place(topic, partition) for topic, partition, _ in self.partitions)
 
 
 @dataclass(frozen=True)
 class ClientEvents:
-    """The events of a file as columns (`time_us`, `kind` and the vocabulary's), in the file's order and own numbers."""
+    """A `ClientEvents` has the events of a file as columns (`time_us`, `kind` and the vocabulary's), in its order and
+    numbers."""
 
     header: Header | None
     columns: dict[str, np.ndarray]
@@ -84,15 +83,15 @@ class ClientEvents:
 
 
 def write_events(file: Path, events: Iterable[Mapping[str, Any]], header: Header | None = None) -> None:
-    """Write one JSON object a line. Events have `time_us`, `kind` (its name) and columns; those without meaning are
-    left out, so that an event of any writer may have all of them."""
+    """Write one JSON object a line. Events have `time_us`, `kind` (its name) and columns. Columns without meaning for
+    the kind are left out, so that events of any writer may have all of them."""
     lines = [] if header is None else [msgspec.json.encode(header)]
     lines += map(LINES.text, events)
     file.write_bytes(b"".join(line + b"\n" for line in lines))
 
 
 def read_events(file: Path) -> ClientEvents:
-    """Read what `write_events` wrote. Raises `RecordingError` with the first line that is not an event."""
+    """Read what `write_events` wrote. Raise `RecordingError` with the first line that is not an event."""
     lines = lines_of(file, "the clients' events")
     header, rows = None, []
     for number, line in enumerate(lines, 1):
@@ -130,14 +129,12 @@ def _is_header(line: str) -> bool:
 #     write_seen(file, system)
 #     record_transactions(log_dirs, file, out)
 #
-# All its clients are driven by one thread, so that their events stand in the order in which they happened.
+# One thread drives all clients, so that their events are in the order in which they happened.
 
 
 def write_seen(file: Path, system: WireSystem, **fields: Any) -> int:
-    """Write every event so far, with the wall's times; returns how many. Once a system: it drains its timed events.
-
-    `fields` are further fields of the header: quiet_end, observable, faults.
-    """
+    """Write every event so far, with wall-clock times, and return how many. Each event is written only once, since this
+    drains the system's timed events. `fields` are further fields of the header: quiet_end, observable, faults."""
     timed = system.drain_timed_events()
     events = [{**event._asdict(), "time_us": time_us} for time_us, event in timed]
     write_events(file, events, header_of(system, [event["producer_id"] for event in events], **fields))
@@ -145,7 +142,7 @@ def write_seen(file: Path, system: WireSystem, **fields: Any) -> int:
 
 
 def header_of(system: WireSystem, producer_ids: Sequence[int], **fields: Any) -> Header:
-    """The names on its brokers of the numbers in a system's events."""
+    """Return the header with the names on the brokers for the numbers in a system's events."""
     names, config = system.names, system.env.config
     return Header(
         mode=config.mode,

@@ -1,9 +1,8 @@
-"""Gathers what the given log directories hold of each partition, and decides what is committed of it.
+"""This module gathers each partition's replicas from the given log directories, and decides what is committed.
 
-`read_cluster(log_dirs, wanted)` checks that they are of one cluster, each replica there once and, as far as a metadata
-log among them says, none missing. Data is read before the coordinators' topics: on a broker at work a marker that is
-there has its Prepare in a transaction log that is read later.
-"""
+`read_cluster(log_dirs, wanted)` checks that the directories are of one cluster, that each replica is there once and, as
+far as a metadata log among them lists them, that none is missing. Data is read before the coordinators' topics: on a
+running broker, a marker that was read then has its Prepare in a transaction log that is read later."""
 
 from __future__ import annotations
 
@@ -31,7 +30,8 @@ COORDINATORS = {OFFSETS: 1, TRANSACTION_LOG: 2}  # read after the data, in this 
 
 @dataclass(frozen=True)
 class ClusterLogs:
-    """The committed parts of all partitions that were wanted: of data, of groups' offsets, of the transaction log."""
+    """A `ClusterLogs` has the committed parts of all wanted partitions: of data, of groups' offsets, of the transaction
+    log."""
 
     nodes: tuple[int, ...]
     data: tuple[Committed, ...]
@@ -39,7 +39,7 @@ class ClusterLogs:
     transaction_log: tuple[Committed, ...]
     bytes_read: int
     notes: tuple[str, ...]
-    changed: bool  # what was read was written to, or deleted, meanwhile
+    changed: bool  # files that changed, or were deleted, while they were read
     absent: tuple[Place, ...] = ()  # wanted, but not enough of their replicas are among the directories
 
     @property
@@ -53,11 +53,9 @@ def read_cluster(
     progress: Progress | None = None,
     incomplete: bool = False,
 ) -> ClusterLogs:
-    """Read every replica of the partitions `wanted`. Raises `RecordingError` for what is no cluster's, or not all.
-
-    `incomplete`: some replicas are lost for good. A partition of which all that are in sync are there is read all the
-    same, and any other is `absent`.
-    """
+    """Read every replica of the partitions `wanted`. Raise `RecordingError` for directories that are not one complete
+    cluster. With `incomplete`, some replicas are lost for good. A partition with all its in-sync replicas is read all
+    the same, and any other is `absent`."""
     dirs = [read_log_dir(path) for path in paths]
     _check_one_cluster(dirs)
     placement = _latest_placement(paths)
@@ -118,13 +116,14 @@ def _check_one_cluster(dirs: Sequence[LogDir]) -> None:
 
 
 def _latest_placement(paths: Sequence[Path]) -> Placement | None:
-    """The one of the metadata log that goes furthest. One copy that cannot be read is no loss if there is another."""
+    """Return the placement of the metadata log that goes furthest. Unreadable copies are ignored if another can be
+    read."""
     found: list[Placement | None] = []
     failures: list[RecordingError] = []
     for path in paths:
         try:
             found.append(read_placement(path))
-        except RecordingError as error:  # a log amid an election, too, looks as if two things had been mixed
+        except RecordingError as error:  # during an election the logs may contradict one another as well
             failures.append(error)
     known = [each for each in found if each is not None]
     if failures and not known:
@@ -133,7 +132,6 @@ def _latest_placement(paths: Sequence[Path]) -> Placement | None:
 
 
 def _topic_id(place: Place, held_by: Sequence[LogDir]) -> str:
-    """The topic id in the partition's folders, which is one; empty if they have none."""
     return max(each.topic_id(place) for each in held_by)
 
 
@@ -155,7 +153,7 @@ def _check_replicas(place: Place, held_by: Sequence[LogDir], placement: Placemen
 
 
 def _in_sync_there(place: Place, held_by: Sequence[LogDir], placement: Placement | None) -> bool:
-    """Return whether no replica that may decide what is committed is missing, as far as a metadata log says."""
+    """Return whether no replica that may decide what is committed is missing, as far as a metadata log lists them."""
     if placement is None:
         return True
     topic_id, nodes = _topic_id(place, held_by), {each.node for each in held_by}
@@ -166,8 +164,7 @@ def _in_sync_there(place: Place, held_by: Sequence[LogDir], placement: Placement
 def _answers(
     place: Place, held_by: Sequence[LogDir], asked: Sequence[Placement], incomplete: bool
 ) -> list[frozenset[int]]:
-    """Return who is in sync, each time that it was asked; of an answer that names a replica that is lost nothing
-    follows."""
+    """Return the in-sync nodes by each placement. An answer that names a lost replica is ignored."""
     answers = [each.in_sync(place.topic, _topic_id(place, held_by), place.partition) for each in asked]
     there = {each.node for each in held_by}
     return [nodes for nodes in answers if not incomplete or nodes <= there]

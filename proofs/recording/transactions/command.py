@@ -1,11 +1,11 @@
-"""``fencepost record``: transactions from the brokers' logs, and from what their clients saw."""
+"""This module lets ``fencepost record`` record transactions from the brokers' logs, and from what their clients saw."""
 
 from fencepost.proofs.recording.command import Report, Request
 from fencepost.proofs.recording.transactions.recorder import record_transactions
 
 
 def record(request: Request) -> Report:
-    """With what can be decided of the history, since logs show no order across nodes."""
+    """Record transactions, and report what can be decided, since logs contain no order across nodes."""
     recorded = record_transactions(
         request.log_dirs, request.clients, request.out, topics=request.topics, quiet_end=request.quiet_end,
         kafka_version=request.kafka_version, incomplete=request.incomplete,

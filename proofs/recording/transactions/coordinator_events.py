@@ -1,10 +1,9 @@
-"""The events that the coordinators' own topics show: the transaction log, and offsets that groups commit.
+"""This module reads events from the coordinators' own topics: the transaction log, and offsets that groups commit.
 
-The offsets that a group commits in one request stand in one batch, and are one record of its owner and one event. Its
-sequence number says nothing (Kafka 4 writes 0 in all of them, and checks none) and is left out. In Kafka several groups
-share an offsets partition; in a history each has its own, and a marker is one event in each that has something open of
-its producer id.
-"""
+The offsets that a group commits in one request are in one batch, and are one record of its owner and one event. The
+sequence number of such a batch is no evidence (Kafka 4 writes 0 in all of them, and checks none) and is left out. In
+Kafka several groups share an offsets partition. In a history each group has an offsets partition of its own, and a
+marker is one event in each group with an open transaction of its producer id."""
 
 from __future__ import annotations
 
@@ -39,12 +38,13 @@ Row = dict[str, int]
 COMMITS = ("kind", "time_us", "partition", "offset", "producer_id", "epoch", "record", "outcome", "coordinator_epoch")
 ABSENT, OTHER, UNKNOWN = -1, -1, -2
 PREPARED = (State.PrepareCommit, State.PrepareAbort)
-SPEAKING = (State.Ongoing, State.PrepareCommit)  # the client's version; an abort may be the coordinator's, in its own
+SPEAKING = (State.Ongoing, State.PrepareCommit)  # the client's version; the coordinator may abort with its own
 
 
 @dataclass(frozen=True)
 class Logged:
-    """Events of a partition of the transaction log; what its clients speak; who is about to be completed."""
+    """A `Logged` has the events of a partition of the transaction log, its clients' versions, and who is about to be
+    completed."""
 
     events: Events
     client_versions: frozenset[int]
@@ -54,10 +54,8 @@ class Logged:
 
 
 def logged_events(committed: Committed, names: Names) -> Logged:
-    """Every change of a transactional id, in order of offset, from where on nothing is missing.
-
-    The coordinator's epoch is the log's leader epoch.
-    """
+    """Return every change of a transactional id, in order of offset, starting where the log is complete. The
+    coordinator's epoch is the log's leader epoch."""
     numbers: dict[bytes, int] = {}
     tables, versions, skipped = [], set[int](), 0
     for segment, batches in committed_batches(committed, committed.begins()):
@@ -77,7 +75,8 @@ def logged_events(committed: Committed, names: Names) -> Logged:
 
 
 def _number_of(segment: Segment, records: Records, row: int, names: Names, numbers: dict[bytes, int]) -> int:
-    """The number of the transactional id of a record: OTHER if it is left out, UNKNOWN if its kind is unknown."""
+    """Return the number of the transactional id of a record: OTHER if it is left out, UNKNOWN if its kind is
+    unknown."""
     key = records.key_of(row)
     if key not in numbers:
         try:
@@ -90,7 +89,8 @@ def _number_of(segment: Segment, records: Records, row: int, names: Names, numbe
 
 
 def _changes(segment: Segment, records: Records, rows: np.ndarray, numbers: np.ndarray, alive: np.ndarray) -> Events:
-    """Records of the transaction log as events: a null value is an expiry, any other begins with FIXED's fields."""
+    """Return records of the transaction log as events. A null value is an expiry; any other begins with FIXED's
+    fields."""
     values, headers = records.value[rows], segment.headers[records.batch[rows]]
     known = alive & (records.value_length[rows] >= FIXED.size)
     version, state = (
@@ -117,10 +117,8 @@ def _decoded(segment: Segment, records: Records, row: int) -> TransactionState:
 
 
 def offset_events(committed: Committed, names: Names, producer_ids: frozenset[int]) -> Events:
-    """Offsets committed in transactions, and their markers, in order of offset, from where on nothing is missing.
-
-    `producer_ids` are those of the transaction log that is recorded: other programs' markers are left out.
-    """
+    """Return offsets committed in transactions, and their markers, in order of offset, starting where the log is
+    complete. `producer_ids` are those of the recorded transaction log; markers of other programs are left out."""
     rows: list[Row] = []
     pending: dict[int, set[int]] = defaultdict(set)
     for segment, batches in committed_batches(committed, committed.begins()):

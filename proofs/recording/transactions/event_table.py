@@ -1,8 +1,8 @@
-"""Events as columns, and the merging of several logs' events into one history.
+"""This module stores events as columns, and merges several logs' events into one history.
 
-Every log's order is known, and stays; between logs there are only clocks. So within a log time never goes back, and
-logs are merged by time. Columns are as narrow as the history's own: a segment may hold millions of records.
-"""
+The order of each log is known, and is preserved; between logs there are only clocks. So within a log time never goes
+back, and logs are merged by time. Columns are as narrow as the history's own: a segment may hold millions of
+records."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DTYPES = {name: column.dtype for name, column in COLUMNS.items()}
 
 
 def events(kind: Kind, time_ms: np.ndarray, **columns: np.ndarray | int) -> Events:
-    """Events of one kind; a column may be given as one number for all."""
+    """Return events of one kind. A column may be given as one number for all."""
     size = len(time_ms)
     times = np.clip(time_ms.astype(np.int64), -1, LATEST_MS) * 1000
     table = {"kind": np.full(size, int(kind), DTYPES["kind"]), "time_us": times}
@@ -30,19 +30,19 @@ def events(kind: Kind, time_ms: np.ndarray, **columns: np.ndarray | int) -> Even
 
 
 def table_of(rows: Sequence[Mapping[str, int]], names: Sequence[str]) -> Events:
-    """Events from rows, each a dict with those of the columns `names` that apply."""
+    """Return events from rows, each a dict with those of the columns `names` that apply."""
     return {name: np.array([row.get(name, COLUMNS[name].absent) for row in rows], DTYPES[name]) for name in names}
 
 
 def in_order(tables: Sequence[Events], by: str) -> Events:
-    """The events of one log together, in order of a column that they all have."""
+    """Join tables of one log, in order of a column that they all have."""
     whole = joined(tables)
     order = _order(whole[by])
     return whole if order is None else {name: values[order] for name, values in whole.items()}
 
 
 def merged(logs: Sequence[Events]) -> dict[str, np.ndarray]:
-    """One history (number 0) of several logs, each in its own order."""
+    """Return one history (number 0) of several logs, each in its own order."""
     timed = [{**log, "time_us": np.maximum.accumulate(log["time_us"])} for log in logs if len(log["kind"])]
     whole = joined(timed)
     order = _order(whole["time_us"])
@@ -55,12 +55,10 @@ def merged(logs: Sequence[Events]) -> dict[str, np.ndarray]:
 
 
 def _order(values: np.ndarray) -> np.ndarray | None:
-    """The stable order of these values; None if they are in it."""
     return None if (values[1:] >= values[:-1]).all() else np.argsort(values, kind="stable")
 
 
 def joined(tables: Sequence[Events]) -> Events:
-    """All these events as one table, in the order given."""
     if len(tables) == 1:
         return dict(tables[0])
     whole = {}

@@ -1,8 +1,7 @@
-"""Reads the offsets that groups commit from the records of `__consumer_offsets`.
+"""This module reads the offsets that groups commit from the records of `__consumer_offsets`.
 
 Sources: OffsetCommitKey.json, LegacyOffsetCommitKey.json and OffsetCommitValue.json of Kafka 4.3 (group-coordinator).
-The key is its kind (0 and 1: an offset; 2 and above: groups and their members), then group, topic and partition.
-"""
+The key is its kind (0 and 1: an offset; 2 and above: groups and their members), then group, topic and partition."""
 
 from __future__ import annotations
 
@@ -17,15 +16,14 @@ NEWEST_VALUE = 4
 
 
 class OffsetKey(NamedTuple):
-    """Whose offset it is, and of what."""
-
     group: str
     topic: str
     partition: int
 
 
 def offset_key_of(key: bytes) -> OffsetKey | None:
-    """Decode a key; None for a record that is about something else. Raises IndexError or struct.error if it is cut."""
+    """Decode a key; None for a record that is about something else. Raise IndexError or struct.error if the key is
+    cut."""
     (kind,) = struct.unpack_from(">h", key)
     if kind not in OFFSET_KINDS:
         return None
@@ -36,7 +34,7 @@ def offset_key_of(key: bytes) -> OffsetKey | None:
 
 
 def committed_offset_of(value: bytes) -> int:
-    """The offset that is committed, which stands first in every version of the value."""
+    """Return the committed offset, which is the first field in every version of the value."""
     version, offset = struct.unpack_from(">hq", value)
     if not 0 <= version <= NEWEST_VALUE:
         raise ValueError(f"version {version} of a committed offset is unknown (known: 0 to {NEWEST_VALUE})")

@@ -1,8 +1,8 @@
-"""Brings clients' events into the terms of the cluster's logs: real offsets and producer ids, and nothing from outside.
+"""This module converts clients' events to the cluster's real offsets and producer ids, and drops reads of records
+outside of transactions.
 
-What is matched by these numbers is left to the history properties: a record that was acknowledged at an offset
-must lie there. Only noted here is what the logs given cannot hold: acknowledgements at or above their committed end.
-"""
+The history properties compare the results: a record that was acknowledged at an offset must be there. This module only
+notes acknowledgements that the given logs cannot hold, at or above their committed end."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ from fencepost.properties.transactions.events.kinds import Kind
 
 @dataclass(frozen=True)
 class Matched:
-    """Clients' events in the logs' numbers, and notes on those that have no place there."""
+    """A `Matched` has clients' events in the logs' numbers, and notes on those that have no place there."""
 
     events: Events
     notes: tuple[str, ...]
 
 
 def matched(seen: ClientEvents, names: Names, outside: Mapping[int, np.ndarray], ends: Mapping[int, int]) -> Matched:
-    """`outside`: by partition the offsets of records outside of transactions; `ends`: where its committed log ends."""
+    """Convert the events. `outside` has, by partition, the offsets of records outside of transactions; `ends` has the
+    end of each committed log."""
     columns = {name: values.copy() for name, values in seen.columns.items()}
     columns["producer_id"] = _real_ids(columns["producer_id"], names.producer_ids)
     for place, number in names.partitions.items():
@@ -54,6 +55,5 @@ def matched(seen: ClientEvents, names: Names, outside: Mapping[int, np.ndarray],
 
 
 def _real_ids(observed: np.ndarray, real: np.ndarray) -> np.ndarray:
-    """The header's producer ids for those that it numbers; all others are real already."""
     numbered = (observed >= 0) & (observed < len(real))
     return np.where(numbered, real[np.where(numbered, observed, 0)] if len(real) else observed, observed)

@@ -1,9 +1,8 @@
-"""Names in the cluster, and the numbers that stand for them in a history.
+"""This module maps names in the cluster to the numbers that stand for them in a history.
 
-With a clients' header its numbers count, and what it does not name is not recorded: other programs may use the cluster
-too. Without one everything is recorded, and numbered in the order of partitions, groups and ids as they are found.
-A group has a number of its own, as if it had an offsets partition to itself; in Kafka several share one.
-"""
+With a clients' header its numbers apply, and names that it lacks are not recorded, because other programs may use the
+cluster too. Without one everything is recorded, and numbered in the order in which partitions, groups and ids are
+found. A group has a number of its own, as if it had an offsets partition to itself; in Kafka several share one."""
 
 from __future__ import annotations
 
@@ -19,7 +18,8 @@ UNNAMED_BITS = 40  # numbers from 2^40 on are those of records without a number:
 
 
 class Names:
-    """Numbers of data partitions, groups and transactional ids. `closed`: what has none yet is left out."""
+    """A `Names` has the numbers of data partitions, groups and transactional ids. If the object is `closed`, names
+    without a number are left out."""
 
     def __init__(self, header: Header | None, places: Iterable[Place]) -> None:
         self.closed = header is not None
@@ -34,29 +34,29 @@ class Names:
             self._groups[name, 0] = len(self.partitions) + len(self._groups)
 
     def group(self, name: str) -> int | None:
-        """The number of a group's offsets partition; None if it is left out."""
+        """Return the number of a group's offsets partition, or None if it is left out."""
         if self.closed and (name, 0) not in self._groups:
             return None
         return self._groups.setdefault((name, 0), len(self.partitions) + len(self._groups))
 
     def offsets_partition(self, partition: int) -> int:
-        """The number of an offsets partition itself, for a marker that belongs to no group's offsets."""
+        """Return the number of an offsets partition itself, for a marker that belongs to no group's offsets."""
         return self._groups.setdefault((OFFSETS, 1 + partition), len(self.partitions) + len(self._groups))
 
     def transactional_id(self, name: str) -> int | None:
-        """The number of a transactional id; None if it is left out."""
+        """Return the number of a transactional id, or None if it is left out."""
         if self.closed and name not in self._ids:
             return None
         return self._ids.setdefault(name, len(self._ids))
 
     @property
     def as_config(self) -> dict[str, list[str]]:
-        """All names in order of their numbers, as the manifest's config has them."""
+        """Return all names in order of their numbers, as the manifest's config has them."""
         groups = sorted(self._groups, key=lambda group: self._groups[group])
         named = [f"{name}-{kind - 1}" if kind else name for name, kind in groups]
         return {"partitions": list(map(str, self.partitions)), "groups": named, "transactional_ids": list(self._ids)}
 
 
 def unnamed(partition: int, offsets: np.ndarray) -> np.ndarray:
-    """Numbers of records that have none of their own, by where they lie."""
+    """Return numbers for records without a number of their own, computed from their partition and offset."""
     return ((partition + 1) << UNNAMED_BITS) | offsets.astype(np.int64)

@@ -1,10 +1,9 @@
-"""The events that the committed part of a data partition shows: records of transactions, and the markers that end them.
+"""This module reads the committed part of a data partition: records of transactions, and the markers that end them.
 
-One event a record, as if each were a batch of its own: with its own offset and sequence number, which is what the
+Each record is one event, as if it were a batch of its own, with its own offset and sequence number, which is what the
 properties are about. Batches outside of transactions are left out, since nothing ever decides them.
 
-Sources: Kafka's DefaultRecordBatch (sequence numbers wrap to 0), ControlRecordType, EndTxnMarker.json.
-"""
+Sources: Kafka's DefaultRecordBatch (sequence numbers wrap to 0), ControlRecordType, EndTxnMarker.json."""
 
 from __future__ import annotations
 
@@ -27,14 +26,15 @@ KEY_LENGTH, MARKER_LENGTH = 4, 6  # version and type; version and coordinator ep
 
 @dataclass(frozen=True)
 class LogEvents:
-    """Events of one log, and the offsets, ascending, of records outside of transactions, of which there are none."""
+    """A `LogEvents` has the events of one log, and the ascending offsets of records outside of transactions, which are
+    no events."""
 
     events: Events
     outside: np.ndarray
 
 
 def data_events(committed: Committed, names: Names) -> LogEvents:
-    """The events of a data partition, in order of offset, from where on nothing is missing."""
+    """Return the events of a data partition, in order of offset, starting where the log is complete."""
     number = names.partitions[committed.place]
     tables, outside = [], [np.zeros(0, np.int64)]
     for segment, rows in committed_batches(committed, committed.begins(names.first_offsets.get(committed.place, 0))):
@@ -52,7 +52,7 @@ def data_events(committed: Committed, names: Names) -> LogEvents:
 
 
 def committed_batches(committed: Committed, first: int = 0) -> Iterator[tuple[Segment, np.ndarray]]:
-    """Each segment, with the rows of its batches that are committed and not below offset `first`."""
+    """Yield each segment, with the rows of its batches that are committed and not below offset `first`."""
     first = max(first, committed.replica.start)
     for segment in committed.replica.segments:
         fine = (segment.last_offsets < committed.end) & (segment.headers["base_offset"] >= first)
@@ -79,7 +79,6 @@ def _batches(segment: Segment, rows: np.ndarray, number: int, names: Names) -> E
 
 
 def marker_events(segment: Segment, rows: np.ndarray, number: int) -> Events:
-    """The markers among the control batches `rows`."""
     records = records_of(segment, rows)
     short = (records.key_length < KEY_LENGTH) | (records.value_length < MARKER_LENGTH)
     for row in records.batch[short][:1]:

@@ -1,14 +1,14 @@
-"""Makes one history of what brokers' logs and clients say of transactions: `fencepost record --protocol transactions`.
+"""This module writes one history of transactions from brokers' logs and clients: `fencepost record --protocol
+transactions`.
 
 `record_transactions(log_dirs, clients, out)` writes a directory of histories (protocol transactions, variant v2 or v1,
 source recorded) with a single history in it; log directories, or clients, may be missing.
 
-What a reader must know. Committed is what `replicas.py` says. The order within a log and among the clients is real; all
-else is merged by clocks, and no evidence: then the manifest says `ordered` false, and `ordered_among` names the kinds
-whose order is. A property that needs more than that, or events that are nowhere recorded, is unknown, with its reason.
-Of a log of which the cleaner, retention or DeleteRecords took something, what comes after that is recorded, and the
-config's `cuts` say so: see `properties/history/cuts.py`.
-"""
+`replicas.py` defines which records are committed. The order within a log and among the clients is real. All other order
+comes from clocks and is no evidence: then the manifest has `ordered` false, and `ordered_among` names the kinds whose
+order is real. A property that needs more than that, or events that are not recorded, is unknown, with its reason. Where
+the cleaner, retention or DeleteRecords removed a part of a log, what comes after that is recorded, and the config's
+`cuts` note it: see `properties/history/cuts.py`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from fencepost.properties.history import Manifest, write_histories
 from fencepost.properties.transactions.events.kinds import TRANSACTIONS, Kind
 from fencepost.properties.transactions.histories.properties import HISTORY as transactions
 
-LARGE = 10_000_000  # bytes, from which on a rate says something
+LARGE = 10_000_000  # below this many bytes a rate is meaningless
 UNNUMBERED = "no clients' events say that the records' values are their numbers, so one record twice looks like two"
 NOTES = (
     "Events of a log stand in its order, with the times of its batches; logs and clients are merged by time only, so "
@@ -38,12 +38,13 @@ NOTES = (
     "transactions are left out. Committed is what lies below a high watermark that a node wrote down, or is alike in "
     "all replicas in sync."
 )
-MOST_NAMED = 6  # partitions of which the summary says how far they go
+MOST_NAMED = 6  # the summary lists the ends of this many partitions
 
 
 @dataclass(frozen=True)
 class Recorded:
-    """Counts of a recording; `notes` are the oddities of the input that were tolerated, one line each."""
+    """A `Recorded` has the counts of a recording. `notes` are the oddities of the input that were tolerated, one line
+    each."""
 
     manifest: Manifest
     counts: dict[str, int]  # events by kind
@@ -57,7 +58,7 @@ class Recorded:
 
     @property
     def decidable(self) -> list[str]:
-        """The properties that the recording can answer."""
+        """Return the properties that the recording can answer."""
         return [name for name in transactions.properties if name not in self.undecidable | self.not_promised]
 
     def __str__(self) -> str:
@@ -86,13 +87,10 @@ def record_transactions(
     incomplete: bool = False,
     progress: Progress | None = None,
 ) -> Recorded:
-    """Write the history of the brokers in `log_dirs`, and of the events in the file `clients`, to `out`.
-
-    `topics`: only these, of data. `quiet_end`: the caller knows that clients and coordinator had come to rest before
-    the logs were copied; it is not believed where the logs show otherwise. `incomplete`: some logs are lost; what is
-    there is recorded. Raises `RecordingError` for input that
-    cannot be used; then nothing is written.
-    """
+    """Write the history of the brokers in `log_dirs`, and of the events in the file `clients`, to `out`. `topics`
+    restricts the data topics. `quiet_end` is the caller's claim that clients and coordinator had come to rest before
+    the logs were copied; it is ignored where the logs prove otherwise. With `incomplete`, some logs are lost, and the
+    others are recorded. Raise `RecordingError` for input that cannot be used; then nothing is written."""
     started = time.perf_counter()
     seen = read_events(clients) if clients is not None else None
     header = seen.header if seen is not None else None

@@ -1,4 +1,4 @@
-"""The sources of a history's events: the logs of partitions and coordinators, and the clients."""
+"""This module gathers the sources of a history's events: the logs of partitions and coordinators, and the clients."""
 
 from __future__ import annotations
 
@@ -28,11 +28,9 @@ OF_COORDINATOR = (Kind.txn_logged, Kind.id_expired)
 
 @dataclass(frozen=True)
 class Sources:
-    """Events of each log and of the clients, in their own order. `observable`: kinds of which every event is there, but
-    for the logs that are `cuts`.
-
-    `mode`: what the transaction log says that clients speak. `restless`: something was still to happen in the end.
-    """
+    """A `Sources` has the events of each log and of the clients, in their own order. `observable` has the kinds of
+    which every event is recorded, except in the logs that are `cuts`. `mode` is the transaction version that clients
+    use by the transaction log. `restless` means that something was still pending at the end."""
 
     sources: list[Events]
     names: Names
@@ -44,7 +42,6 @@ class Sources:
 
     @classmethod
     def of(cls, logs: ClusterLogs | None, seen: ClientEvents | None, header: Header | None) -> Sources:
-        """Make events of what was read."""
         names = Names(header, [part.place for part in logs.data] if logs is not None else [])
         observable = set() if seen is None else {Kind[name] for name in (header or Header()).observable}
         if logs is None:
@@ -91,7 +88,7 @@ def _values(table: Events, column: str) -> tuple[int, ...]:
 
 
 def _cut_partitions(parts: Sequence[Committed], names: Names, values: Sequence[tuple[int, ...]]) -> Iterator[Cut]:
-    """Those logs of partitions of which something is gone; `values`: the partitions in each."""
+    """Yield the logs of partitions of which a part is missing. `values` has the numbers of the partitions in each."""
     for part, numbers in zip(parts, values, strict=True):
         first = names.first_offsets.get(part.place, 0)
         if not part.whole_from(first):
@@ -100,15 +97,14 @@ def _cut_partitions(parts: Sequence[Committed], names: Names, values: Sequence[t
 
 
 def _cut_logs(parts: Sequence[Committed], ids: Sequence[tuple[int, ...]]) -> Iterator[Cut]:
-    """Those partitions of the transaction log of which something is gone."""
     for part, numbers in zip(parts, ids, strict=True):
         if not part.whole:
             yield Cut(tuple(kind.name for kind in OF_COORDINATOR), part.missing, "txn_id", numbers, part.begins())
 
 
 def absent_of(logs: ClusterLogs) -> tuple[Place, ...]:
-    """The partitions that are not there at all: as the metadata log says, and of a topic of coordinators those with a
-    lower number than one that is there."""
+    """Return the partitions that are missing entirely: those that the metadata log lists, and those of a coordinators'
+    topic with a lower number than one that is present."""
     found = {*logs.absent}
     for topic, parts in ((OFFSETS, logs.offsets), (TRANSACTION_LOG, logs.transaction_log)):
         there = {part.place.partition for part in parts}
@@ -117,7 +113,8 @@ def absent_of(logs: ClusterLogs) -> tuple[Place, ...]:
 
 
 def _absent(logs: ClusterLogs, names: Names) -> Iterator[Cut]:
-    """The logs that are not there at all. The number of an offsets partition is that of no group, as none is shown."""
+    """Yield the logs that are missing entirely. A missing offsets partition has no group's number, because none is
+    visible."""
     for place in absent_of(logs):
         of_log = place.topic == TRANSACTION_LOG
         kinds = tuple(kind.name for kind in (OF_COORDINATOR if of_log else OF_PARTITIONS))
@@ -126,7 +123,8 @@ def _absent(logs: ClusterLogs, names: Names) -> Iterator[Cut]:
 
 
 def judged_of(logs: ClusterLogs, names: Names) -> list[str]:
-    """Return how many logs are judged as a whole, and from which offset on the others are; empty if all are whole."""
+    """Return how many logs are judged completely, and from which offset on the others are; empty if all are
+    complete."""
     rest = []
     for part in logs.all:
         first = names.first_offsets.get(part.place, 0)

@@ -1,12 +1,11 @@
-"""Reads the records of `__transaction_state`: a transactional id's state after each change, or that it is forgotten.
+"""This module reads the records of `__transaction_state`: a transactional id's state after each change, or its expiry.
 
 Sources: TransactionLogKey.json and TransactionLogValue.json of Kafka 4.3 (transaction-coordinator). The key is a
 version (0) and the id. The value of version 0 is, in order: producer id (int64), epoch (int16), transaction time-out
 (int32, ms), status (int8), partitions (null, or topics with partition numbers), last update and start (int64, ms since
 1970). Version 1 has the same fields in their compact forms, then tagged ones: previous producer id (0), next producer
-id (1), the client's transaction version (2), next producer epoch (3). It is written where transaction.version is 1 or
-higher.
-"""
+id (1), the client's transaction version (2), next producer epoch (3). Version 1 is written where transaction.version is
+1 or higher."""
 
 from __future__ import annotations
 
@@ -31,7 +30,7 @@ PREVIOUS_ID, NEXT_ID, CLIENT_VERSION, NEXT_EPOCH = range(4)
 
 
 class TransactionState(NamedTuple):
-    """One value. Times are in ms since 1970; -1 where there is none."""
+    """A `TransactionState` is one value. Times are in ms since 1970; -1 stands for no time."""
 
     producer_id: int
     epoch: int
@@ -42,12 +41,12 @@ class TransactionState(NamedTuple):
     started_ms: int
     previous_producer_id: int = -1
     next_producer_id: int = -1
-    client_version: int = 0  # transaction.version as the client speaks it
+    client_version: int = 0  # the client's transaction.version
     next_epoch: int = -1
 
 
 def transactional_id_of(key: bytes) -> str | None:
-    """The transactional id of a key; None for a version that is unknown, which a broker skips too."""
+    """Return the transactional id of a key, or None for an unknown version, which a broker skips too."""
     (version,) = struct.unpack_from(">h", key)
     if version != 0:
         return None
@@ -55,7 +54,7 @@ def transactional_id_of(key: bytes) -> str | None:
 
 
 def transaction_state_of(value: bytes) -> TransactionState:
-    """Decode a value. Raises ValueError, IndexError or struct.error for what is none."""
+    """Decode a value. Raise ValueError, IndexError or struct.error if the value is malformed."""
     version, producer_id, epoch, timeout_ms, state = FIXED.unpack_from(value)
     if version not in VERSIONS:
         raise ValueError(f"version {version} of a transaction's state is unknown (known: 0 and 1)")

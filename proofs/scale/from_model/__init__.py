@@ -1,5 +1,4 @@
-"""Histories straight from a model: thousands of its runs at once, in NumPy columns.
+"""This package generates histories straight from a model: thousands of its runs at once, in NumPy columns.
 
-`steps` (what a run may do next, and the rows that it shows then), `emission` (that as NumPy functions), `runs` (many
-runs, side by side), `simulator` (which `generate` calls, and what a manifest says of them).
-"""
+Read `steps` (the possible steps of a run, and the rows that they emit), `emission` (the same as NumPy functions),
+`runs` (many runs, side by side), `simulator` (which `generate` calls, and the manifest's entries)."""

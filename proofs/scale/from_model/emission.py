@@ -1,8 +1,7 @@
-"""The steps of a model as NumPy functions over the columns of many runs, emitted and executed once.
+"""This module turns the steps of a model into NumPy functions over the columns of many runs, emitted and executed once.
 
-A run's state is a column entry for each field: bytes where the range allows.  ``choose`` finds where each step is
-enabled, in all runs; a step is then taken, and its rows are reported, in those runs that have chosen it.
-"""
+A run's state is a column entry for each field: bytes where the range allows. ``choose`` finds where each step is
+enabled, in all runs. A step is then taken, and its rows are reported, in those runs that have chosen it."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,13 +18,10 @@ NO_WORDS = Packing(0, (), (), ())
 
 
 def dtype_of(field: Field) -> Any:
-    """Return the type of a field's column; truth values are bytes."""
     return NAMES["U8" if field.truth else kind_of(0, field.high)]
 
 
 class _Columns(Writer):
-    """Fields are columns of their own, ``f[3]``; of chosen runs ``i``, if there are such."""
-
     def __init__(self, roots: Iterable[Iterable[Node]], chosen: str = "") -> None:
         super().__init__(NO_WORDS, roots)
         self._chosen = chosen
@@ -39,8 +35,8 @@ class _Columns(Writer):
 
 
 def emit_choose(steps: Sequence[Step], conditions: Mapping[str, Node]) -> str:
-    """``choose(f, e, broken)``: writes to the rows of ``e`` where each step is enabled, and to those of ``broken``
-    where each condition is broken already or does not hold."""
+    """Return the source of ``choose(f, e, broken)``, which writes to the rows of ``e`` where each step is enabled, and
+    to those of ``broken`` where each condition is broken already or does not hold."""
     roots = [[step.instance.enabled] for step in steps] + [[node] for node in conditions.values()]
     writer = _Columns(roots)
     for number, step in enumerate(steps):
@@ -56,8 +52,8 @@ def emit_choose(steps: Sequence[Step], conditions: Mapping[str, Node]) -> str:
 
 @dataclass(frozen=True)
 class Line:
-    """What a row is made of, but for its values: its kind, and the columns that are given, with ``fixed`` for those
-    that are the same whenever it is observed."""
+    """A `Line` is a row without its values: its kind, the columns that are given, and ``fixed`` for those that are
+    always the same."""
 
     kind: int
     fixed: tuple[tuple[str, int], ...]
@@ -65,7 +61,7 @@ class Line:
 
 
 class _Taking:
-    """The source of one step: ``take_N(f, m, c, i, show, broken)``, for the runs ``i``."""
+    """A `_Taking` is the source of one step: ``take_N(f, m, c, i, show, broken)``, for the runs ``i``."""
 
     def __init__(self, number: int, step: Step, broken: Mapping[int, Node], lines: list[Line]) -> None:
         self.number, self.step, self.broken, self.lines = number, step, broken, lines
@@ -75,7 +71,8 @@ class _Taking:
         self.writer = _Columns([nodes], ".take(i)")
 
     def source(self, fields: Sequence[Field]) -> str:
-        """Everything is of the state before; what is stored, changes in the order in which it is written down."""
+        """Return the source. Every value is read in the state before the step; stored values change in the order in
+        which they are written."""
         writer = self.writer
         writer.line("n = i.size")
         for place, node in self.broken.items():
@@ -106,7 +103,6 @@ class _Taking:
         self.lines.append(Line(deed.kind, tuple(fixed.items()), tuple(given)))
 
     def _value(self, value: Value, where: str, suffix: str) -> str:
-        """Text of a value in the runs ``where``.  Of something kept a name, since it may change in the same step."""
         writer = self.writer
         if isinstance(value, Node):
             text = writer.value(value)
@@ -132,8 +128,9 @@ def _node(value: Value) -> Node:
 
 @dataclass(frozen=True)
 class Kernels:
-    """``choose`` and ``takes`` as emitted; ``lines``: what the rows are, by number; ``noted``: how many things are
-    stored under each name, and what there is at first; ``first``: where its numbers begin."""
+    """A `Kernels` has the emitted functions ``choose`` and ``takes``. ``lines`` has the rows by number, ``noted`` the
+    number of things stored under each name, with their initial value, and ``first`` the first of the numbers of each
+    counter."""
 
     ground: Ground
     steps: list[Step]
@@ -146,7 +143,7 @@ class Kernels:
 
 
 def kernels_of(made: Ground, steps: Sequence[Step]) -> Kernels:
-    """Functions for the steps, those of one action standing together."""
+    """Return functions for the steps, with those of one action next to each other."""
     lines: list[Line] = []
     sources = [emit_choose(steps, made.always)]
     for number, step in enumerate(steps):

@@ -1,8 +1,7 @@
-"""Many runs of a model side by side: in each turn every run takes one of its steps, chosen at random.
+"""This module makes many runs of a model side by side: in each turn every run takes one of its steps, chosen at random.
 
-Of the actions that are enabled in a run each is as likely, and then each choice of its parameters.  What is drawn
-depends on the seed, the number of the history and that of the step alone, not on which runs are made together.
-"""
+Each action that is enabled in a run is equally likely, and then each choice of its parameters. The random numbers
+depend on the seed, the number of the history and that of the step alone, not on which runs are made together."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -18,15 +17,15 @@ _LOW = np.uint64(2**32 - 1)
 
 
 def drawn(stream: np.ndarray, step: int) -> tuple[np.ndarray, np.ndarray]:
-    """Two numbers of 32 bits for the step of that number, in each history."""
+    """Return two random numbers of 32 bits for the step of that number, in each history."""
     both = mixed(stream + np.uint64((step + 1) * int(_STEP) % 2**64))
     return both >> _HALF, both & _LOW
 
 
 @dataclass
 class Rows:
-    """What runs have revealed so far: for each line that was observed, in which runs, as which of their rows, and the
-    values that are given."""
+    """A `Rows` has what runs have emitted so far: for each line the runs, the index of the row in each run, and the
+    given values."""
 
     runs: int
     count: np.ndarray = field(init=False)
@@ -41,8 +40,8 @@ class Rows:
         self.emitted.append((line, runs, place, values))
 
     def columns(self, kernels: Kernels, vocabulary: Vocabulary, first: int) -> dict[str, np.ndarray]:
-        """The rows as columns, sorted by history, which are numbered from ``first`` on, and step.  A run has no clock:
-        a row's time is its step."""
+        """Return the rows as columns, sorted by history (numbered from ``first`` on) and step. A run has no clock, so a
+        row's time is its step."""
         starts = np.cumsum(self.count) - self.count
         sizes = [len(runs) for _, runs, _, _ in self.emitted]
         ends = np.cumsum(sizes)
@@ -81,7 +80,8 @@ class Rows:
 
 @dataclass(frozen=True)
 class Runs:
-    """``broken``: by promise, in which runs it broke; ``taken``: how often each action was taken; ``steps``: in all."""
+    """A `Runs` has the columns of finished runs. ``broken`` has, by promise, the runs in which it broke; ``taken``
+    counts how often each action was taken, and ``steps`` all steps."""
 
     columns: dict[str, np.ndarray]
     broken: Mapping[str, np.ndarray]
@@ -90,7 +90,7 @@ class Runs:
 
 
 def run(kernels: Kernels, vocabulary: Vocabulary, seed: int, first: int, count: int, steps: int) -> Runs:
-    """The runs that are the histories ``first``, ``first`` + 1 …, each of at most so many steps."""
+    """Return the runs that are the histories ``first``, ``first`` + 1 …, each of at most so many steps."""
     made, names = kernels.ground, (*kernels.ground.always, *kernels.ground.steps)
     fields = [np.full(count, start, dtype_of(f)) for f, start in zip(made.layout.fields, made.initial, strict=True)]
     noted = {name: np.full((most, count), none, np.int32) for name, (most, none) in kernels.noted.items()}
@@ -123,7 +123,7 @@ def run(kernels: Kernels, vocabulary: Vocabulary, seed: int, first: int, count: 
 
 
 class _Choice:
-    """Which of the enabled steps is taken.  ``enabled``: a row for each step, a column for each run."""
+    """A `_Choice` draws which enabled step is taken. ``enabled`` has a row for each step and a column for each run."""
 
     def __init__(self, kernels: Kernels, runs: int) -> None:
         self.enabled = np.zeros((len(kernels.steps), runs), bool)
@@ -135,7 +135,6 @@ class _Choice:
         self._any = np.zeros((len(self.groups), runs), bool)
 
     def made(self, high: np.ndarray, low: np.ndarray) -> "list[tuple[int, np.ndarray]]":
-        """(number of a step, the runs that take it)"""
         for place, (begin, end) in enumerate(self.groups):
             if end - begin == 1:
                 self._any[place] = self.enabled[begin]
@@ -158,7 +157,6 @@ class _Choice:
         return found
 
     def _among(self, begin: int, end: int, runs: np.ndarray, low: np.ndarray) -> "list[tuple[int, np.ndarray]]":
-        """The steps of one action."""
         upto = np.add.accumulate(self.enabled[begin:end].take(runs, axis=1).view(np.uint8), axis=0, dtype=np.uint16)
         which = ((low.take(runs) * upto[-1]) >> _HALF).astype(np.uint16)
         number = np.add.reduce(upto <= which, axis=0, dtype=np.uint16)

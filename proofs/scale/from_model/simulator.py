@@ -1,4 +1,4 @@
-"""What `generate` calls for histories from a model, and what the manifest says of them."""
+"""This module has the simulator that `generate` calls for histories from a model, and their config in the manifest."""
 
 import time
 from collections.abc import Mapping
@@ -22,14 +22,15 @@ from fencepost.properties.history.writer import ROWS_PER_GROUP
 SIMULATOR = f"{__name__}:simulate"
 ROWS, PROBED = 4 * ROWS_PER_GROUP, 256
 """A turn of the runs has some hundred calls of NumPy, each of a microsecond in addition to its work: kraft's events
-took 465 ns each, not written yet, with 4,096 runs side by side, 362 with 8,192 and 307 with 16,384; units that are
-larger share the work less evenly among cores."""
+took 465 ns each, not written yet, with 4,096 runs side by side, 362 with 8,192 and 307 with 16,384. Larger units share
+the work less evenly among cores."""
 ROLES = ("promise", "step")
-"""Of the properties that a run may break."""
+"""A run may break properties of these roles."""
 
 
 def emitted_of(entry: ProtocolEntry, variant: Variant) -> EmittedEvents:
-    """Return what a variant's steps show.  HistoryError where histories have no words for them."""
+    """Return the events that a variant's steps emit. Raise HistoryError where the vocabulary of histories has no events
+    for the steps."""
     name = f"{entry.name}/{variant.name}"
     if entry.name not in EMISSIONS:
         raise HistoryError(f"{name}: no histories are made of its model; {EMISSIONS.lacking(entry.name)}")
@@ -53,8 +54,8 @@ def bounds_for(entry: ProtocolEntry, variant: Variant, profile: Profile, changes
 
 
 def config_of(entry: ProtocolEntry, variant: Variant, bounds: Mapping[str, int], steps: int) -> dict[str, Any]:
-    """The config of such histories: what properties and models are given, and of which model they are.  HistoryError
-    where they cannot be made."""
+    """Return the config of such histories: the input of properties and models, and the model they come from. Raise
+    HistoryError where the histories cannot be generated."""
     emitting = emitted_of(entry, variant)
     undecidable = dict(emitting.undecidable)
     config = {
@@ -68,12 +69,12 @@ def config_of(entry: ProtocolEntry, variant: Variant, bounds: Mapping[str, int],
 
 
 def _is_followed(protocol: str, variant: Variant, emitting: EmittedEvents, config: Mapping[str, Any]) -> bool:
-    """Are such histories held against its protocol, or against one that allows more?  A mistake about a rule is still
-    of that protocol."""
+    """Return whether such histories are checked against their own protocol, or against one that allows more. A mistake
+    about a rule still counts as that protocol."""
     from fencepost.properties.trace_spec import CONFORMING
 
     if protocol not in CONFORMING:
-        return True  # which is reported where they are held against it
+        return True  # the conformance check will report that
     conforming = CONFORMING[protocol]
     try:
         model = conforming.models[conforming.variant_of(Manifest(protocol, (), (), config=config))]
@@ -84,8 +85,8 @@ def _is_followed(protocol: str, variant: Variant, emitting: EmittedEvents, confi
 
 
 class Simulator:
-    """Called as function(seed, first history, how many, config); returns their columns, and how often each fault was
-    injected, and each promise broken."""
+    """A `Simulator` is called as function(seed, first history, how many, config). The call returns the columns of these
+    histories, and how often each fault was injected, and each promise broken."""
 
     def __call__(
         self, seed: int, first: int, count: int, config: Mapping[str, Any]
@@ -97,7 +98,7 @@ class Simulator:
         return made.columns, injected, {name: int(np.count_nonzero(runs)) for name, runs in made.broken.items()}
 
     def at_once(self, seed: int, config: Mapping[str, Any]) -> int:
-        """Return how many runs go side by side: about `ROWS` rows, as the first ones show how many each has."""
+        """Return how many runs go side by side, for about `ROWS` rows by the number of rows of the first runs."""
         rows = len(runs_of(seed, 0, PROBED, config).columns["kind"])
         return max(1, ROWS * PROBED // max(1, rows))
 
@@ -106,11 +107,11 @@ simulate = Simulator()
 
 
 MANY = 10_000_000
-"""Histories from which on it is found out first what they take: fewer are made in minutes."""
+"""For this many histories or more, the cost is estimated first: fewer are generated in minutes."""
 
 
 def require_possible(directory: str, seed: int, histories: int, config: Mapping[str, Any], cores: int) -> None:
-    """Raises `HistoryError` if so many histories cannot be made on this machine, with what they would take."""
+    """Raise `HistoryError`, with the estimated cost, if so many histories cannot be generated on this machine."""
     if histories < MANY:
         return
     count, place = simulate.at_once(seed, config), Location.of(directory)
@@ -121,13 +122,11 @@ def require_possible(directory: str, seed: int, histories: int, config: Mapping[
 
 
 def runs_of(seed: int, first: int, count: int, config: Mapping[str, Any]) -> Runs:
-    """The runs of these histories."""
     vocabulary = VOCABULARIES[str(config["model"]).partition("/")[0]]
     return run(kernels_for(config), vocabulary, seed, first, count, int(config["steps"]))
 
 
 def kernels_for(config: Mapping[str, Any]) -> Kernels:
-    """The kernels of the model that a config names, within its bounds."""
     return _kernels(str(config["model"]), tuple(sorted(config["bounds"].items())))
 
 

@@ -1,8 +1,7 @@
-"""The steps of a model under bounds that runs are made of, each with the rows of a history that it shows.
+"""This module lists the steps of a model under bounds, each with the rows of a history that it emits.
 
-A step is one instance of an action, or of two that a history tells as one.  What its rows hold are ground nodes over
-the fields of the state before it, and what is stored next to the state.
-"""
+A step is one instance of an action, or of two actions that a history reports as one. The values in its rows are ground
+nodes over the fields of the state before it, and over what is stored next to the state."""
 
 import inspect
 import itertools
@@ -23,8 +22,8 @@ from fencepost.properties.history import HistoryError, Vocabulary
 
 @dataclass(frozen=True)
 class Noted:
-    """What is stored under ``name`` at ``key``, and ``plus`` so much; ``none``: what there is at first; ``fresh``: the
-    next number, from that one on, of what is ``counted``, which is noted there."""
+    """A `Noted` is the value stored under ``name`` at ``key``, increased by ``plus``; ``none`` is its initial value.
+    With ``fresh`` the value is the next number of what is ``counted``, starting there, and is stored."""
 
     name: str
     key: Node
@@ -39,8 +38,8 @@ Value = Node | Noted
 
 @dataclass(frozen=True)
 class Deed:
-    """A row of the kind with that code, or a note where ``note`` is its name and ``key``; ``when``: where before the
-    step; ``values``: of the columns, or of the note."""
+    """A `Deed` is a row of the kind with that code, or a value to store if ``note`` has its name and ``key``. The deed
+    applies if ``when`` holds before the step; ``values`` has the columns of the row, or the value."""
 
     when: Node
     values: Mapping[str, Value]
@@ -50,7 +49,7 @@ class Deed:
 
 @dataclass(frozen=True)
 class Step:
-    """``instance`` is grounded; ``names`` are of the actions that are taken."""
+    """A `Step` has the grounded ``instance``, and the names of the ``actions`` that are taken."""
 
     instance: Instance
     actions: tuple[str, ...]
@@ -58,7 +57,8 @@ class Step:
 
 
 def steps_of(made: Ground, emitting: EmittedEvents, vocabulary: Vocabulary) -> list[Step]:
-    """The steps of a protocol, those of one action together.  HistoryError where the table does not fit it."""
+    """Return the steps of a protocol, with those of one action next to each other. Raise HistoryError where the table
+    of rows does not fit the protocol."""
     spec, left_out = made.spec, {*emitting.never, *emitting.at_once.values()}
     telling = _Emitting(made, vocabulary)
     found = []
@@ -83,7 +83,6 @@ def steps_of(made: Ground, emitting: EmittedEvents, vocabulary: Vocabulary) -> l
 
 
 def _narrowed(made: Ground, instance: Instance, condition: Node) -> Instance:
-    """Taken where the condition holds alone."""
     both = made.table.both
     return replace(
         instance, guard=both((instance.guard, condition)), enabled=both((instance.enabled, condition))
@@ -91,7 +90,8 @@ def _narrowed(made: Ground, instance: Instance, condition: Node) -> Instance:
 
 
 def _followed(made: Ground, first: Instance, action: str) -> Instance | None:
-    """The step with that of another action, of the same parameters, taken at once; None where that never can be."""
+    """Return the instance combined with one of another action with the same parameters, or None if that is never
+    possible."""
     table, fields = made.table, made.layout.fields
     second = next((i for i in made.instances if i.action == action and i.parameters == first.parameters), None)
     if second is None:
@@ -121,8 +121,6 @@ class _Parameters:
 
 @dataclass
 class _Emitting:
-    """Writes rows out as nodes.  What is written of one action is traced once."""
-
     made: Ground
     vocabulary: Vocabulary
     _traced: dict[tuple[str, int], Term] = field(default_factory=dict)
@@ -131,7 +129,6 @@ class _Emitting:
         return self._here(instance, instance.action, {}, ()).node(written)
 
     def deeds(self, instance: Instance, action: str, rows: Sequence[Row | Note]) -> Iterator[Deed]:
-        """``action``: whose parameters they are."""
         lowering, table = self.lowering, self.made.table
         for row in rows:
             each = {name: scalar(kind) for name, kind in row.each.items()}
@@ -168,8 +165,6 @@ class _Emitting:
 
 @dataclass(frozen=True)
 class _Here:
-    """In one step, for one choice of further parameters."""
-
     emitting: _Emitting
     action: str
     instance: Instance
@@ -184,7 +179,7 @@ class _Here:
         return self.node(emitted)
 
     def place(self, at: At) -> Node:
-        """Several together are the digits of one number."""
+        """Return the node of a place. Several names together are the digits of one number."""
         if not isinstance(at, tuple):
             return self.node(at)
         lowering, table, place = self.emitting.lowering, self.emitting.made.table, self.emitting.made.table.const(0)
@@ -194,7 +189,7 @@ class _Here:
         return place
 
     def node(self, emitted: int | str | Written) -> Node:
-        """Return the value of an Option, and -1 for none."""
+        """Return the node of a value; an Option is its value, or -1 for none."""
         table, spec = self.emitting.made.table, self.emitting.made.spec
         if isinstance(emitted, int):
             return table.const(int(emitted))
