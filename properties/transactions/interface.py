@@ -177,6 +177,9 @@ Keys = Annotated[int, FromConfig(lambda config: config.get("keys", 1))]
 RETRY_MS, WAIT_MS, WAITS = 100, 30_000, 4
 """What happened may be tried again after a moment; nothing may happen in so many long waits before the cluster counts
 as quiet: transactions time out within 70 s."""
+RETRIES, BACKED_OFF_MS = 10, 1_000
+"""After so many moments in which something happened, what is tried again may be waiting for what was lost, which is
+sent again after request.timeout.ms (30 s): each further moment is longer."""
 ROUNDS, DELIVERIES, STORMS = 150, 300, 2
 """More waits, more deliveries without one, or more often as many, and it counts as going on for ever."""
 HOUR_MS, EXPIRY_HOURS = 3_600_000, 8 * 24
@@ -304,14 +307,14 @@ def _new_to_read(system: System, partitions: int, groups: int, keys: int) -> lis
 
 def _rest(system: System) -> tuple[bool, int]:
     """Until nothing happens for a while; did that come, and how long did it take (ms)?"""
-    idle = storms = waited_ms = 0
+    idle = busy = storms = waited_ms = 0
     for _ in range(ROUNDS):
         done = deliver_all(system)
         storms += done > DELIVERIES
-        idle = 0 if done else idle + 1
+        idle, busy = (0, busy + 1) if done else (idle + 1, 0)
         if idle > WAITS or storms > STORMS:
             return storms <= STORMS, waited_ms
-        wait_ms = RETRY_MS if done else WAIT_MS
+        wait_ms = WAIT_MS if not done else RETRY_MS if busy <= RETRIES else BACKED_OFF_MS
         system.advance(wait_ms)
         waited_ms += wait_ms
     return False, waited_ms
@@ -390,7 +393,7 @@ WANTED = (True, False, True)
 SPARE = 5
 """So many more of them may fail: one may pay for what was lost before, and where the same error comes again and again
 some further ones show it."""
-RETRIES, PROGRESS_WAITS = 10, 5
+PROGRESS_WAITS = 5
 """What cannot be done yet is tried again after a back-off (`RETRY_MS`), one partition after the other; what was lost
 before is asked for again after request.timeout.ms, and a transaction that is left open is aborted after its time-out
 and the next look at the clock: both within so many long waits (`WAIT_MS`), with back-offs before each."""
