@@ -111,6 +111,10 @@ class RunContext:
         """Whose doing the violation of a property is: by an event, and the one that explains it, if there is one."""
         return frozenset()
 
+    def allows(self, name: str, events: Sequence[Event]) -> bool:
+        """Does what the driver knows, and no event reveals, make the violation of a property by these events none?"""
+        return False
+
     def lacking(self, made: Made, event: Event, other: Event | None) -> str:
         """Python that the ``result`` of a call should fulfil, where what its event violates is that something is
         missing: an implementation that is right may show the event as well.  ``other`` explains the violation.  Empty
@@ -225,7 +229,10 @@ class HistoryMonitor:
         rule, rows = self.history.rules[name], prefixes.rows(name, end, at_rest)
         seen: set[bool] = set()
         for at, other in sorted(zip(rows.at.tolist(), rows.other.tolist(), strict=True)):
-            concerned = self.context.concerned(name, [self._events[row] for row in (at, other) if row >= 0])
+            events = [self._events[row] for row in (at, other) if row >= 0]
+            if self.context.allows(name, events):
+                continue
+            concerned = self.context.concerned(name, events)
             if True in seen and self._is_excused(rule, bisect_left(self._ends, at + 1) + 1, concerned):
                 continue  # it is not the first, and its excuse was there when it happened
             visible_at = prefixes.visible_at(name, at, end)

@@ -314,7 +314,8 @@ def _repeated_inits(view: TransactionView) -> np.ndarray:
 #
 # The readers' side of the promise, that nothing of it is ever read, shows only where there is something to be read;
 # these show at the answer. A producer is fenced if another was given a greater pair before the question was first sent:
-# an answer to a question that left before may be as late as it likes. Asked of driven runs alone, as `driven` says.
+# an answer to a question that left before may be as late as it likes. Asked of driven runs alone, as `driven` says,
+# whose driver knows whether the id may have been forgotten since (`TransactionsContext.allows`).
 
 _GIVEN = frozenset({Kind.init_sent, Kind.init_taken, Kind.end_told, Kind.fence_told})
 

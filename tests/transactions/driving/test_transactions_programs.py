@@ -74,8 +74,7 @@ def test_settling():
 
 
 def test_settling_waits_for_what_was_lost():
-    """A marker is sent again after half a minute, and a new instance asks for its epoch all the time; but not for ever.
-    """
+    """A marker is sent again after half a minute, and a new instance asks for its epoch meanwhile; but not for ever."""
     cluster = pumped(system(), ("init", 0), ("begin", 0), ("send", 0, 0), ("restart_client", 0))
     cluster.init(0)
     cluster.deliver(cluster.messages()[0][0])
