@@ -113,6 +113,10 @@ class RunContext:
         """Return who caused the violation of a property, by an event and the one that explains it, if there is one."""
         return frozenset()
 
+    def allows(self, name: str, events: Sequence[Event]) -> bool:
+        """Return whether the driver knows something that no event reveals and that excuses these events."""
+        return False
+
     def lacking(self, made: Made, event: Event, other: Event | None) -> str:
         """Return Python that the ``result`` of a call should fulfil, where its event violates a property because
         something is missing, so that a correct implementation may emit the event as well. ``other`` explains the
@@ -225,7 +229,10 @@ class HistoryMonitor:
         rule, rows = self.history.rules[name], prefixes.rows(name, end, at_rest)
         seen: set[bool] = set()
         for at, other in sorted(zip(rows.at.tolist(), rows.other.tolist(), strict=True)):
-            concerned = self.context.concerned(name, [self._events[row] for row in (at, other) if row >= 0])
+            events = [self._events[row] for row in (at, other) if row >= 0]
+            if self.context.allows(name, events):
+                continue
+            concerned = self.context.concerned(name, events)
             if True in seen and self._is_excused(rule, bisect_left(self._ends, at + 1) + 1, concerned):
                 continue  # this is not the first violation, and its excuse was there when it happened
             visible_at = prefixes.visible_at(name, at, end)

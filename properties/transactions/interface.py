@@ -180,6 +180,9 @@ Keys = Annotated[int, FromConfig(lambda config: config.get("keys", 1))]
 RETRY_MS, WAIT_MS, WAITS = 100, 30_000, 4
 """An operation may be tried again after ``RETRY_MS``. The cluster counts as quiet when nothing happens in ``WAITS``
 long waits of ``WAIT_MS``: transactions time out within 70 s."""
+RETRIES, BACKED_OFF_MS = 10, 1_000
+"""After ``RETRIES`` short waits in a row an operation may depend on a message that was lost, which is sent again after
+request.timeout.ms (30 s). Each further wait is ``BACKED_OFF_MS``."""
 ROUNDS, DELIVERIES, STORMS = 150, 300, 2
 """A run counts as going on for ever after ``ROUNDS`` waits, or after more than ``DELIVERIES`` deliveries without a
 wait, ``STORMS`` times."""
@@ -313,14 +316,14 @@ def _new_to_read(system: System, partitions: int, groups: int, keys: int) -> lis
 
 def _rest(system: System) -> tuple[bool, int]:
     """Wait until nothing happens for a while; return whether that was reached, and how long it took (ms)."""
-    idle = storms = waited_ms = 0
+    idle = busy = storms = waited_ms = 0
     for _ in range(ROUNDS):
         done = deliver_all(system)
         storms += done > DELIVERIES
-        idle = 0 if done else idle + 1
+        idle, busy = (0, busy + 1) if done else (idle + 1, 0)
         if idle > WAITS or storms > STORMS:
             return storms <= STORMS, waited_ms
-        wait_ms = RETRY_MS if done else WAIT_MS
+        wait_ms = WAIT_MS if not done else RETRY_MS if busy <= RETRIES else BACKED_OFF_MS
         system.advance(wait_ms)
         waited_ms += wait_ms
     return False, waited_ms
@@ -402,7 +405,7 @@ WANTED = (True, False, True)
 SPARE = 5
 """`SPARE` is how many further transactions may fail: one may fail because of an earlier loss, and where the same error
 occurs again and again some further ones are evidence of it."""
-RETRIES, PROGRESS_WAITS = 10, 5
+PROGRESS_WAITS = 5
 """An operation that cannot be done yet is tried again after a back-off (`RETRY_MS`), one partition after the other.
 
 A request that was lost before is sent again after request.timeout.ms, and a transaction that is left open is aborted

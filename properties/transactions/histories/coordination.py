@@ -321,7 +321,8 @@ def _repeated_inits(view: TransactionView) -> np.ndarray:
 # The readers' side of the promise, that none of its records is ever read, can be checked only where there is something
 # to be read; these properties are checked at the answer. A producer is fenced if another was given a greater pair
 # before the request was first sent: an answer to a request that left before may be as late as it likes. They are
-# checked on driven runs alone (see `DRIVEN`).
+# checked on driven runs alone (see `DRIVEN`), whose driver knows whether the id may have been forgotten since
+# (`TransactionsContext.allows`).
 
 _GIVEN = frozenset({Kind.init_sent, Kind.init_taken, Kind.end_told, Kind.fence_told})
 

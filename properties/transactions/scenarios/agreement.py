@@ -267,6 +267,9 @@ class ContextOfEach(RunContext):
             return found
         return frozenset([frozenset[Any]().union(*found)])
 
+    def allows(self, name: str, events: Sequence[Event]) -> bool:
+        return any(one.allows(name, events) for one in self.each)
+
     def lacking(self, made: Made, event: Event, other: Event | None) -> str:
         return self.each[0].lacking(made, event, other)
 

@@ -73,6 +73,8 @@ class TransactionsContext(RunContext):
         self.asker: dict[int, tuple[int, Transaction | None]] = {}  # by request: client, and its transaction
         self.pairs: dict[int, Pair] = {}  # by client: what it holds
         self.producer_ids: dict[int, int] = {}  # which of them it is, in the order in which they were handed out
+        self.may_forget = False  # so much time has passed that the id may have been forgotten
+        self.anew: set[tuple[int, int]] = set()  # clients, with producer ids first handed out to them after that
         self.greatest: dict[int, int] = {}  # by producer id: the greatest epoch that was given to a client
         self.rises = 0  # how often an epoch may have been raised so far, reported or not
         self.fences: list[Pair] = []  # acknowledged: a client that holds less is fenced
@@ -172,6 +174,12 @@ class TransactionsContext(RunContext):
                 found.add(("client", read(event, "client")))
         return frozenset([frozenset(found)])
 
+    def allows(self, name: str, events: Sequence[Event]) -> bool:
+        """Of an id that was forgotten nothing remembers who was fenced: whatever pair InitProducerId names, it is
+        answered with another producer id (txn.20; the hole of KAFKA-18019)."""
+        given = read(events[0], "client", -1), read(events[0], "producer_id", -1)
+        return name == "fenced_never_given" and given in self.anew
+
     def _closed_by(self, event: Event) -> list[int]:
         return self.closed.get((read(event, "partition"), read(event, "offset", -1)), [])
 
@@ -219,7 +227,9 @@ class TransactionsContext(RunContext):
         self.waited_ms = made.result.waited_ms if name == "settle" else 0
         times = made.call.get("count") if name == "newcomers" else DELIVERIES if name in MANY else 1
         self.rises += RISES * times
-        self._doubt(self.expiration_ms < EXPIRATION_MS and name in PASSING)  # the id may be forgotten
+        forgets = name == "expire" or (self.expiration_ms < EXPIRATION_MS and name in PASSING)
+        self.may_forget |= forgets
+        self._doubt(forgets)
         if name == "advance":
             self.now_ms += made.call.get("ms")
             self.late.fence(self.transactions.values(), lambda t: self.now_ms - t.began_ms >= self.timeout_ms)
@@ -234,7 +244,6 @@ class TransactionsContext(RunContext):
         elif name in ("forget", "expire"):
             self.now_ms += EXPIRY_MS if name == "expire" else made.result
             self.late.forget(self.transactions.values())
-            self._doubt(name == "expire")  # the id may be forgotten
         elif name == "fail_over":
             self.late.term += 1
             self._doubt(bool(self._awaiting))
@@ -351,6 +360,8 @@ class TransactionsContext(RunContext):
         """Judge a pair that was handed out: another producer id is right only if the epochs of the one before are used
         up."""
         pair, newest = _pair(event), next(reversed(self.producer_ids), _pair(event)[0])
+        if self.may_forget and pair[0] not in self.producer_ids:
+            self.anew.add((client, pair[0]))
         self.producer_ids.setdefault(pair[0], len(self.producer_ids))
         self.greatest[pair[0]] = max(pair[1], self.greatest.get(pair[0], -1))
         untold = self.greatest.get(newest, self.max_epoch) + self.rises

@@ -2,6 +2,8 @@
 refusal, and the loop that users write."""
 
 import pytest
+from fencepost.properties.conformance_spec import driven
+from fencepost.properties.driving import Made
 from fencepost.properties.group_fencing.scenarios.known import AFTER_POLLS_MS, AFTER_SESSION_MS, Script
 from fencepost.reference_impl.kafka.errors import GroupErrorCode, Verdict, from_group_coordinator
 
@@ -229,3 +231,19 @@ def test_an_upgrade_is_rolled_out_instance_by_instance():
     script.go_on(0, 1, ms=20_000)
     copies, offsets = script.system.audit()
     assert (len(copies), len(set(copies)), offsets) == (8, 8, [4, 4])
+
+
+@pytest.mark.parametrize(("epoch", "broken"), [(2, None), (0, "447.P2")])
+def test_who_sent_a_commit_is_known_by_its_epoch(epoch, broken):
+    """The instances that have a partition one after another have one producer id there: what the newest owner sends
+    again is not taken for the former one's, which is refused."""
+    sent = {"kind": "offset_sent", "partition": 0, "offset": 1, "producer_id": 0}
+    consumed = {"kind": "consumed", "partition": 0, "offset": 0}
+    monitor = driven("group-fencing").monitoring({"mode": "shipped", "group_aware": False}, frozenset())
+    events = (
+        {**consumed, "client": 1, "generation": 2}, {**consumed, "client": 0, "generation": 3},
+        {**sent, "client": 0, "epoch": 2}, {**sent, "client": 1, "epoch": 0},
+        {**sent, "kind": "offset_taken", "epoch": epoch},
+    )  # fmt: skip
+    monitor.watch(Made(driven("group-fencing").call("step", 0), "", None, events, None))
+    assert (monitor.found and monitor.found.rule) == broken

@@ -127,6 +127,23 @@ def test_zombie_that_is_told_commit():
     assert broken_by(*before, fence, ending(ABORT), reported(ABORT, pair=PAIR), mode="v1") == "txn.1"
 
 
+@pytest.mark.parametrize("config", [{}, {"ids": 2}])
+def test_zombie_whose_id_is_forgotten(config):
+    """It is given another producer id, whatever pair it names (txn.20); none of which anyone has heard before (P1)."""
+    taken = {"kind": "init_taken", "client": 1, "request": 5, **NEXT}
+    asked = {"kind": "init_sent", "client": 0, "txn_id": 0, "request": 6, **PAIR}
+    another, known = ({**OPENED[1], "request": 6, "producer_id": pid, "epoch": e} for pid, e in ((8, 0), (7, 2)))
+    for events, call, expected in (
+        ([asked, another], Call("expire"), ""),
+        ([asked, known], Call("expire"), "txn.P1"),
+        ([asked, another], Call("advance", 60_000), "txn.P1"),
+    ):
+        watching = fed(monitor("v1", **config), *OPENED[:2], {**OPENED[0], "client": 1, "request": 5}, taken)
+        watching.only = frozenset({"txn.P1"})
+        found = fed(fed(watching, call=call), *events).found
+        assert (found.rule if found else "") == expected
+
+
 def test_late_record_excuses_no_zombie_that_commits():
     """In v1 a late record of a fenced producer may be committed by the next one's marker, as predicted (P1), where its
     own transaction was over before the fence, so that the partition was told of no greater epoch.  Not so where the

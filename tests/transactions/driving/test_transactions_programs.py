@@ -73,6 +73,21 @@ def test_settling():
     assert settled.offsets == ((0, 1),)
 
 
+def test_settling_waits_for_what_was_lost():
+    """A marker is sent again after half a minute, and a new instance asks for its epoch meanwhile; but not for ever."""
+    cluster = pumped(system(), ("init", 0), ("begin", 0), ("send", 0, 0), ("restart_client", 0))
+    cluster.init(0)
+    cluster.deliver(cluster.messages()[0][0])
+    cluster.log_append()
+    [marker] = [flying[0] for flying in cluster.messages() if flying[1] == "marker"]
+    cluster.drop(marker)
+    assert settle(cluster, 100, 2, 1).quiet
+    assert cluster.begin(0)
+    pumped(cluster, ("send", 0, 0), ("restart_client", 0))
+    cluster.init(0)
+    assert not settle(Deaf(cluster), 102, 2, 1).quiet
+
+
 def test_probing():
     """A new producer's transaction is read on every partition; where a marker never comes, it is not."""
     assert probe(system(), 2, 1)[:3] == (True, True, ())
