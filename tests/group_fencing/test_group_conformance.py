@@ -26,8 +26,7 @@ REFERENCE = "fencepost.reference_impl.systems.group_fencing:reference"
 CLASSIC = [variant for variant in RIGHT if variant not in NEW]
 USUAL = {variant: config for variant, _, config in SIMULATORS}
 LEAST = {**dict.fromkeys(CLASSIC, 0.99), **dict.fromkeys(NEW, 0.85)}
-"""At least this share of the usual histories is followed to its end. Of 1,500 each, all but one were, and 97 % with
-epochs."""
+"""This share at least is followed to its end: of 1,500 usual histories all but one were, and 97 % with epochs."""
 ROUGH = {"drop": 0.1, "duplicate": 0.1, "delay": 0.15, "append_failure": 0.05, "move_group": 0.04, "fail_over": 0.04}
 KERNEL = conformance_kernel("shipped", BED.config, "group-fencing")
 
@@ -38,8 +37,7 @@ def histories(count: int, config: dict[str, Any], first: int = 0) -> Columns:
 
 
 def misfits(kernel: ConformanceKernel, columns: Columns, few: int = 2) -> list[tuple[int, str, str | None]]:
-    """Return row, words and rule of each misfit, after checking that the plain reading finds the same in the first few
-    histories."""
+    """Return row, words and rule of each misfit, on which the plain reading of a few histories agrees."""
     found, first = kernel.misfits(columns), first_histories(columns, few)
     assert [m for m in found if m.row < len(first["history"])] == kernel.misfits_plainly(first)
     return [(m.row, m.check.says, m.check.rule) for m in found]
@@ -62,8 +60,6 @@ def test_the_reference_conforms(variant: str, more: dict[str, Any], left: int) -
 
 @pytest.mark.parametrize("variant", RIGHT)
 def test_static_members(variant: str) -> None:
-    """Histories of static members conform and are followed to the end, even when one leaves for a while or is
-    replaced."""
     config = {**USUAL[variant], "static": True}
     columns, kernel = histories(6, config), conformance_kernel(variant, config, "group-fencing")
     assert misfits(kernel, columns) == []
@@ -165,8 +161,7 @@ SELDOM = {
     "others_partitions_covered": OLDER,
     "assignment_epoch_ignored": OLDER,
 }
-"""These defects are found in some of many histories, with the condition that is false there. `generation_unchecked`
-breaks no promise."""
+"""Many histories are needed to find these false conditions. `generation_unchecked` breaks no promise."""
 MOST, AT_ONCE = 80, 10
 
 

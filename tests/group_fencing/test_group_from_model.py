@@ -65,9 +65,8 @@ def test_an_older_owner_commits_where_its_epoch_stays_as_it_is_given_a_partition
 
 
 def test_one_such_run() -> None:
-    """This is the first such run within the bounds of exploration: member 0 consumes in epoch 2 and is removed, and
-    member 1 gets the partition in epoch 1, where Kafka would have moved it to the epoch of the newest assignment, at
-    least 2."""
+    """In the first such run member 0 consumes in epoch 2 and is removed, and member 1 gets the partition in epoch 1,
+    where Kafka would have moved it to the epoch of the newest assignment, at least 2."""
     manifest, _ = runs("group-fencing/new-protocol", 1)
     columns = runs_of(1, 14_995, 1, manifest.config).columns
     reported = ("partition_given", "consumed", "member_removed", "offset_taken")

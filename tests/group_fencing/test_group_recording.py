@@ -54,8 +54,7 @@ def test_spark_says_the_same(under_fire: CopyingLogs) -> None:
 
 
 def test_what_leaves_the_metadata_out_copies_twice(left_out: CopyingLogs) -> None:
-    """Every duplicate is found, and its cause is an older owner of both partitions that committed after the newer one
-    had consumed."""
+    """Each duplicate's cause is an older owner that committed after the newer one had consumed."""
     report = left_out.replay()
     assert {name: found["count"] for name, found in report.violations.items()} == {
         "nothing_twice": 12, "newest_owner_commits": 2,
@@ -159,8 +158,7 @@ def test_no_clock_accuses_or_acquits(tmp_path: Path, name: str, bound_us: int | 
 
 @pytest.mark.parametrize(("bound_us", "before"), [(None, False), (2_000, False), (1_999, True), (0, True)])
 def test_a_bound_on_clocks_tells_what_happened_before(bound_us: int | None, before: bool) -> None:
-    """A record consumed 2 ms before another client's offset is accepted counts as earlier, but an action that is only
-    about to happen may be late."""
+    """A record consumed 2 ms before a commit counts as earlier, but an action about to happen may be late."""
     consumed = {"kind": Kind.consumed, "time_us": 7_000, "partition": 0, "offset": 0, "generation": 2, "client": 0}
     about_to = {"kind": Kind.txn_begun, "time_us": 7_000, "client": 0, "producer_id": -1}
     taken = {"kind": Kind.offset_taken, "time_us": 9_000, "partition": 0, "offset": 1, "producer_id": 3, "epoch": 0}
@@ -172,8 +170,7 @@ def test_a_bound_on_clocks_tells_what_happened_before(bound_us: int | None, befo
 
 
 def test_the_order_keeps_to_what_is_known(under_fire: CopyingLogs) -> None:
-    """The order respects each client's own order and the log's, and that a producer sends an offset before it is
-    accepted."""
+    """The order respects each client's order, the log's, and that offsets are sent before they are accepted."""
     names = under_fire.record().manifest.config["names"]["client"]
     rows = pq.read_table(under_fire.folder / "out" / "part-00000.parquet").to_pylist()
     for number, name in enumerate(names):

@@ -1,5 +1,4 @@
-"""Each history property of id blocks describes its first violation and names the events that a recording needs
-for it."""
+"""Each history property of id blocks describes its first violation and the events that it needs."""
 
 from typing import Any
 

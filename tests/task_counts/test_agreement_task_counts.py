@@ -54,8 +54,7 @@ def test_found_through_the_black_box(name, rules):
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("name", ["no_check_after", "fence_new_count"])
 def test_deep_mutants_break_a_promise_soon(name):
-    """618.P1, P3 and P4 alone find these two mutants, which plain random search missed in 240,000 steps (an example has
-    about ten)."""
+    """Plain random search for 618.P1, P3 and P4 missed these mutants in 240,000 steps (an example has about ten)."""
     reports = [driven(f"{BROKEN}:{name}", max_examples=2 * EXAMPLES, seed=seed, promises=PROMISES) for seed in range(7)]
     assert {report.verdict for report in reports} == {"violated"}
     assert median(report.examples for report in reports) <= 20

@@ -49,8 +49,7 @@ def test_the_shortcut_is_for_one_task_alone() -> None:
 
 
 def test_a_deleted_connector_still_counts() -> None:
-    """B34: The count of a deleted connector stays, so that its tasks are fenced when it returns, which a tombstone
-    would prevent."""
+    """B34: The count stays, so that the deleted connector's tasks are fenced later, which a tombstone prevents."""
     for tombstone in (False, True):
         story = TaskCountStory()
         story.lead(0)
@@ -75,8 +74,7 @@ def test_a_deleted_connector_still_counts() -> None:
     ("shipped", "disabled", 0), ("shipped", "preparing", 1),
 ])  # fmt: skip
 def test_who_does_not_write_in_transactions_yet(mode: str, support: str, found: int) -> None:
-    """618.24, 618.35: A worker writes without transactions until it has the support with which its version claims the
-    topic."""
+    """618.24, 618.35: A worker writes plainly until it has the support with which its version claims the topic."""
     story = TaskCountStory(workers=1)
     story.rows[0]["support"] = SUPPORT[support]
     story.emit(Kind.connector_written, node=0, connector=0, offset=0)

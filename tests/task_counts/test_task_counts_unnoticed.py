@@ -18,8 +18,7 @@ OWNER, OTHER = 0, 1
 
 
 def fenced_out_of_the_group():
-    """Return a cluster in which the task's worker stalls, the other one starts the task, and the first resumes and is
-    fenced."""
+    """Stall the task's worker, let the other one start the task, and resume the first, which is fenced."""
     system = reference(CONFIG)
     run(system)
     system.configure(0, 0, 1)

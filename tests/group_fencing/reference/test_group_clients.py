@@ -80,8 +80,8 @@ def test_partitions_are_revoked_in_poll_only():
 @BOTH
 @pytest.mark.parametrize("static", [True, False])
 def test_who_does_not_poll_leaves(mode, static):
-    """A consumer leaves after max.poll.interval.ms, its commits are refused, and its next poll joins again. A classic
-    static member only falls silent, and is removed when its session ends."""
+    """After max.poll.interval.ms a consumer leaves, and its next poll joins again. A classic static member only falls
+    silent until its session ends."""
     script = Script.of_reference(mode=mode, static=static, listener=False)
     script.until(0, "consumed")
     before = metadata(script)
@@ -104,8 +104,7 @@ def test_who_is_closed_leaves_at_once(mode):
 
 
 def test_a_static_member_of_the_new_protocol_is_followed_by_the_next():
-    """A static member that is closed leaves with epoch -2, and its successor gets its partitions without a
-    rebalance."""
+    """A closed static member leaves with epoch -2, and its successor needs no rebalance for its partitions."""
     script = Script.of_reference(**NEW, static=True, records=4)
     script.until(0, "end_told")
     script.system.close(0)
@@ -137,8 +136,7 @@ def test_a_static_member_that_was_killed_is_refused_until_its_session_is_over():
     ],
 )  # fmt: skip
 def test_what_a_producer_makes_of_an_answer(error, verdict):
-    """TransactionManager.TxnOffsetCommitHandler decides about these errors, of which 85 shuts the producer down
-    (447.8)."""
+    """TransactionManager.TxnOffsetCommitHandler treats these errors so, and 85 shuts the producer down (447.8)."""
     assert from_group_coordinator(error) is verdict
 
 
@@ -204,8 +202,7 @@ def test_an_application_may_abort_of_its_own_accord():
 
 
 def test_old_clients_have_a_producer_for_each_partition():
-    """Each producer of an old client has its partition's transactional id, so that the next owner fences it before
-    fetching."""
+    """An old client's producer has its partition's transactional id, which the next owner fences before fetching."""
     script = Script.of_reference(old=2, inputs=2, records=2)
     script.until(0, "consumed")
     producers = script.system.instances[0].producers

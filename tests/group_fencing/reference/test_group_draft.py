@@ -60,8 +60,7 @@ def test_it_may_be_called_again(mode):
 @pytest.mark.parametrize("mode", [DRAFT, REPAIRED])
 @pytest.mark.parametrize("transactions", ["v1", "v2"])
 def test_an_ongoing_transaction_on_the_partitions_is_aborted_first(mode, transactions):
-    """447.2, 447.5: The producer of the ongoing transaction is fenced, and the call returns only when the transaction
-    has ended."""
+    """447.2, 447.5: The ongoing transaction's producer is fenced, and the call returns when it has ended."""
     bench = Bench(mode=mode, transactions=transactions)
     zombie, _ = init(bench, 0, 1, 0, 1)
     begin(bench, 0, zombie)

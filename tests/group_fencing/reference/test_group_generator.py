@@ -32,8 +32,7 @@ CORRECT = [
 
 
 def test_a_member_that_never_heard_of_its_partition_is_restarted_in_the_end(monkeypatch):
-    """A late copy of a heartbeat assigns the member a partition in an answer that it never takes, and only a restart
-    helps."""
+    """A late copy of a heartbeat assigns a partition in an answer that is never taken, so only a restart helps."""
     usual = next(config for name, _, config in SIMULATORS if name == "new-protocol")
     config = {**usual, "duplicate": 0.1, "delay": 0.1}
 

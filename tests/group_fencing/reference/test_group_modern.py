@@ -47,8 +47,7 @@ def test_who_does_not_revoke_in_time_is_out():
 
 
 def test_epochs_of_heartbeats():
-    """A heartbeat may have the current epoch, the one before if the member owns nothing but its own partitions, or
-    always 0."""
+    """A heartbeat may have the current epoch, the previous one if the member owns nothing else, or 0."""
     bench = two()
     bench.group_beat(A, 1)
     bench.group_beat(A, 1, (0,))
@@ -96,8 +95,7 @@ def test_a_static_member_comes_back_in_the_epoch_that_it_left_in():
 
 
 def test_who_is_known_and_joins_again_is_given_what_it_has():
-    """A known member joins again in its epoch, unless a partition of it is meant for another member, in which case its
-    epoch moves."""
+    """A known member joins again in its epoch, which moves if one of its partitions has another target."""
     bench = Bench(mode=RELAXED, inputs=2)
     bench.group_beat(A, 0, ())
     assert bench.group_beat(A, 0, ())[2:] == (1, (0, 1))
@@ -155,8 +153,7 @@ def test_until_4_2_only_the_current_epoch_commits():
 
 
 def test_since_4_3_an_older_epoch_commits_what_the_member_still_has():
-    """KIP-1251: An older epoch also commits what the member is giving up, but one partition that it has given up
-    refuses the whole commit."""
+    """KIP-1251: The partitions include those being given up, and one that was given up refuses the whole commit."""
     bench = two(RELAXED)
     bench.group_beat(A, 1)
     assert commit(bench, 1, A, (0, 1)) == 0
@@ -184,8 +181,7 @@ def test_what_was_lost_and_regained_is_newer():
 
 @pytest.mark.parametrize("transactional", [True, False])
 def test_commits_without_an_epoch(transactional):
-    """An empty group accepts every commit without an epoch. Other groups accept transactional ones without any metadata
-    (B38)."""
+    """An empty group accepts every such commit, and other groups transactional ones without metadata (B38)."""
     bench = Bench(mode=RELAXED)
     assert commit(bench, -1, -1, transactional=transactional) == 0
     bench.group_beat(A, 0, ())

@@ -36,8 +36,7 @@ def test_persisted_block_is_consumed_though_its_answer_is_lost(cluster):
 
 
 def test_uncommitted_block_is_lost_with_its_leader_and_reused(cluster, only):
-    """730.7: A controller that loses leadership reverts to the last committed record, and no broker got the
-    lost block."""
+    """730.7: A deposed controller reverts to the last committed record, and no broker got the lost block."""
     system = cluster()
     system.init_producer_id(0)
     deliver_all(system)
@@ -161,8 +160,7 @@ def test_snapshot_before_any_block_says_nothing(cluster):
 
 
 def test_ids_end_with_an_error(cluster, only):
-    """730.16: After the last block the controller answers with an error and never wraps, and the broker retries for
-    ever."""
+    """730.16: After the last block the controller answers with an error, and the broker retries for ever."""
     system = cluster(max_id=20, prefetch=0)
     for _ in range(2):
         fetch_block(system, 0)

@@ -148,8 +148,7 @@ def test_rpc_is_throttled(cluster, only):
 
 
 def test_quota_refills_with_time():
-    """730.6: One second's worth may come in a burst, and after that one token per 1/rate seconds. Rate 0 means no
-    limit."""
+    """730.6: One second's worth may be a burst, then one token comes per 1/rate seconds, and rate 0 is no limit."""
     quota = Quota(4)
     assert [quota.throttle_ms(0, 0) for _ in range(6)] == [0, 0, 0, 0, 250, 500]
     assert quota.throttle_ms(1, 0) == 0

@@ -56,8 +56,7 @@ def test_loser_reads_again_before_it_retries(cluster, kinds, only):
 
 
 def test_direct_broker_takes_the_next_block_when_its_own_is_used_up(cluster, kinds):
-    """730.2: A direct broker does not prefetch. It refuses the client that finds the block used up until it has written
-    the next."""
+    """730.2: Without prefetching, the client that finds the block used up is refused until the next is written."""
     system = cluster(mode="zookeeper")
     take_block(system, 0)
     assert [system.init_producer_id(0)[1] for _ in range(10)] == list(range(10))
@@ -132,8 +131,7 @@ def test_zookeeper_controller_that_comes_back_starts_afresh(cluster, kinds):
 
 @pytest.mark.parametrize(("max_id", "blocks"), [(28, 2), (29, 3), (30, 3)])
 def test_zookeeper_compares_the_last_id_of_the_present_block(cluster, only, max_id, blocks):
-    """730.16: ZooKeeper mode lets one block more begin than KRaft when max - size is the last id of the block
-    before."""
+    """730.16: ZooKeeper allows one block more than KRaft when max - size is the previous block's last id."""
     system = cluster(mode="zookeeper", max_id=max_id)
     for _ in range(4):
         take_block(system, 0)
@@ -142,8 +140,7 @@ def test_zookeeper_compares_the_last_id_of_the_present_block(cluster, only, max_
 
 
 def test_block_that_only_zookeeper_allows_is_refused_by_an_rpc_broker(cluster, only):
-    """730.16, 730.20: The extra block that ZooKeeper allows ends at max itself, and the RPC broker refuses it as
-    malformed."""
+    """730.16, 730.20: ZooKeeper's extra block ends at max itself, which the RPC broker refuses as malformed."""
     system = cluster(mode="zookeeper", inter_broker_protocol="3.0-IV0", max_id=29, prefetch=0)
     for _ in range(3):
         fetch_block(system, 0)

@@ -54,8 +54,7 @@ def test_a_signed_request_at_the_leader_gets_its_round():
     ],
 )
 def test_signature_is_checked_first(signature, key, status):
-    """618.10: The status is 400 without a signature or an accepted algorithm, 503 without a key, 403 for a wrong
-    signature."""
+    """618.10: The status is 400 for no signature or algorithm, 503 for no key, and 403 for a wrong signature."""
     assert config_records.signature_status(signature, BODY, key) == status
     if status != 200:
         for receiver in (LEADER, FOLLOWER):

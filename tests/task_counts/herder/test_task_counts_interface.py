@@ -33,7 +33,7 @@ def keys(system: System) -> list[str]:
 
 @pytest.mark.parametrize("mode", MODES)
 def test_the_task_count_record(mode: str) -> None:
-    """618.1: The record is `tasks-count-<connector>`, {"tasks": n}, or as shipped `tasks-fencing-<connector>`,
+    """618.1: `tasks-count-<connector>` has {"tasks": n}, or as shipped `tasks-fencing-<connector>`
     {"task-count": n}."""
     script = cluster(mode, workers=1)
     script.configure(0, tasks=2)
@@ -348,7 +348,7 @@ def test_off_by_default(mode: str) -> None:
     assert {e.support for e in script.kinds("worker_started")} == {1}  # disabled
     script.configure(0, tasks=2)
     script.work()
-    # In A nobody but the leader has a part in a round, and it holds one whatever its flag says.
+    # In A only the leader takes part in a round, and it holds one whatever its flag is.
     assert not script.kinds("round_asked", "task_checked", "producer_opened", "task_checked_again")
     assert len(script.kinds("transaction_committed")) == 2
     assert {e.producer_id for e in script.kinds("transaction_committed")} == {-1}

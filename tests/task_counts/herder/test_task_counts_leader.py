@@ -1,5 +1,4 @@
-"""The leader's write privilege decides who may write to the config topic, in which transactions (618.24 to 618.26,
-618.43)."""
+"""The leader's write privilege decides which transactions write to the config topic (618.24 to 618.26, 618.43)."""
 
 import pytest
 from fencepost.properties.task_counts.scenarios.known import Script

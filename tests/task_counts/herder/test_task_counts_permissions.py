@@ -10,8 +10,7 @@ ID = "TransactionalId"
 
 
 def test_the_leader_writes_as_the_workers_producer():
-    """618.24, 618.47: The leader needs Describe and Write on `connect-cluster-<groupId>`, IdempotentWrite, and the
-    topic itself."""
+    """618.24, 618.47: It needs Describe and Write on `connect-cluster-<groupId>`, IdempotentWrite, and the topic."""
     needed = brokers.of_leader("g", "configs")
     assert {p.principal for p in needed} == {"worker-producer"}
     assert [p[1:] for p in needed] == [
@@ -71,8 +70,7 @@ def test_a_leader_needs_every_permission_of_the_workers_producer(place):
 @pytest.mark.rule("618.37")
 @pytest.mark.parametrize("place", range(len(brokers.of_task("connect", "connector-0", 0))))
 def test_a_task_needs_every_permission_of_the_connectors_producer(place):
-    """618.37: Without one of these permissions a task fails before its producer is opened, and the other task is not
-    affected."""
+    """618.37: Without one of these permissions a task fails before its producer is opened, but not the other task."""
     denied = brokers.of_task("connect", "connector-0", 0)[place]
     events = refused_without(denied)
     failed = {e.task for e in events if e.kind == "task_failed"}

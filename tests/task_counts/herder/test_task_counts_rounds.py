@@ -1,5 +1,4 @@
-"""These tests check rounds of zombie fencing: when they happen, what they fence and write, and what fails with them
-(618.4 to 618.13)."""
+"""These tests check when rounds of fencing happen, and what they fence, write and fail (618.4 to 618.13)."""
 
 import pytest
 from fencepost.properties.task_counts.scenarios.known import Script
@@ -23,7 +22,7 @@ def test_as_many_as_the_latest_count_record_says(mode: str, older: int, newer: i
     task to one. It writes the newest set's size either way."""
     script = cluster(mode, workers=2, max_tasks=3)
     script.configure(0, tasks=older)
-    assert not script.kinds("id_fenced")  # there was no record: nobody can be alive
+    assert not script.kinds("id_fenced")  # without a record no task can be alive
     script.configure(0, tasks=newer)
     assert [(e.task, e.error) for e in script.kinds("id_fenced")] == [(task, 0) for task in fenced]
     assert [e.count for e in script.kinds("round_started")] == [0, len(fenced)]
@@ -66,7 +65,7 @@ def test_zero_tasks_are_recorded_and_fence_nobody() -> None:
     assert script.system.stop_connector(0, 0)
     script.settle()
     assert [e.count for e in script.kinds("set_written")] == [2, 0]
-    assert [e.count for e in script.kinds("count_written")] == [2]  # nobody starts, nobody asks
+    assert [e.count for e in script.kinds("count_written")] == [2]  # no task starts, and none asks
     script.configure(0, tasks=1)
     assert [e.count for e in script.kinds("count_written")] == [2, 1]
     assert [e.task for e in script.kinds("id_fenced")] == [0, 1]  # the latest record still said 2
@@ -74,7 +73,7 @@ def test_zero_tasks_are_recorded_and_fence_nobody() -> None:
     script.configure(0, tasks=2)
     assert [e.task for e in script.kinds("id_fenced")] == [0, 1]
     checked = script.kinds("round_checked")
-    assert (len(checked), checked[-1].status) == (2, 200)  # a round all the same, with nobody in it
+    assert (len(checked), checked[-1].status) == (2, 200)  # a round all the same, without any task
 
 
 @pytest.mark.parametrize("mode", ASKING)

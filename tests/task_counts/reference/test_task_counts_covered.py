@@ -67,8 +67,7 @@ def act(system: System, luck: random.Random) -> None:
 @pytest.mark.parametrize("protocol", ["eager", "cooperative"])
 @pytest.mark.parametrize("mode", MODES)
 def test_every_live_producer_is_covered(mode: str, protocol: str) -> None:
-    """Seeds 0 and 1 take 800 steps each, with and without the preemptive stop, and some older tasks must have been
-    alive."""
+    """Seeds 0 and 1 take 800 steps, with and without the preemptive stop, and some older tasks must be alive."""
     older = 0
     for seed in (0, 1):
         polling: list[Watched] = []

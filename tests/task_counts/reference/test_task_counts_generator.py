@@ -1,5 +1,4 @@
-"""Free-running histories of Connect workers have every kind of event and the configured faults, and all tasks run in
-the end."""
+"""Free-running histories of Connect workers have every kind of event, the configured faults, and an end."""
 
 from collections import Counter
 from functools import cache
@@ -11,7 +10,7 @@ from fencepost.reference_impl.systems.task_counts import Faults, simulate, simul
 MODES = ("A", "M", "B", "shipped")
 CALM = dict.fromkeys((*Faults.names, "failed", "lost", "round_failed", "slow_share"), 0.0)
 SEEDS = 40
-NEVER = {"count_tombstoned"}  # 618.38: nobody writes such records
+NEVER = {"count_tombstoned"}  # 618.38: such records are never written
 ONLY_IN = {
     "A": {"round_asked", "round_answered", "round_checked"},  # kinds that the revision does not have
     "M": set(),

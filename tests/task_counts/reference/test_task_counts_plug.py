@@ -1,5 +1,4 @@
-"""These tests drive the reference as a driver does, and check progress (618.P4) and what the workers cannot protect
-against."""
+"""These tests drive the reference, and check progress (618.P4) and what workers cannot protect against."""
 
 import random
 

@@ -1,5 +1,4 @@
-"""In the race of the documents, F stalls before it opens its producer, O runs the task meanwhile, and L leads
-(618.40)."""
+"""In the race of the documents, F stalls before it opens its producer, O runs the task, and L leads (618.40)."""
 
 from typing import NamedTuple
 
@@ -11,8 +10,7 @@ MODES = ("A", "M", "B", "shipped")
 
 
 class Race(NamedTuple):
-    """A `Race` is the situation in which F is about to resume. The task has number 1, since task 0 runs on the
-    leader."""
+    """A `Race` is the state in which F is about to resume task 1, since task 0 runs on the leader."""
 
     script: Script
     f: int

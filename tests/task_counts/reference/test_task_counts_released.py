@@ -1,5 +1,4 @@
-"""Released Kafka does some things that its texts rule out. These tests check what the history properties find in them,
-and what corrects them."""
+"""The history properties find what released Kafka does against its texts, and nothing once it is corrected."""
 
 from dataclasses import replace
 

@@ -1,5 +1,4 @@
-"""These tests check how a task starts, in the exact order of each revision, and what ends a start (618.14 to 618.20,
-618.44)."""
+"""Each revision starts a task in its exact order, and some events end a start (618.14 to 618.20, 618.44)."""
 
 import pytest
 from fencepost.properties.task_counts.scenarios.known import Script

@@ -23,8 +23,7 @@ def recorded(found: list[object], act: object = "done") -> Script:
     ("outcome", "expected"), [("ok", ["happens", "done"]), ("failed", [7]), ("lost", ["happens", 7])]
 )
 def test_outcomes(outcome: str, expected: list[object]) -> None:
-    """ "ok" means that the operation happens, "failed" that it does not, "lost" that it does but the thread gets the
-    error all the same."""
+    """An operation happens if "ok", not if "failed", and if "lost" it happens but the thread gets an error."""
     threads, found = Threads(), list[object]()
     number = threads.start(0, recorded(found))
     threads.settle()

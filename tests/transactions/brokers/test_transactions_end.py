@@ -1,5 +1,4 @@
-"""These tests check EndTxn: every row of both tables, when the outcome is fixed, and the pair for the next
-transaction."""
+"""These tests check both tables of EndTxn, when the outcome is fixed, and the next transaction's pair."""
 
 import pytest
 from fencepost.reference_impl.kafka.errors import ErrorCode as E
@@ -168,8 +167,7 @@ def test_late_end_decides_the_next_transaction_in_v1():
 
 
 def test_pending_completion_answers_51_before_the_epoch():
-    """txn.5: While the Complete record is being written the new pair gets CONCURRENT_TRANSACTIONS and not
-    PRODUCER_FENCED."""
+    """txn.5: While the Complete record is being written the new pair gets CONCURRENT_TRANSACTIONS."""
     bench = Bench(V2)
     bench.init()
     bench.add(0, 0)
@@ -184,8 +182,7 @@ def test_pending_completion_answers_51_before_the_epoch():
 
 
 def test_exhausted_epoch_moves_to_the_next_producer_id():
-    """txn.4: In v2 the answer after the last epoch has the next producer id at epoch 0, and the markers use the
-    reserved epoch."""
+    """txn.4: In v2 the last epoch is followed by the next producer id, and the markers use the reserved epoch."""
     bench = Bench(V2, max_epoch=2)
     bench.init()
     bench.init()
@@ -218,8 +215,7 @@ def test_new_pair_waits_for_the_overflow_to_complete():
 
 
 def test_fence_on_the_last_epoch_leaves_no_way_to_it():
-    """txn.4: A time-out at the last epoch moves to the next producer id too, and a late abort never gets the reserved
-    epoch."""
+    """txn.4: A time-out at the last epoch changes the producer id too, and a late abort never gets the old one."""
     bench = Bench(V2, max_epoch=2)
     bench.init()
     bench.init()
@@ -280,8 +276,7 @@ def test_timeout_waits_while_something_is_pending():
 
 
 def test_failed_timeout_is_tried_again():
-    """txn.18: If the abort of a timed-out transaction is not recorded, the next check tries again without
-    another bump."""
+    """txn.18: If the abort of a timed-out transaction is not recorded, the next check retries without a bump."""
     bench = Bench(V1)
     bench.init()
     bench.add(0, 0)

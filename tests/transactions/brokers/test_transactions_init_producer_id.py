@@ -114,8 +114,7 @@ def test_rotation_without_pair_leaves_no_retry():
 
 
 def test_retry_that_led_to_the_last_epoch_fails():
-    """txn.2: At the last epoch every request with another one gets -1, even from the producer that missed the
-    answer."""
+    """txn.2: At the last epoch every other one gets -1, even from the producer that missed the answer."""
     bench = Bench(max_epoch=3)
     bench.init()
     bench.init(0, 0)
@@ -183,8 +182,7 @@ def test_failed_append_hands_out_nothing():
 
 @pytest.mark.parametrize("mode", MODES)
 def test_failed_fence_is_remembered_and_does_not_bump_again(mode):
-    """txn.18: However often the abort's record fails, the epoch in memory grows by one, and the old one stays
-    fenced."""
+    """txn.18: However often the abort's record fails, the epoch grows by one, and the old one stays fenced."""
     bench = Bench(mode)
     bench.init()
     bench.add(0, 0)

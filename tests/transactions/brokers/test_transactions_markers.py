@@ -117,8 +117,7 @@ def test_failed_completion_is_appended_again():
 
 @pytest.mark.parametrize(("epoch", "error"), [(5, 47), (0, 52)])
 def test_overtaken_coordinator_leaves_the_transaction_alone(epoch, error):
-    """txn.11: After an answer of 47 or 52 the coordinator stops sending and records nothing, and the next one carries
-    the outcome out."""
+    """txn.11: After an answer of 47 or 52 the coordinator stops and records nothing, and the next one continues."""
     bench = ending(V1, (0,))
     bench.log().write(newer_marker(bench, epoch, coordinator_epoch=5))
     bench.settle()
@@ -141,8 +140,7 @@ def test_overtaken_coordinator_leaves_the_transaction_alone(epoch, error):
     ],
 )
 def test_what_a_partition_accepts_before_v2(epoch, coordinator_epoch, error):
-    """txn.11, txn.12: After epoch 2 and coordinator epoch 1, equal or higher ones are written and lower ones are
-    refused."""
+    """txn.11, txn.12: At epoch 2 and coordinator epoch 1, equal or higher is written, and lower is refused."""
     bench = Bench(V1)
     bench.marker(7, 2, coordinator_epoch=1)
     bench.produce(7, 2)
@@ -162,8 +160,7 @@ def test_what_a_partition_accepts_before_v2(epoch, coordinator_epoch, error):
     ],
 )
 def test_what_a_partition_accepts_in_v2(open_here, epoch, error):
-    """txn.11: A v2 marker must be above the known epoch 1, and an equal one passes only if no transaction is open
-    (KIP-1228)."""
+    """txn.11: A v2 marker must be above epoch 1, and may equal it only if no transaction is open (KIP-1228)."""
     bench = Bench(V1)
     bench.marker(7, 1)
     if open_here:

@@ -74,8 +74,7 @@ def test_sequence_numbers_wrap():
 
 
 def test_last_five_batches_answer_duplicates():
-    """txn.14: Copies of the last five batches are answered with their old offset and write nothing, and the sixth is a
-    gap."""
+    """txn.14: Copies of the last five batches get their old offset without a write, and the sixth is a gap."""
     bench = with_epoch(0, *range(6))
     bench.events()
     assert [bench.produce(7, 0, sequence)[1] for sequence in range(1, 6)] == [1, 2, 3, 4, 5]
@@ -200,8 +199,7 @@ def test_answer_that_a_marker_overtook_is_void(next_asked):
 
 
 def test_batches_waiting_together_share_the_guard():
-    """txn.15: Several batches in flight wait with one guard, and the first appended opens the transaction for
-    the rest."""
+    """txn.15: Batches in flight wait with one guard, and the first appended opens the transaction for all."""
     bench = transaction(VERIFIED)
     numbers = [bench.send("produce", "partition-0", ProduceRequest(0, 0, 0, 0, n, n)) for n in range(3)]
     bench.settle()
@@ -290,8 +288,7 @@ def test_new_leader_has_forgotten_the_questions():
 
 @pytest.mark.parametrize("kind", ["replica", "restart"])
 def test_new_leader_knows_what_the_log_tells(kind):
-    """txn.P9: Epochs, numbers, open and aborted transactions are restored, and a snapshot has one batch per
-    producer."""
+    """txn.P9: A new leader restores epochs, numbers and transactions, and a snapshot has one batch per producer."""
     bench = Bench(V1, leader_change=kind)
     for sequence in range(3):
         bench.produce(7, 2, sequence)

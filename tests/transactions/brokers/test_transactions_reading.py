@@ -11,8 +11,7 @@ from txn_bench import V1, V2, VERIFIED, Bench
 
 
 def written(*steps, **config):
-    """Return a v1 bench with these on partition 0: ("data", id) or ("commit"|"abort", id), whose records are numbered
-    by offset."""
+    """Return a v1 bench with ("data", id) or ("commit"|"abort", id) on partition 0, numbered by offset."""
     bench = Bench(V1, **config)
     sequences = {}
     for offset, (what, producer_id) in enumerate(steps):
@@ -39,8 +38,7 @@ def test_readers_stop_where_the_oldest_open_transaction_begins():
 
 
 def test_fetch_is_strictly_below_the_last_stable_offset():
-    """txn.17: A read_committed fetch gets offsets below the last stable one, and read_uncommitted everything (Redpanda
-    3036)."""
+    """txn.17: A read_committed fetch ends below the last stable offset, others do not (Redpanda 3036)."""
     log = written(("data", 1), ("commit", 1), ("data", 2)).log()
     committed, uncommitted = log.fetch(0, True), log.fetch(0, False)
     assert (committed.upto, [batch.base_offset for batch in committed.batches]) == (2, [0, 1])
@@ -107,8 +105,7 @@ def test_index_agrees_with_the_log(steps):
 @pytest.mark.parametrize("mode", [V1, VERIFIED, V2])
 @pytest.mark.parametrize("committed", [True, False])
 def test_offsets_are_pending_until_the_marker(mode, committed):
-    """txn.21: OffsetFetch is UNSTABLE_OFFSET_COMMIT until the marker. A commit makes the new offset visible, and an
-    abort does not."""
+    """txn.21: OffsetFetch is UNSTABLE_OFFSET_COMMIT until the marker, and only a commit exposes the new offset."""
     bench = Bench(mode)
     bench.init()
     group = bench.log(2)

@@ -1,5 +1,4 @@
-"""Newcomers are a call of the machines that breaks nothing correct, and exposes an implementation that repeats
-a pair."""
+"""Newcomers are a call of the machines that exposes an implementation that repeats a pair."""
 
 import pytest
 from command_line import fencepost

@@ -73,8 +73,7 @@ def test_found_through_the_black_box(name):
 
 
 def test_new_producer_id_is_seen_by_clients():
-    """txn.1: A client that gets another producer id without need has fenced no producer, which is found without any
-    log."""
+    """txn.1: A needless new producer id has fenced no producer, which is found without any log."""
 
     def factory(given):
         return transactions_doubles.BlackBox(REGISTRY["init_takes_new_id"](given))

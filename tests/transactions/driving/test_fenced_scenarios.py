@@ -20,8 +20,7 @@ CROSS = dict(slot=0, partition=0, commits=(False, True), moment=3)
 
 
 def played(agreeing: Agreeing, factory: Any, variant: str, name: str, **arguments: Any) -> tuple[Fenced, Search]:
-    """Return the machine and the search after one scenario and the end of an example, judged by promises and the model
-    if there is one."""
+    """Return the machine and the search after one scenario and the end of an example."""
     observed = None if agreeing.follow else agreeing.black_box
     search = Search(agreeing, factory, variant, {}, frozenset(), observed, ())
     machine = type("One", (agreeing.machines[variant],), {"session": search})()

@@ -1,5 +1,4 @@
-"""The monitor checks the promises of transactions against hand-made events, of which the fewest possible break each
-promise."""
+"""The monitor finds each promise broken in the fewest hand-made events that can break it."""
 
 import pytest
 from fencepost.properties.conformance_spec import driven
@@ -117,8 +116,7 @@ def test_zombie_that_is_read():
 
 
 def test_zombie_that_is_told_commit():
-    """txn.P1: A producer that asks for the commit after it was fenced must be refused, but not one that asked
-    before."""
+    """txn.P1: A producer that asks for a commit after its fence must be refused, but not one that asked before."""
     before = (*ACKED, {"kind": "init_sent", "client": 1, "txn_id": 0, "request": 9})
     fence = {"kind": "init_taken", "client": 1, "request": 9, **NEXT}
     answered = reported(COMMIT, pair=PAIR)
@@ -215,8 +213,7 @@ def test_a_late_record_excuses_itself_alone():
 
 
 def test_a_late_add_excuses_its_owner_until_its_next_pair():
-    """txn.P8: The transaction that a late add opens is fenced, and a lone owner with it, as predicted, until the owner
-    has another pair."""
+    """txn.P8: A late add opens a transaction whose fence hits its owner, as predicted, until it has another pair."""
     failed = {"kind": "client_failed", "client": 0, "error": 90}
     add = {"kind": "add_sent", "client": 0, "txn": 0, "partition": 0, "request": 4, **PAIR}
 
@@ -236,8 +233,7 @@ def test_a_late_add_excuses_its_owner_until_its_next_pair():
 
 
 def test_record_in_doubt_needs_a_bump():
-    """txn.2: A record that was given up unanswered may arrive late, in the next transaction, but a refused one will
-    not."""
+    """txn.2: An unanswered record may arrive late, in the next transaction, but a refused one will not."""
     failed = {"kind": "record_failed", "client": 0, "txn": 0, "partition": 0, "record": 0, "request": 1}
     following = {**OPENED[2], "txn": 1}
     assert broken_by(*OPENED, {**failed, "error": 7}, following, mode="v1") == "txn.2"
@@ -254,8 +250,7 @@ def test_one_fate():
 
 
 def test_aborted_or_open_record_that_is_read():
-    """txn.P3, txn.P5: A record is read although no end was asked for, the owner got abort (P3), or it asked for nothing
-    but abort (P5)."""
+    """txn.P3, txn.P5: A record is read without a request for its end (P3), after an abort (P3), or against it (P5)."""
     assert broken_by(*ACKED, ending(COMMIT), READ) == ""
     assert broken_by(*ACKED, READ) == "txn.P3"
     assert broken_by(*ACKED, ending(ABORT), READ) == "txn.P5"
@@ -349,8 +344,7 @@ def test_new_producer_id_that_fences_nobody():
 
 
 def test_lone_client_that_is_fenced():
-    """txn.P8: A client that only repeats itself must not be fenced, unless there is another producer or it is
-    too late."""
+    """txn.P8: A lone client that only repeats itself must not be fenced, unless it is too late."""
     failed = {"kind": "client_failed", "client": 0, "error": 90}
     assert broken_by(*OPENED, failed) == "txn.P8"
     assert broken_by(*OPENED, {"kind": "init_sent", "client": 1, "txn_id": 0, "request": 9}, failed) == ""
@@ -521,8 +515,7 @@ def test_of_two_offsets_of_a_transaction_the_later_counts():
 
 @pytest.mark.parametrize(("mode", "rule"), [("v1", ""), ("v2", "txn.13")])
 def test_forgotten_producer_may_go_on_with_any_number(mode, rule):
-    """Before v2 a leader that has forgotten a producer accepts its next batch with any number, and continues
-    from it."""
+    """Before v2 a leader that has forgotten a producer accepts its next batch with any number."""
     watching = monitor(mode, EXPECTING[mode], INSIDE)
     watching.only = frozenset({"txn.13"})
     epoch = int(mode == "v2")

@@ -43,7 +43,7 @@ def broken_by(cluster, count):
         make(cluster, Call("newcomers", count)),
         driven("transactions").monitoring(CONFIG, frozenset()),
     )
-    monitor.only = frozenset({"txn.P7"})  # and not that a new id fences nobody
+    monitor.only = frozenset({"txn.P7"})  # and not that a new id fences no producer
     monitor.watch(made)
     return monitor.found, made
 

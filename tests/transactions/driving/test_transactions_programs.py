@@ -135,13 +135,11 @@ LEFT_BY_AN_EARLIER_ID = [
     *BEGUN, *(Call("restart_client", 0), *BEGUN) * 2, *SENT, *ENDED, *ACKED, Call("restart_client", 0), *BEGUN,
     to("produce", "partition-1"), *SENT, *ENDED, Call("fetch_offset", 0, OFFSETS),
 ]  # fmt: skip
-"""In v1 an offset arrives after its marker, and its producer id has no epoch left, so that no marker of the next id
-ends it."""
+"""In v1 an offset arrives after its marker, and no marker of the next producer id ends it."""
 
 
 def test_what_an_earlier_producer_id_left_open_is_not_followed():
-    """KAFKA-14402: The offset stays pending in Kafka, but the model's markers end all that is open, which is no
-    disagreement."""
+    """KAFKA-14402: The offset stays pending in Kafka but not in the model, which is no disagreement."""
     size = {"clients": 1, "partitions": 1, "groups": 1, "max_epoch": 3}
     report = agree(
         reference, protocol="transactions", variant="v1", prefixes=[LEFT_BY_AN_EARLIER_ID], max_examples=1, steps=1,
@@ -156,8 +154,7 @@ LOGGED_LATE = [*BEGUN, Call("begin", 0), Call("send", 0, 0), to("add"), Call("ad
 
 
 def test_a_transaction_is_as_old_as_its_first_request():
-    """txn.18: A transaction times out a minute after its first request was handled, as in Kafka, however late its
-    record was logged."""
+    """txn.18: It times out a minute after that request was handled, however late its record was logged."""
     calls = [*LOGGED_LATE, Call("advance", 10_000)]
     report = agree(reference, protocol="transactions", variant="v1", prefixes=[calls], max_examples=1, steps=1)
     assert report.failure is None, f"{report.failure}\n{report.program}"

@@ -1,5 +1,4 @@
-"""txn.P11: A living client must make progress. These tests check which clients that concerns, and the report on one
-that cannot."""
+"""txn.P11: These tests check which living clients must make progress, and the report on one that cannot."""
 
 import pytest
 from fencepost.properties.driving import make, waiting

@@ -27,8 +27,7 @@ def kernel_of(mode: str, **config: Any) -> ConformanceKernel:
 
 
 def misfits_of(kernel: ConformanceKernel, columns: Columns, few: int = 3) -> list[tuple[int, str, str | None]]:
-    """Return row, words and rule of each misfit, after checking that the plain reading finds the same in the first few
-    histories."""
+    """Return row, words and rule of each misfit, on which the plain reading of a few histories agrees."""
     found = kernel.misfits(columns)
     first = first_histories(columns, few)
     assert [m for m in found if m.row < len(first["history"])] == kernel.misfits_plainly(first)
@@ -147,8 +146,7 @@ def test_bent_histories_are_caught(
 
 
 def test_one_violation_a_history() -> None:
-    """Each transactional id is judged separately, the first misfit is reported, and other histories are not
-    affected."""
+    """Each transactional id is judged separately, and the first misfit of a history is reported."""
     good = histories(range(8), {"mode": "v2"})
     bent = {name: column.copy() for name, column in good.items()}
     for history, txn_id in ((5, 0), (5, 1), (2, 1)):
@@ -194,8 +192,7 @@ def test_what_there_is_no_room_for_is_undecided(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_explanation_names_event_rule_and_state() -> None:
-    """The explanation has the first bad event, the false conjunct with its rule, the model's state, and the expected
-    steps."""
+    """The explanation has the first bad event, the false conjunct, its rule, the state and the expected steps."""
     text = kernel_of("v2").explain(edits.not_asked(calm("v2")))
     assert text.startswith("history 0 does not fit the model ExpiringOf400\n  first misfit: batch_appended at step")
     assert "append needs" in text and "(txn.15)" in text

@@ -75,8 +75,7 @@ def laid_out(rows: Events, *, bumps: bool = False) -> tuple[str, list[dict[str, 
 
 
 def test_each_event_is_in_the_lane_of_its_transactional_id() -> None:
-    """An event is assigned by id, client, transaction, record, request or producer id, or to all ids if it concerns
-    all."""
+    """An event is assigned by any of its numbers that belongs to the id, or to all ids if it concerns all."""
     rows = events(
         init(0, 1, txn_id=4), init(1, 2, txn_id=2), (Kind.coordinator_loaded, {"coordinator_epoch": 1}),
         (Kind.init_taken, {"client": 0, "request": 1}), (Kind.stable_moved, {"partition": 0, "upto": 1}),
@@ -94,8 +93,7 @@ def test_each_event_is_in_the_lane_of_its_transactional_id() -> None:
 
 
 def test_a_record_of_the_log_is_whose_answer_follows() -> None:
-    """The request is that of the nearest answer with the record's content, or none if the coordinator resigns before
-    it."""
+    """The request is that of the nearest matching answer, or none if the coordinator resigns before it."""
     rows = events(
         init(0, 1), init(1, 2), logged(State.Empty), handled(2, **PAIR), logged(State.PrepareAbort),
         handled(1, error=51), (Kind.append_failed, {"txn_id": 0, "state": State.Empty}), handled(1, error=15),
@@ -189,8 +187,7 @@ def test_who_resigns_tells_nobody() -> None:
 
 
 def test_pairs_get_the_numbers_of_the_model() -> None:
-    """Pairs are numbered in the order of producer ids. An unknown epoch has no number, or is too much to be
-    followed."""
+    """Pairs are numbered by producer ids, and an unknown epoch has no number or is not followed."""
     rows = events(init(0, 1), handled(1, **PAIR), init(1, 2), handled(2, producer_id=9, epoch=2))
     _, values = laid_out(rows)
     assert [(row["number"], row["next_base"]) for row in values[1::2]] == [(1, 17), (19, 33)]

@@ -208,8 +208,7 @@ def made(folder: Path, mode: str, count: int, seed: int = 1, **config: Any) -> R
 
 
 def test_replay_tells_what_is_predicted(mode: str, tmp_path: Path) -> None:
-    """The exit code is 0, and each property has the number of excused violations, the step, and the reason why that is
-    no defect."""
+    """The exit code is 0, and each property has the number of excused violations, the step and the reason."""
     assert fencepost("generate", f"transactions/{mode}", tmp_path / "h", "--histories", 150, "--cores", 1).code == 0
     ran = fencepost("replay", tmp_path / "h", "--cores", 1, "--json", tmp_path / "r.json")
     assert ran.code == 0, ran.out
@@ -234,7 +233,7 @@ SEEN_BY_DRIVING = frozenset(
         # In these histories no id expires.
         "open_ids_expire",
         "expired_id_gets_its_old_pair",
-        # Nothing happens any more, or nobody is kept waiting for long enough: that needs a quiet end.
+        # Evidence that nothing happens any more, or that a client waits too long, needs a quiet end.
         "markers_not_repeated",
         "failed_append_stays_pending",
         "failed_fence_never_forgotten",

@@ -48,8 +48,7 @@ def rebuilt(state: dict[str, Any]) -> set[int]:
 
 
 def last_stable_offset(state: dict[str, Any]) -> int:
-    """Return the least of the high watermark, the first offsets of open transactions, and those of transactions that
-    ended unreplicated."""
+    """Return the least of the high watermark and the first offsets of open or unreplicated transactions."""
     high, first, last = state["high"], state["first"], state["last"]
     phases = state["phase"].items()
     ongoing = [first.get(t, 0) for t, phase in phases if phase == OPEN]
@@ -59,8 +58,7 @@ def last_stable_offset(state: dict[str, Any]) -> int:
 
 @pytest.mark.parametrize("seed", range(2))
 def test_fetches_end_at_the_last_stable_offset(seed: int) -> None:
-    """A read_committed reader fetches up to the last stable offset, and a read_uncommitted one up to the high
-    watermark."""
+    """A read_uncommitted reader fetches up to the high watermark."""
     furthest = {False: 0, True: 0}
     for run in walks(VARIANTS["read-committed"], BOUNDS, seed=seed, runs=100, steps=40):
         for before, event, _ in run:

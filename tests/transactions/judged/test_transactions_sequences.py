@@ -1,5 +1,4 @@
-"""The partition's handling of a batch is computed a second time, with the list of the last batches that a broker
-stores."""
+"""The partition's handling of a batch is computed a second time, with a broker's list of last batches."""
 
 from collections import Counter, deque
 from typing import Any

@@ -76,8 +76,7 @@ def test_the_history_is_the_logs(tmp_path: Path) -> None:
 
 
 def test_logs_alone_decide_what_is_in_them(tmp_path: Path) -> None:
-    """Logs without clients decide the mechanisms, but not that a record was appended twice, since records cannot be
-    distinguished."""
+    """Logs alone cannot decide that a record was appended twice, since records cannot be distinguished."""
     reported, report = recorded(real_logs(tmp_path), None, tmp_path / "out")
     assert set(reported.decidable) == LOGS_ALONE
     assert "values are their numbers" in reported.undecidable["appended_once"]

@@ -164,8 +164,7 @@ def test_a_high_watermark_beyond_every_copy_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_torn_tail_is_noted(tmp_path: Path) -> None:
-    """A broker that is running or was killed leaves a torn tail in the last segment, and everything before it
-    counts."""
+    """A running or killed broker leaves a torn tail in the last segment, and everything before it counts."""
     part = committed(nodes(tmp_path, [*FIVE[:4], FIVE[4][:30]]))
     assert part.end == 4
     assert (

@@ -1,5 +1,4 @@
-"""A segment is read to its last batch with its records, or is refused in one line with the reason, the place and a
-remedy."""
+"""A segment is read to its last batch, or is refused in one line with the reason, the place and a remedy."""
 
 import random
 import struct

@@ -64,8 +64,7 @@ def test_fence_names_no_pair(script):
 
 @pytest.mark.parametrize("error", [14, 51, 15, 16])
 def test_errors_that_pass_are_retried(script, error):
-    """618.12: Errors 14 and 51 are retried in place, 15 and 16 after another coordinator look-up, without any result
-    meanwhile."""
+    """618.12: Errors 14 and 51 are retried in place, and 15 and 16 after another coordinator look-up."""
     admin = admin_of(script)
     result = admin.fence_producers([3])
     answer(script, admin, error)

@@ -13,8 +13,7 @@ def bench():
 
 @pytest.mark.parametrize("mode", ["v1", "v1-verified"])
 def test_partition_is_added_before_the_first_record_leaves(bench, mode):
-    """txn.6: Nothing is produced before AddPartitionsToTxn is answered, and further records of the partition just
-    follow."""
+    """txn.6: Nothing is produced before AddPartitionsToTxn is answered, and further records just follow."""
     bench = bench(mode=mode)
     producer = bench.in_transaction()
     assert producer.send(1) and producer.send(1)
@@ -55,8 +54,7 @@ def test_abort_gives_up_what_is_in_flight(bench):
 
 
 def test_v1_abort_with_an_open_question_bumps_the_epoch(bench):
-    """txn.2 (KIP-360): It is unknown whether the batch's sequence number was used, so the producer requests the next
-    epoch."""
+    """txn.2 (KIP-360): The batch's number may have been used, so the producer requests the next epoch."""
     bench = bench(mode="v1")
     producer = bench.in_transaction(0)
     producer.abort()

@@ -98,8 +98,7 @@ def test_readers_and_isolation_levels_have_their_own_positions():
 
 
 def test_offsets_are_fetched_when_stable():
-    """txn.21: OffsetFetch gets 88 while the transaction is open, then the record that stands for the offset, or -1 if
-    there is none."""
+    """txn.21: OffsetFetch gets 88 while the transaction is open, then the offset's record, or -1 if none."""
     script = Script.of_reference(groups=1)
     assert script.system.fetch_offset(0, 2) == (0, -1)
     script.start(0)

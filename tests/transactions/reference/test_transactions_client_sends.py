@@ -62,8 +62,7 @@ def test_gap_is_waited_out_unless_the_batch_is_the_next_one(bench):
 
 
 def test_gap_from_before_the_missing_batch_came_is_waited_out(bench):
-    """txn.13: An answer of 45 that arrives after the missing batch's answer is out of date, and the batch is sent
-    again."""
+    """txn.13: Error 45 after the missing batch's answer is out of date, and the batch is sent again."""
     bench = bench(mode="v1")
     producer = bench.in_transaction(0)
     producer.send(0)

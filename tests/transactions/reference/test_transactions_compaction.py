@@ -8,8 +8,7 @@ RECORD, MARKER = -1, (0, 1)
 
 
 def two_transactions(first="commit", second="commit"):
-    """Return a cluster in which slot 0 has ended two transactions of a record each, at offsets 0 to 3 of
-    partition 0."""
+    """Let slot 0 end two transactions of a record each, at offsets 0 to 3 of partition 0."""
     script = Script(build({**Script.SMALL, "mode": "v1"}, Parts(log=CompactedLog)))
     script.start(0)
     for end in (first, second):

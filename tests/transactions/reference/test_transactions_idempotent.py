@@ -15,8 +15,7 @@ def lose_answers(script, partition):
 
 @pytest.fixture
 def script():
-    """Return a cluster whose slot 0 is a ready idempotent producer, and whose leaders remember one batch after a
-    restart."""
+    """Return a cluster with a ready idempotent producer, whose leaders remember one batch after a restart."""
     script = Script(build({**Script.SMALL, "leader_change": "restart"}, Parts(producer=IdempotentProducer)))
     script.start(0)
     return script
@@ -63,8 +62,7 @@ def test_what_may_have_been_written_is_given_up(script):
 
 
 def test_the_epoch_waits_for_other_partitions(script):
-    """txn.13: A record in flight to another partition has its old epoch and number until its answer, and new records
-    wait."""
+    """txn.13: A record in flight elsewhere retains epoch and number until its answer, and new records wait."""
     script.system.send(0, 0)
     script.system.send(0, 0)
     lose_answers(script, 0)

@@ -88,8 +88,7 @@ def test_rows_are_events():
 
 @pytest.mark.parametrize("mode", [V1, V2])
 def test_messages_name_kind_and_both_ends(mode):
-    """txn.15: A message in flight is (number, kind, source, target, request), and a check has the number of its
-    produce."""
+    """txn.15: A message in flight is (number, kind, source, target, request)."""
     system = reference({"mode": mode})
     system.init(0)
     ((number, *rest),) = system.messages()

@@ -89,8 +89,7 @@ def test_a_log_ends_between_batches():
 
 
 def test_idle_producers_are_forgotten():
-    """txn.26: A producer is forgotten after a day without batch or marker, but never with an open transaction, even one
-    that is never ended."""
+    """txn.26: A producer is forgotten after an idle day, but never with an open transaction."""
     script = opened("v1")
     script.system.send(0, 0)
     late = script.hold_next("produce")

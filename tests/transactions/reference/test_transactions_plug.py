@@ -54,8 +54,7 @@ def program(seed):
 
 
 def work(system, number):
-    """Take the application's next step in its producer's state: mostly a send, else the end or begin of a
-    transaction."""
+    """Take the application's next step: mostly a send, else the end or begin of a transaction."""
     slot = number % 2
     if number < 8 and system.send(slot, number % PARTITIONS):
         return

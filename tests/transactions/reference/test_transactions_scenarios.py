@@ -51,8 +51,7 @@ def lose_answers(script, partition):
 
 
 def _leaderless(coordinator, mode):
-    """Return a config in which leaders, as in Kafka, leave it to the coordinator whether an older transaction is open
-    (txn.16)."""
+    """Let leaders, as in Kafka, rely on the coordinator for whether an older transaction is open (txn.16)."""
     return {"parts": Parts(coordinator=coordinator, leader=NotWaitingForMarker), "mode": mode}
 
 

@@ -159,9 +159,9 @@ class DuplicateIsFenced(PartitionLog):
 
 
 class Seeded(NamedTuple):
-    """A `Seeded` is one defect. ``request`` and ``state`` name the wrong answer and its owner's state, ``found_by`` the
-    property or driver's promise that finds it, ``scenario`` the scenario that sends the request, and ``mode`` the
-    variant in which it is a defect."""
+    """``request`` and ``state`` name a defect's wrong answer and its owner's state, ``found_by`` the property or
+    promise that finds it, ``scenario`` the scenario that sends the request, and ``mode`` the variant in which it is a
+    defect."""
 
     name: str
     request: str

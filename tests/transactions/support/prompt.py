@@ -121,8 +121,7 @@ class Prompt:
         return self.system.read(reader, partition, committed, offset, most)
 
     def fetch_offset(self, reader: int, partition: int) -> tuple[int, int]:
-        """Call OffsetFetch with require_stable and return (error, record of the committed offset), with record -1 if
-        there is none."""
+        """Call OffsetFetch with require_stable and return (error, record of the offset), with -1 for none."""
         return self.system.fetch_offset(reader, partition)
 
     def drain_events(self) -> list[Event]:

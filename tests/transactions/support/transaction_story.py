@@ -19,8 +19,7 @@ Pair = tuple[int, int]
 
 
 class Story(Reported):
-    """A `Story` has one transactional id, data partitions 0 to `partitions` - 1 and one offsets partition
-    after them."""
+    """A `Story` has one transactional id, `partitions` data partitions, and one offsets partition after them."""
 
     vocabulary = TRANSACTIONS
 

@@ -85,8 +85,7 @@ class Bench:
             self.flow()
 
     def flow(self, *kinds):
-        """Deliver all messages (of these kinds) with those that they cause, oldest first, and leave appends
-        unfinished."""
+        """Deliver all messages (of these kinds) and their effects, oldest first. Appends stay unfinished."""
         while flying := [m for m in self.system.messages() if not kinds or m[1] in kinds]:
             for number, *_ in flying:
                 self.system.deliver(number)
