@@ -50,8 +50,6 @@ def misfits(kernel: ConformanceKernel, columns: Columns, few: int = 2) -> list[t
     ids=["usual", "rough", "one partition"],
 )
 def test_the_reference_conforms(variant: str, more: dict[str, Any], left: int) -> None:
-    """The reference conforms under all faults, and most histories are followed to their end, nearly all by
-    generation."""
     config = {**USUAL[variant], **more}
     columns, kernel = histories(12, config), conformance_kernel(variant, config, "group-fencing")
     assert misfits(kernel, columns) == []
@@ -188,7 +186,6 @@ def test_broken_implementations_do_not_conform(name: str, says: str) -> None:
 
 
 def test_what_harms_nobody_conforms() -> None:
-    """Defects of progress break no step, and an older initialisation has no effect."""
     for name in ("sessions_last", "older_generation_taken"):
         config = config_of(name)
         assert misfits(conformance_kernel(config["mode"], config, "group-fencing"), histories(6, config)) == []
@@ -225,7 +222,6 @@ def test_what_has_to_be_shown() -> None:
 
 
 def test_numbers_are_only_names() -> None:
-    """The numbers of instances, producers and transactions are only names, and an unknown kind is no event."""
     columns = histories(5, {"mode": "shipped", **CONFIG})
     kernel = conformance_kernel("shipped", {"mode": "shipped"}, "group-fencing")
     far = {name: column.copy() for name, column in columns.items()}

@@ -64,7 +64,6 @@ def test_what_leaves_the_metadata_out_copies_twice(left_out: CopyingLogs) -> Non
 
 
 def test_without_logs_the_output_is_judged(left_out: CopyingLogs) -> None:
-    """Without logs a duplicate is found, but not whose commit caused it."""
     assert set(left_out.record(with_log=False).decidable) == OF_CLIENTS
     assert replay(left_out.folder / "out", cores=1).violations.keys() == {"nothing_twice"}
 

@@ -119,7 +119,6 @@ def test_no_lines_are_refused(tmp_path: Path, content: str | None) -> None:
 
 
 def test_a_group_that_is_not_there(tmp_path: Path) -> None:
-    """The logs belong to another group, and without logs at least one event is needed."""
     write_members(tmp_path / "c", HEADER, [STARTED])
     with pytest.raises(RecordingError, match="holds nothing of group 'billing'; name the log directories of all"):
         record_group([DATA / "classic" / "node-1"], tmp_path / "c", tmp_path / "out")

@@ -91,7 +91,6 @@ def test_who_did_right_is_not_accused(tmp_path: Path, variant: str) -> None:
 
 @pytest.mark.parametrize("variant", ["group-id-only", "new-protocol-metadata-at-send"])
 def test_who_did_wrong_is_accused_of_no_more_than_it_did(tmp_path: Path, variant: str) -> None:
-    """Most violations leave a trace in the log, and none is invented."""
     sums: defaultdict[str, int] = defaultdict(int)
     for rows in simulated(tmp_path, variant):
         real, found = judged(rows, variant), judged(in_order(*apart(rows)).rows, variant)

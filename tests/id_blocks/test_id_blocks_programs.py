@@ -30,7 +30,6 @@ def test_calls_are_made_and_written_down():
 
 
 def test_message_that_is_not_in_flight():
-    """A call that names an absent message is not made, and is not part of the program."""
     run = Run(reference, CONFIG, Notes())
     assert run.call(Call("deliver", Named(("response", 0)))) is None
     assert run.call(Call("drop", Named(("request", 1), 3))) is None
@@ -38,7 +37,6 @@ def test_message_that_is_not_in_flight():
 
 
 def test_messages_of_one_kind_are_counted_from_the_oldest():
-    """The position of a message counts the messages of its kind and broker only."""
     run = Run(reference, CONFIG, Notes())
     run.call(Call("init_producer_id", 0))
     run.call(Call("init_producer_id", 1))

@@ -42,7 +42,6 @@ def found(factory: Any, calls: Any, **config: Any) -> Broken | None:
 
 @pytest.mark.parametrize("mode", ["kraft", "zookeeper", "bridge"])
 def test_every_broker_is_served(mode: str) -> None:
-    """No broker of the reference starves, and the cluster becomes quiet even when all ids are used up."""
     for ids in (1_001, 9):
         settled = settle(reference({**CONFIG, "mode": mode, "max_id": ids}), 2, ids, mode != "kraft")
         assert settled.quiet

@@ -30,7 +30,6 @@ def driven(implementation, variant="shipped", **options):
 
 
 def test_black_box_keeps_its_promises():
-    """An implementation that reveals no more than the black box is judged by promises alone."""
     report = driven(REFERENCE, max_examples=10, observe="black-box")
     assert report.failure is None, str(report.failure) + "\n" + report.program
     assert set(report.observed) == BLACK_BOX
@@ -87,7 +86,6 @@ def test_calls_are_spelled_as_python():
 
 
 def test_helpers_of_programs():
-    """A cluster runs until a thread is about to take a spared operation, and until all faults are over."""
     cluster = reference({"seed": 0, "workers": 2, "mode": "shipped", "support": "enabled"})
     run(cluster)
     assert cluster.configure(0, 0, 2)
@@ -101,7 +99,6 @@ def test_helpers_of_programs():
 
 
 def test_run_of_the_model_leads_an_implementation():
-    """Steps of the full model become calls that bring a cluster into a similar state, as a starting state."""
     steps = [
         Event("elect", {"w": 0}), Event("reconfigure", {"w": 0, "n": 1}), Event("start_round", {"w": 0}),
         Event("write_count", {"w": 0}), Event("poll", {"w": 0}), Event("assign", {"w": 0, "k": 0, "i": 0}),

@@ -61,7 +61,6 @@ def differences(state: dict[str, Any], w: int, view: ClusterConfigState) -> list
 
 @pytest.mark.parametrize("seed", range(2))
 def test_views_agree(seed: int) -> None:
-    """Sets, counts, numbers and incomplete sets agree after every record."""
     read, incomplete, several = 0, 0, 0
     for run in walks(SHIPPED, BOUNDS, seed=seed, runs=40, steps=70):
         views = {w: fresh() for w in range(2)}

@@ -22,7 +22,6 @@ def readings(columns: dict[str, np.ndarray]) -> list[tuple[int, str]]:
 
 
 def test_both_readings_agree_on_what_is_exchanged_at_random() -> None:
-    """Sixty copies of the example with exchanged events have the same first misfits in both readings, or none."""
     rng = np.random.default_rng(1)
     copies = [BED.history.columns(history) for history in range(60)]
     for columns in copies:
@@ -35,7 +34,6 @@ def test_both_readings_agree_on_what_is_exchanged_at_random() -> None:
 
 
 def test_a_zombie_is_explained() -> None:
-    """The explanation has the event, the false condition, its rule, and the meaning of the sets' numbers."""
     reported = KERNEL.explain(BED.bent("a zombie commits"))
     assert "first misfit: transaction_committed at step 170 (node 1, connector 0, task 1, instance 1, set 8" in reported
     assert "must hold: live[instance] (618.P1)" in reported

@@ -19,7 +19,6 @@ def violated(columns: dict[str, np.ndarray], **config: Any) -> dict[str, int]:
 
 
 def test_the_example_keeps_every_promise() -> None:
-    """Each property also has something to judge in the example."""
     findings, _ = task_counts.check(BED.history.columns(), config=CONFIG)
     assert {name for name, found in findings.items() if found.violations or not found.judged} == set()
 
@@ -125,7 +124,7 @@ def test_what_was_compacted_away_does_not_stop_a_worker(mode: str) -> None:
 
 
 def test_figures_count_what_became_of_sets_and_tasks() -> None:
-    """The figures of the example were counted by hand."""
+    """The expected figures of the example history were counted by hand."""
     assert task_counts.check(BED.history.columns(), [])[1] == {
         "sets": 6, "counts": 6, "claims": 2, "started": 11, "running": 11, "abandoned": 0, "failed": 1, "committed": 21,
         "refused": 1, "ids_fenced": 4,

@@ -53,7 +53,6 @@ def test_a_rebalance_has_two_halves():
 
 
 def test_who_does_not_join_again_in_time_is_out():
-    """A member is removed at the rebalance time-out, until which its heartbeats retain it."""
     bench = Bench(max_poll_ms=60_000)
     gone = bench.alone()
     member, number = bench.first_join()

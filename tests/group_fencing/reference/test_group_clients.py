@@ -141,7 +141,6 @@ def test_what_a_producer_makes_of_an_answer(error, verdict):
 
 
 def test_a_refused_commit_is_aborted_and_read_again():
-    """After a refused commit the loop returns to the committed offsets, and no failure reaches the user."""
     script = Script.of_reference(records=2)
     script.taken_over()
     script.system.resume(0)

@@ -195,7 +195,6 @@ def test_old_clients_pass_the_reverse_map_by_their_common_producer_id():
 
 
 def test_the_current_generation_where_the_draft_is_repaired_so():
-    """The repaired draft refuses every other generation, but not a commit without one."""
     bench = Bench(mode=REPAIRED, repair="generation")
     bench.alone()
     assert commit(bench, 1, 1) == 0

@@ -53,7 +53,6 @@ def test_every_kind_of_event_is_generated():
 
 @pytest.mark.parametrize("config", CORRECT, ids=str)
 def test_every_input_is_once_in_the_output(config):
-    """Once the faults end, no record is copied twice or lost, and the offsets agree."""
     found = Counter()
     faults = Counter()
     for seed in range(SEEDS):

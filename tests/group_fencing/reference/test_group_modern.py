@@ -229,7 +229,6 @@ def test_topics_go_by_id_since_version_6(version, error):
 
 
 def test_a_target_is_balanced_and_moves_little():
-    """No member has two partitions more than another, and a member with its share retains it."""
     first = balanced([1, 2], 5, {})
     assert sorted(map(len, first.values())) == [2, 3]
     second = balanced([1, 2, 3], 5, first)

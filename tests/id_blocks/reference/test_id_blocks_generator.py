@@ -24,7 +24,6 @@ def test_every_kind_and_every_error_code_is_generated():
 
 
 def test_faulty_controller_makes_brokers_refuse_blocks():
-    """Only a broken controller makes brokers refuse an answer."""
     rows = simulate(0, {"broken": "next_id_not_advanced"})
     assert "answer_refused" in {KIND_NAMES[row[2]] for row in rows}
 

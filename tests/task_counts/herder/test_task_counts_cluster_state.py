@@ -169,7 +169,6 @@ def test_compaction_keeps_the_last_of_every_key_in_place():
 
 
 def test_compaction_drops_tombstones_unless_retained():
-    """A connector deleted long ago has left only its count record and records without effect."""
     assert [offset for offset, _ in compacted(TOPIC)] == [2, 5, 6, 7]
     assert [offset for offset, _ in compacted(TOPIC, keep_tombstones=True)] == [2, 5, 6, 7, 8]
     places, left = zip(*compacted(TOPIC), strict=True)

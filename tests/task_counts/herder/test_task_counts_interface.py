@@ -33,8 +33,7 @@ def keys(system: System) -> list[str]:
 
 @pytest.mark.parametrize("mode", MODES)
 def test_the_task_count_record(mode: str) -> None:
-    """618.1: `tasks-count-<connector>` has {"tasks": n}, or as shipped `tasks-fencing-<connector>`
-    {"task-count": n}."""
+    """618.1: `tasks-count-<connector>` has {"tasks": n}, as shipped `tasks-fencing-<connector>` {"task-count": n}."""
     script = cluster(mode, workers=1)
     script.configure(0, tasks=2)
     key, value = script.system.config_topic()[-1][1]

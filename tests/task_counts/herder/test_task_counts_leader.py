@@ -139,7 +139,6 @@ def test_a_leader_that_was_fenced_claims_again(mode: str) -> None:
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("outcome", ["failed", "lost"])
 def test_a_write_of_unknown_fate_costs_the_privilege(mode: str, outcome: str) -> None:
-    """After a write that timed out the leader opens a new producer before it writes again."""
     script = cluster(mode, workers=1)
     script.system.configure(0, 0, 1)
     held = script.until("write")

@@ -29,7 +29,6 @@ def test_both_protocols_bring_up_every_new_set(mode: str, protocol: str) -> None
 
 
 def test_eager_lets_go_of_everything() -> None:
-    """An eager rebalance for one connector restarts the tasks of every other one too."""
     script = cluster(protocol="eager", workers=2, connectors=2)
     script.configure(0, tasks=2)
     before = {e.instance for e in script.kinds("task_running")}
@@ -175,7 +174,6 @@ def test_a_task_left_running_can_still_commit_until_it_is_fenced() -> None:
 
 @pytest.mark.parametrize("mode", MODES)
 def test_the_group_goes_on_without_a_crashed_worker(mode: str) -> None:
-    """When a crashed worker's session expires, the others run its tasks, and its open transaction is not committed."""
     script = cluster(mode, workers=3)
     script.configure(0, tasks=2)
     (polling,) = script.threads("poll", task=1)
@@ -195,7 +193,6 @@ def test_the_group_goes_on_without_a_crashed_worker(mode: str) -> None:
 
 @pytest.mark.parametrize("mode", MODES)
 def test_a_rebalance_waits_for_a_stalled_member_until_it_expires(mode: str) -> None:
-    """No worker gets an assignment while a stalled member is awaited, until its session ends."""
     script = cluster(mode, workers=2)
     script.configure(0, tasks=2)
     follower = 1 - script.leader()
@@ -225,7 +222,6 @@ def test_nothing_of_a_stalled_worker_happens() -> None:
 @pytest.mark.parametrize("outcome", ["failed", "lost"])
 @pytest.mark.parametrize("operation", ["join", "assign", "sync"])
 def test_a_step_of_the_rebalance_that_times_out_is_repeated(operation: str, outcome: str) -> None:
-    """After a request to the group times out, done or not, the member joins again and all tasks start."""
     script = cluster(workers=2)
     script.system.configure(0, 0, 2)
     script.outcome(script.until(operation), outcome)

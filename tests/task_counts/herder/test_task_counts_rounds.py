@@ -198,7 +198,6 @@ def test_a_partial_failure_leaves_the_connector_in_need_of_a_round() -> None:
 
 
 def test_a_connector_asks_again_after_a_newer_set() -> None:
-    """In M a round that a newer set has overtaken fails no Connector, which asks again."""
     script = cluster("M", workers=2)
     script.configure(0, tasks=2)
     script.system.configure(0, 0, 2)

@@ -39,7 +39,6 @@ def test_every_kind_of_event_is_generated(mode):
 
 @pytest.mark.parametrize("mode", MODES)
 def test_interesting_things_happen(mode):
-    """Zombie tasks and leaders are refused, rounds fail or are overtaken, and starts find a newer set."""
     seen = Counter()
     for events, _ in histories(mode):
         for event in events:

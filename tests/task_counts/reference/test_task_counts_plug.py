@@ -15,7 +15,6 @@ def test_events_are_drained_once() -> None:
 
 
 def test_users_are_refused_where_nobody_can_take_the_request() -> None:
-    """Requests are refused without a leader, on a stalled or crashed worker, and for unknown connectors and tasks."""
     system = reference({"workers": 2, "mode": "shipped", "support": "enabled"})
     assert not system.configure(0, 0, 1)
     script = Script.of_reference(workers=2, mode="shipped")

@@ -71,7 +71,6 @@ def test_what_is_released_is_found(name):
 
 @pytest.mark.parametrize("name", sorted(PINNED))
 def test_what_is_released_is_found_in_a_free_history(name):
-    """Under this seed the same history without the defect is clean."""
     seed, pace = PINNED[name]
     for broken in (name, ""):
         rows = simulate(seed, {"mode": "shipped", "events": 500, "broken": broken, **pace})
@@ -98,7 +97,6 @@ def test_each_mend_is_enough_in_free_histories(mend, monkeypatch):
 
 
 def test_a_removed_task_is_revoked_in_the_next_rebalance():
-    """By then the leader has assigned the task itself, and its epoch is newer than the fence of its id."""
     script = of(REGISTRY["starts_removed_tasks"].parts, mode="shipped", workers=3)
     KNOWN_BUGS["removed-task"].play(script)
     (started,) = [e for e in script.kinds("producer_opened") if e.task == 1][1:]

@@ -153,7 +153,6 @@ def test_generations_are_compared_and_not_records(mode: str) -> None:
 
 @pytest.mark.parametrize("mode", MODES)
 def test_a_start_that_times_out_fails_with_a_trace(mode: str) -> None:
-    """Without an answer to initTransactions the task is FAILED, and a user's restart starts it."""
     script = cluster(mode, workers=1)
     script.system.configure(0, 0, 1)
     script.outcome(script.until("open_producer"), "failed")
@@ -165,7 +164,6 @@ def test_a_start_that_times_out_fails_with_a_trace(mode: str) -> None:
 
 
 def test_a_task_that_is_stopped_in_its_start_touches_no_producer() -> None:
-    """As shipped, a task that is stopped during its round returns before it opens its producer."""
     script = cluster("shipped", workers=1)
     script.configure(0, tasks=2)
     script.system.configure(0, 0, 2)

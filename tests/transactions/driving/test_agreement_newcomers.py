@@ -63,7 +63,6 @@ def test_newcomers_on_the_command_line(count, code):
 
 
 def test_newcomers_are_producers():
-    """Producer id blocks have no newcomers, and the command exits with one line and code 2."""
     ran = fencepost("agree", "id-blocks", "--config", "newcomers=5")
     assert (ran.code, ran.err.count("\n")) == (2, 1)
     assert "id-blocks has no producers" in ran.err

@@ -36,7 +36,6 @@ def driven(implementation, variant, **options):
     [("v2", {}), ("v2", {"release": "4.3"}), ("v2", {"collapse": True}), ("v1", {}), ("v1-verified", {})],
 )
 def test_reference_is_followed(variant, config):
-    """The model allows every answer and read, and compares all but the last call of each example."""
     report = driven(prompt, variant, max_examples=4, steps=20, seed=3, config=config)
     assert report.failure is None, str(report.failure) + "\n" + report.program
     assert (report.verdict, report.model) == ("holds", variant)
@@ -117,7 +116,6 @@ def test_broken_broker_is_found(name):
 
 
 def test_promise_is_asked_for_alone():
-    """Each broken promise has its own program, and other promises are not reported."""
     factory = remote_doubles.broken("reads_to_the_end")
     asked = driven(factory, "v2", max_examples=20, promises={"txn.P3"})
     assert asked.failure.rules == ("txn.P3",)
@@ -126,7 +124,6 @@ def test_promise_is_asked_for_alone():
 
 
 def test_what_is_predicted_of_a_variant_is_told_by_promise():
-    """Violations that late copies cause by design are reported for the selected promises only."""
     asked = {"txn.P3", "txn.P8"}
     report = driven(prompt, "v1", max_examples=40, promises=asked)
     assert report.verdict == "holds"
@@ -136,7 +133,6 @@ def test_what_is_predicted_of_a_variant_is_told_by_promise():
 
 
 def test_failure_that_does_not_come_again():
-    """A failure by chance is reported unshrunk, with the number of tries and of failures."""
     once = driven(remote_doubles.NowAndThen(lambda number: 2 <= number <= 4), "v2", max_examples=10, promises_only=True)
     assert once.verdict == "violated"
     assert once.failure.again == (0, 5)
@@ -171,14 +167,12 @@ def test_what_breaks_no_promise_has_a_word_of_its_own():
 
 
 def test_what_breaks_no_promise_hides_nothing():
-    """A promise that is broken in the same programs is found, and is the verdict."""
     report = driven(remote_doubles.within_and_forgetful, "v2", max_examples=25)
     assert report.verdict == "violated"
     assert report.failure.promise.startswith("txn.P")
 
 
 def test_calls_that_were_compared_are_told():
-    """Too small a share of compared calls, not counting each program's last, makes the verdict unknown."""
     report = driven(prompt, "v2", max_examples=10)
     assert report.verdict == "holds"
     assert 0.8 < report.compared <= 1
@@ -190,7 +184,6 @@ def test_calls_that_were_compared_are_told():
 
 
 def test_report_so_far():
-    """The report of an interrupted run has the clusters driven, the calls compared, and the reason for its end."""
     so_far = []
     with pytest.raises(WireError):
         driven(remote_doubles.Leaving(300), "v2", max_examples=50, started=so_far.append)
@@ -203,7 +196,6 @@ def test_report_so_far():
 
 @pytest.mark.parametrize("after", [0, 40])
 def test_broker_that_goes_away(after):
-    """A broker that is out of reach breaks no promise, and the error is the only report."""
     with pytest.raises(WireError, match=r"127\.0\.0\.1:9092"):
         driven(remote_doubles.Leaving(after), "v2", max_examples=5)
 
@@ -246,6 +238,5 @@ def test_too_many_states(monkeypatch):
 
 
 def test_implementation_that_is_no_factory():
-    """An error in the config is the caller's, and no violation."""
     with pytest.raises(ImplementationError, match="unknown keys"):
         driven(prompt, "v2", config={"colour": "red"})

@@ -45,7 +45,6 @@ def test_late_end_is_shown_as_predicted():
 
 
 def test_what_is_not_expected_is_a_failure():
-    """The same behaviour fails an implementation that is declared to be corrected."""
     report = driven(REFERENCE, "v1-verified", max_examples=40, expecting=(), verdict_only=True)
     assert report.verdict == "violated"
     assert report.predicted == {}
@@ -95,7 +94,6 @@ def test_lost_records():
 
 
 def test_call_that_raises():
-    """An implementation that raises disagrees, and its program raises the same error."""
     report = driven(transactions_doubles.crashing, "v2", max_examples=20)
     assert "raised ZeroDivisionError('nobody is left')" in report.failure.first_bad
     with pytest.raises(ZeroDivisionError):

@@ -30,7 +30,6 @@ RULE_OF = {each.name: each.rule for each in (*properties_of("transactions").prop
 
 @pytest.mark.parametrize(("request_kind", "state"), list(product(REQUESTS, STATES)))
 def test_no_cell_is_empty(request_kind: str, state: str) -> None:
-    """Each cell has a defect, with the promise that finds it and the scenario that sends the request."""
     seeded = [each for each in TABLE if (each.request, each.state) == (request_kind, state)]
     assert seeded
     for each in seeded:
@@ -47,8 +46,8 @@ def test_no_cell_is_empty(request_kind: str, state: str) -> None:
     ],
 )
 def test_each_is_found_from_outside(seeded: Seeded) -> None:
-    """A promise finds the defect within the default number of examples. Some appear only in every fortieth example, so
-    that one seed in twelve misses them."""
+    """A promise finds the defect in one of three seeds. Some defects appear only in every fortieth example, so that one
+    seed in twelve misses them."""
     asked: dict[str, Any] = {"variant": seeded.mode, "promises_only": True, "observe": "black-box"}
     reports = (agree(seeded, protocol="transactions", seed=seed, **asked) for seed in (1, 2, 3))
     report = next((report for report in reports if report.verdict == "violated"), None)
@@ -58,7 +57,6 @@ def test_each_is_found_from_outside(seeded: Seeded) -> None:
 
 @pytest.mark.parametrize(("request_kind", "state"), list(product(("fetch", "offset_fetch"), READ_STATES)))
 def test_what_readers_are_answered(request_kind: str, state: str) -> None:
-    """One defect for each cell breaks a promise within the default number of examples."""
     (seeded,) = [each for each in READS if (each.request, each.state) == (request_kind, state)]
     for machines in (MACHINES, REMOTE_MACHINES):
         assert callable(getattr(machines[seeded.mode], seeded.scenario))

@@ -32,7 +32,6 @@ def played(agreeing: Agreeing, factory: Any, variant: str, name: str, **argument
 
 
 def test_a_message_is_held_across_the_fence() -> None:
-    """The fenced producer's record arrives after the fence, and is refused."""
     machine, search = played(TRANSACTIONS, reference, "v2", "held_across_a_fence", by="producer", **HELD)
     assert search.failures == []
     observed = [event for made in machine.run.made for event in made.events]

@@ -473,7 +473,6 @@ def test_offsets():
     ],
 )  # fmt: skip
 def test_rules_on_the_way(events, rule):
-    """Events of the log and the partitions reveal a broken rule before a promise is broken."""
     watching = fed(monitor(observed=frozenset(TRANSACTIONS.codes)), *events)
     assert watching.found is not None
     watching.only = frozenset({rule})

@@ -58,7 +58,6 @@ def test_each_is_given_a_pair_of_its_own(max_epoch):
 
 
 def test_open_transaction_is_waited_for():
-    """The first newcomer has to retry until the open transaction is aborted, and then gets the next epoch."""
     cluster = reference(CONFIG)
     first = newcomers(cluster, 1)
     assert cluster.begin(0) and cluster.send(0, 0)

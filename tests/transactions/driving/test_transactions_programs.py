@@ -53,7 +53,6 @@ def test_messages_are_named_by_what_they_are():
 
 
 def test_helpers_are_imported_where_a_program_is_pasted():
-    """The text of `settle` calls the function with the system, and imports it."""
     made = make(system(), Call("settle", 100, 2, 1))
     assert made.text == "settle(system, 100, 2, 1)"
     assert made.needs == "fencepost.properties.transactions.interface:settle"
@@ -61,7 +60,6 @@ def test_helpers_are_imported_where_a_program_is_pasted():
 
 
 def test_settling():
-    """Messages in flight arrive, an open transaction times out, and everything written is read or skipped."""
     cluster = pumped(system(), ("init", 0), ("begin", 0), ("send", 0, 0), ("send", 0, 2), ("commit", 0))
     cluster.begin(0)
     cluster.send(0, 1)
@@ -74,14 +72,12 @@ def test_settling():
 
 
 def test_probing():
-    """A new producer's transaction is read on every partition, unless a marker never arrives."""
     assert probe(system(), 2, 1)[:3] == (True, True, ())
     cluster = pumped(system(), ("init", 0), ("begin", 0), ("send", 0, 0))
     assert probe(Deaf(cluster), 2, 1)[:3] == (False, False, (0, 1, 2))
 
 
 def test_ids_expire_only_where_nothing_is_under_way():
-    """A client that repeats the same request for a week would fill the network."""
     cluster = pumped(system(), ("init", 0))
     assert expire(cluster) == EXPIRY_MS
     cluster = system()
@@ -90,7 +86,6 @@ def test_ids_expire_only_where_nothing_is_under_way():
 
 
 def test_smaller_clusters():
-    """Slots, groups and partitions that no call needs are removed, also from the arguments of `settle`."""
     program = Program({**CONFIG, "clients": 3}, (Call("init", 0), Call("send", 0, 0), Call("settle", 100, 2, 1)))
     found = list(Call.smaller(program))
     assert {p.config["clients"] for p in found} == {1, 2, 3}
@@ -102,7 +97,6 @@ def test_smaller_clusters():
 
 
 def test_simpler_calls():
-    """No copy, a lower slot, and a success are tried one by one, and partitions and slots move down together."""
     calls = (Call("init", 1), Call("deliver", message("init", "client-1", "coordinator"), keep=True))
     found = [p.calls for p in Call.simpler(Program(CONFIG, calls))]
     assert (Call("init", 0), calls[1]) in found

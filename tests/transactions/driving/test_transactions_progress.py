@@ -34,7 +34,6 @@ def played(factory, *calls, **config):
 @pytest.mark.parametrize("mode", ["v2", "v1", "v1-verified"])
 @pytest.mark.parametrize("calls", [INITIALISED, LOST, NOT_RECORDED])
 def test_a_right_client_gets_on(mode, calls):
-    """The client completes a commit, an abort and another commit, whatever was lost before."""
     made, found = played(reference, *calls, ("progress", 0), ("progress", 0), mode=mode)
     assert [each.result.through for each in made[-2:]] == [True, True]
     assert made[-1].result.waited_ms < 10_000 < BOUND_MS
@@ -55,7 +54,6 @@ def test_a_right_client_gets_on(mode, calls):
     ],
 )  # fmt: skip
 def test_one_that_cannot_is_named(name, calls, says):
-    """The report has the call in which the client waits, or the error that it gets repeatedly."""
     made, found = played(REGISTRY[name], *calls, ("progress", 0), **dict(REGISTRY[name].needs))
     assert not made[-1].result.through
     assert (found.rule, found.check) == ("txn.P11", "result.through")
@@ -64,7 +62,6 @@ def test_one_that_cannot_is_named(name, calls, says):
 
 
 def test_nothing_is_promised_to_others():
-    """Nothing is promised to clients that were never initialised, were replaced, or are finished."""
     for calls, slots in (((), []), (NEW_RIVAL, [1]), ((*INITIALISED, ("restart_client", 0)), [])):
         made, found = played(REGISTRY["latch_opens_once"], *calls, ("progress", 0))
         assert slots_of(made[:-1]) == slots

@@ -20,7 +20,6 @@ CONFIG = {"mode": "v2", "partitions": 1, "groups": 0, "max_epoch": 32767}
 @pytest.mark.parametrize("variant", REMOTE_MACHINES)
 @pytest.mark.parametrize("config", [{}, {"collapse": True}, {"timeouts": True}])
 def test_what_calls_let_happen_is_in_the_model(variant, config):
-    """Every kind that a call permits has its steps in the model, and every call of the plug has its line."""
     followed = follow_remote(variant, {"partitions": 2, "groups": 1, **config})
     traced = trace_observations(followed.spec, followed.columns, followed.observations)
     kinds = {kind for allowed in followed.calls.values() for kind in (*allowed.once, *allowed.often)}
@@ -33,7 +32,6 @@ def test_what_calls_let_happen_is_in_the_model(variant, config):
 
 
 def test_time_outs_and_second_tries_are_asked_for():
-    """Transactions time out, and requests are sent twice, only if the config permits it."""
     assert all("timed_out" not in allowed.often for allowed in calls(collapse=True, timeouts=False).values())
     assert all("timed_out" in allowed.often for allowed in calls(collapse=False, timeouts=True).values())
     assert "fenced_before" in calls(collapse=True, timeouts=False)["deliver init"].often
@@ -120,8 +118,6 @@ def test_one_promise_alone():
 
 
 def test_machines_leave_brokers_alone():
-    """Operations that are impossible outside a broker are never called, though maneuvers contain them."""
-
     class Session:
         def call(self, run, call):
             raise AssertionError(f"{call.name} was called")
@@ -133,7 +129,6 @@ def test_machines_leave_brokers_alone():
 
 
 def test_agreement_over_the_wire():
-    """The variants and the excused promises are the same, and nothing is probed."""
     assert OVER_THE_WIRE.variants == ("v2", "v1", "v1-verified")
     assert not OVER_THE_WIRE.probed
     assert OVER_THE_WIRE.tries > 1

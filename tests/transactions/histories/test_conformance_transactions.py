@@ -37,7 +37,6 @@ def misfits_of(kernel: ConformanceKernel, columns: Columns, few: int = 3) -> lis
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("config", [{}, FAULTY], ids=["usual", "faulty"])
 def test_reference_histories_conform(mode: str, config: dict[str, Any]) -> None:
-    """The reference takes only steps of the model under any fault, and most histories are followed to their ends."""
     columns = histories(range(40), {"mode": mode, **config})
     kernel = kernel_of(mode, **config)
     assert misfits_of(kernel, columns, 2) == []
@@ -137,7 +136,6 @@ BENT: list[tuple[Callable[[Columns], Columns], str, Kind | int, str, str | None]
 def test_bent_histories_are_caught(
     bend: Callable[[Columns], Columns], mode: str, kind: int, says: str, rule: str | None
 ) -> None:
-    """Both readings find the first event that is no step of the model, with the false condition."""
     kernel = kernel_of(mode)
     assert misfits_of(kernel, calm(mode)) == []
     bent = bend(calm(mode))
@@ -146,7 +144,6 @@ def test_bent_histories_are_caught(
 
 
 def test_one_violation_a_history() -> None:
-    """Each transactional id is judged separately, and the first misfit of a history is reported."""
     good = histories(range(8), {"mode": "v2"})
     bent = {name: column.copy() for name, column in good.items()}
     for history, txn_id in ((5, 0), (5, 1), (2, 1)):
@@ -192,7 +189,6 @@ def test_what_there_is_no_room_for_is_undecided(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_explanation_names_event_rule_and_state() -> None:
-    """The explanation has the first bad event, the false conjunct, its rule, the state and the expected steps."""
     text = kernel_of("v2").explain(edits.not_asked(calm("v2")))
     assert text.startswith("history 0 does not fit the model ExpiringOf400\n  first misfit: batch_appended at step")
     assert "append needs" in text and "(txn.15)" in text

@@ -96,7 +96,6 @@ def test_what_is_left_of_a_wrong_history_accuses_nothing_else(plant: str) -> Non
 
 
 def test_those_that_do_not_say_so_would_be_wrong() -> None:
-    """The same cuts violate the properties that need the lost part, which are therefore unknown, with the reason."""
     wrong = set()
     for columns, config in simulated():
         for seed in SEEDS:
@@ -112,7 +111,6 @@ def test_those_that_do_not_say_so_would_be_wrong() -> None:
 
 
 def test_a_logs_rest_is_judged() -> None:
-    """The rest of a truncated log has fewer events and no fewer properties, and all reads of it are judged."""
     columns, config = BED.bent(""), {"mode": "v2", "quiet_end": True}
     read = columns["kind"] == Kind.record_read
     below = int(np.sort(columns["offset"][read & (columns["partition"] == 0)])[3])

@@ -61,7 +61,6 @@ def test_the_four_ways_of_numbering(shift: Callable[[np.ndarray], np.ndarray]) -
 @pytest.mark.parametrize("share", [0.05, 0.9])
 @pytest.mark.parametrize("greatest", [3, 10**9])
 def test_numbers_of_all_rows_are_those_of_the_rows_that_apply(share: float, greatest: int) -> None:
-    """Few and many rows are numbered in different ways, and all other rows are unknown."""
     rng = np.random.default_rng(6)
     value = np.where(rng.random(3000) < share, rng.integers(0, greatest + 1, 3000), -1)
     other = np.where(rng.random(3000) < 0.9, rng.integers(0, 3, 3000), -1)
@@ -87,7 +86,6 @@ def test_joined_orders_like_tuples(rows: list[tuple[int, ...]]) -> None:
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 5), st.booleans()), max_size=25))
 def test_groups_tell_what_came_before_and_after(rows: list[tuple[int, int, bool]]) -> None:
-    """The nearest chosen row on either side in the group, and the running maximum, are as a loop finds them."""
     number, by = (np.array([row[place] for row in rows], np.int64) for place in (0, 1))
     groups = Groups(np.arange(len(rows)), number, by=by)
     order = sorted(range(len(rows)), key=lambda row: (rows[row][0], rows[row][1], row))
@@ -107,7 +105,6 @@ def test_groups_tell_what_came_before_and_after(rows: list[tuple[int, int, bool]
 
 
 def test_groups_keep_the_order_given_where_values_are_equal() -> None:
-    """Rows of one group with the same value, or without one, stay in their order."""
     rows = np.array([3, 5, 8, 9])
     assert Groups(rows, np.array([1, 0, 1, 0])).rows.tolist() == [5, 9, 3, 8]
     assert Groups(rows, np.array([1, 0, 1, 0]), by=np.array([7, 2, 6, 2])).rows.tolist() == [5, 9, 8, 3]

@@ -150,7 +150,6 @@ WITNESSES = {
 
 @pytest.mark.parametrize("plant", WITNESSES)
 def test_the_first_witness_in_words(plant: str) -> None:
-    """The witness is one line with the event, what is wrong with it, and the event that explains it, if any."""
     name, words = WITNESSES[plant]
     findings, _ = transactions.check(BED.bent(plant), [name], {"quiet_end": True})
     assert findings[name].first is not None
@@ -158,7 +157,6 @@ def test_the_first_witness_in_words(plant: str) -> None:
 
 
 def test_a_fetch_that_ends_the_history_is_not_judged_unless_it_is_complete() -> None:
-    """A history that is cut within a fetch is no evidence of what the fetch would have returned."""
     story = Story()
     story.init(1)
     story.begin(1)
@@ -284,7 +282,6 @@ def test_a_fence_of_one_epoch() -> None:
 
 
 def test_sequence_numbers_wrap_to_zero() -> None:
-    """The greatest int32 is followed by 0, and by no other number."""
     story = Story()
     story.init(1)
     story.begin(1)
@@ -297,7 +294,7 @@ def test_sequence_numbers_wrap_to_zero() -> None:
 
 
 def test_figures_count_what_became_of_transactions() -> None:
-    """The figures of the example were counted by hand."""
+    """The expected figures of the example history were counted by hand."""
     _, figures = transactions.check(BED.history.columns(), [])
     assert figures == {
         "transactions": 7, "told_committed": 4, "told_aborted": 1, "records_sent": 21, "records_acked": 21,
@@ -306,7 +303,6 @@ def test_figures_count_what_became_of_transactions() -> None:
 
 
 def test_many_readers_that_start_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Fetches are processed in portions, which do not change the result."""
     story = Story()
     two_transactions(story)
     for reader in range(2000, 2020):
@@ -322,7 +318,6 @@ def test_many_readers_that_start_over(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("name", ["fenced_unread", "fenced_appends_unread", "fenced_never_commit"])
 def test_what_is_said_of_fenced_pairs_judges_fenced_pairs(name: str) -> None:
-    """If no client is given a greater epoch, nothing is judged and the property is undecided."""
     columns = BED.history.columns()
     judged = transactions.check(columns, [name])[0][name].judged
     assert 0 < judged < len(columns["kind"])

@@ -75,7 +75,6 @@ def laid_out(rows: Events, *, bumps: bool = False) -> tuple[str, list[dict[str, 
 
 
 def test_each_event_is_in_the_lane_of_its_transactional_id() -> None:
-    """An event is assigned by any of its numbers that belongs to the id, or to all ids if it concerns all."""
     rows = events(
         init(0, 1, txn_id=4), init(1, 2, txn_id=2), (Kind.coordinator_loaded, {"coordinator_epoch": 1}),
         (Kind.init_taken, {"client": 0, "request": 1}), (Kind.stable_moved, {"partition": 0, "upto": 1}),
@@ -106,7 +105,6 @@ def test_a_record_of_the_log_is_whose_answer_follows() -> None:
 
 
 def test_which_of_two_answers_was_taken() -> None:
-    """A client takes the latest earlier answer with the same content."""
     rows = events(
         init(0, 1), handled(1, producer_id=3, epoch=0), handled(1, producer_id=3, epoch=1),
         (Kind.init_taken, {"client": 0, "request": 1, "producer_id": 3, "epoch": 0}),

@@ -70,7 +70,6 @@ def one_history(columns: Columns, row: int) -> Columns:
 
 
 def test_every_violation_has_its_step(columns: Columns, mode: str) -> None:
-    """Simulated histories of the reference break only what a step of the model allows, and each step occurs."""
     reasons = excused(columns, mode)
     assert len(reasons) > 25
     assert [one for one, excuse in reasons.items() if excuse is None] == []
@@ -169,7 +168,6 @@ def test_a_further_promise_broken_beside_is_found(columns: Columns, mode: str, e
 
 
 def test_a_history_that_does_not_fit_is_excused_nothing(columns: Columns, mode: str) -> None:
-    """The same violations are not excused in a history in which the model stops."""
     asked, found = predicted(mode), violations(columns, mode)
     at = int(next(iter(found.values())).at[0])
     own = one_history(columns, at)
@@ -276,7 +274,6 @@ def in_v1() -> list[str]:
     ],
 )  # fmt: skip
 def test_no_excuse_hides_a_defect(name: str, tmp_path: Path) -> None:
-    """A defect of the reference breaks more in v1 than v1 does, and `replay` reports it."""
     needs = {key: value for key, value in dict(REGISTRY[name].needs).items() if key != "mode"}
     report = made(tmp_path / "h", "v1", 150, **needs, broken=name)
     assert not report.holds

@@ -67,7 +67,6 @@ def test_the_mode_says_what_is_promised(tmp_path: Path) -> None:
 
 
 def test_max_epoch_of_the_config_is_used(tmp_path: Path) -> None:
-    """The example uses epochs up to 11."""
     columns, _ = BED.seeded(1, 0, 1, bent=0.0)
     for place, (last, holds) in enumerate([(12, True), (11, False)]):
         write_histories(tmp_path / str(place), [columns], TRANSACTIONS, config={"mode": "v2", "max_epoch": last})
@@ -75,7 +74,6 @@ def test_max_epoch_of_the_config_is_used(tmp_path: Path) -> None:
 
 
 def test_conformance_is_undecided_without_observations() -> None:
-    """A protocol whose model does not read events is no error, and the reason is reported."""
     found = conformance_of(Manifest("idempotence", (), ()))
     assert found == Undecided("the model of idempotence does not say what the events of a history mean to it")
 
@@ -117,7 +115,6 @@ def test_v1_is_found_out(tmp_path: Path) -> None:
 
 
 def test_generate_and_replay_by_name(tmp_path: Path) -> None:
-    """`fencepost replay` reports what holds, and what is unknown and why."""
     made = tmp_path / "made"
     ran = fencepost("generate", "transactions/v2", made, "--histories", 20, "--cores", 1)
     assert ran.code == 0, ran.err

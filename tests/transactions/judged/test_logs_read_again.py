@@ -58,7 +58,6 @@ def test_memory_is_what_reading_the_log_gives(seed: int) -> None:
 
 
 def test_answers_are_committed() -> None:
-    """Fetches are answered with committed offsets, some of them from transactions."""
     committed, transactional = Fate.COMMITTED.term.data, 0
     for run in walks(OFFSETS, OFFSETS_BOUNDS, seed=9, runs=60, steps=60):
         last = run[-1][2]

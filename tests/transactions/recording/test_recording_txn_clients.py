@@ -56,7 +56,6 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
 
 
 def test_columns_without_meaning_are_left_out(tmp_path: Path) -> None:
-    """A writer may pass all columns of an event, but the file has only those that apply, and never the node."""
     file = tmp_path / "clients.jsonl"
     everything = {column.name: column.absent for column in TRANSACTIONS.columns}
     write_events(file, [{**everything, **SENT, "node": 3, "offset": 7}])
@@ -104,7 +103,6 @@ def test_a_line_that_is_no_event_is_refused(tmp_path: Path, line: Any, words: st
     ],
 )
 def test_a_header_that_is_none_is_refused(tmp_path: Path, header: Any, words: str) -> None:
-    """The header is the first line, or there is none."""
     assert words in refusal(tmp_path / "clients.jsonl", header, SENT)
 
 
@@ -149,7 +147,6 @@ def test_clients_alone_make_a_history(tmp_path: Path) -> None:
 
 
 def test_without_an_order_what_needs_it_is_unknown(tmp_path: Path) -> None:
-    """There are several clocks, or none that is declared to be the only one."""
     story(tmp_path / "clients.jsonl", None)
     recorded = record_transactions([], tmp_path / "clients.jsonl", tmp_path / "out")
     assert not recorded.manifest.ordered
@@ -190,7 +187,6 @@ def test_a_broken_promise_is_found_in_clients_alone(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("content", ["", "{}\n"])
 def test_no_event_at_all_is_refused(tmp_path: Path, content: str) -> None:
-    """An empty file, or a header alone, is refused, and nothing is written."""
     (tmp_path / "clients.jsonl").write_text(content)
     with pytest.raises(RecordingError, match="holds n"):
         record_transactions([], tmp_path / "clients.jsonl", tmp_path / "out")

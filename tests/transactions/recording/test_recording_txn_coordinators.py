@@ -82,7 +82,6 @@ def test_values_that_are_none() -> None:
 
 
 def test_keys() -> None:
-    """Transactional ids and both kinds of offsets have keys, and other kinds of keys are no offset."""
     assert transactional_id_of(struct.pack(">hh", 0, 3) + b"abc") == "abc"
     assert transactional_id_of(struct.pack(">hh", 1, 3) + b"abc") is None
     for kind in (0, 1):
@@ -115,7 +114,6 @@ def test_states_become_events(tmp_path: Path) -> None:
 
 
 def test_a_coordinators_own_abort_speaks_for_no_client(tmp_path: Path) -> None:
-    """The broker fences an older client's transaction, in the broker's version."""
     log = [state(0, "a", P, 1), state(1, "a", (7, 1), 3, version=1), state(2, "a", (7, 1), 5, version=1)]
     write_log(tmp_path, TRANSACTIONS, log)
     (part,) = read_cluster([tmp_path], lambda place: True).transaction_log
@@ -144,7 +142,6 @@ def test_of_a_compacted_offsets_topic_the_rest_is_left(tmp_path: Path) -> None:
 
 
 def test_an_unfinished_end_is_told(tmp_path: Path) -> None:
-    """After a final Prepare, markers may still be in flight."""
     write_log(tmp_path, TRANSACTIONS, [state(0, "a", P, 1), state(1, "a", P, 2), state(2, "b", Q, 4)])
     (part,) = read_cluster([tmp_path], lambda place: True).transaction_log
     assert logged_events(part, Names(None, [])).unfinished == (0,)
@@ -191,7 +188,7 @@ def test_offsets_become_events(tmp_path: Path) -> None:
 
 
 def test_a_header_leaves_other_groups_out(tmp_path: Path) -> None:
-    """With clients' events an offset is its own number, and groups and markers of other programs are left out."""
+    """With clients' events an offset is its own number, and other programs' groups and markers are left out."""
     write_log(
         tmp_path, OFFSETS, [committed(0, P, "g", 10), committed(1, Q, "h", 5), marker(2, P, True), marker(3, Q, True)]
     )

@@ -103,7 +103,6 @@ def doctored(name: str, change: Callable[[Columns], None], out: Path) -> tuple[R
 @pytest.mark.parametrize("what", DOCTORED)
 @pytest.mark.parametrize("name", sorted(SHIPPED))
 def test_the_right_promise_is_broken(name: str, what: str, tmp_path: Path) -> None:
-    """The recording is also no run of the model, which reports the row, the conjunct and the nearest step."""
     change, broken = DOCTORED[what]
     report, kernel, columns = doctored(name, change, tmp_path / "h")
     assert broken in report.violations, report.violations

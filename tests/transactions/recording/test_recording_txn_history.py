@@ -169,7 +169,6 @@ def test_acknowledgements_beyond_the_logs_are_noted(tmp_path: Path) -> None:
 
 
 def test_records_outside_of_transactions_are_left_out(tmp_path: Path) -> None:
-    """Records outside transactions are never decided, and count as neither open nor committed."""
     plain = sent(1, (9, 0), 0, b"2")
     write_log(tmp_path / "n", "t-0", [sent(0, (7, 0), 0, b"1"), plain, marker(2, (7, 0), True)])
     rewritten(segment(tmp_path / "n", "t-0"), 1, 21, b"\x00\x00")  # attributes: an idempotent producer's
@@ -180,7 +179,6 @@ def test_records_outside_of_transactions_are_left_out(tmp_path: Path) -> None:
 
 
 def test_clients_without_a_header_cannot_be_matched(tmp_path: Path) -> None:
-    """The clients' numbers cannot be matched to the cluster's names, and nothing is written."""
     lines = CLIENTS.read_text().splitlines()
     (tmp_path / "seen.jsonl").write_text("\n".join(lines[1:]))
     with pytest.raises(RecordingError, match="has no header, so its numbers cannot be matched with logs"):
@@ -196,7 +194,6 @@ def test_a_partition_that_is_not_there_is_refused(tmp_path: Path) -> None:
 
 
 def test_one_topic_can_be_chosen(tmp_path: Path) -> None:
-    """A foreign file in another topic is ignored then."""
     write_log(tmp_path / "n", "good-0", [sent(0, (7, 0), 0, b"1"), marker(1, (7, 0), True)])
     write_log(tmp_path / "n", "bad-0", [b"no log, whatever it is called"])
     with pytest.raises(RecordingError, match="bad-0"):
@@ -250,7 +247,6 @@ def test_two_directories_of_a_node_are_one_node(tmp_path: Path) -> None:
 
 
 def test_clients_of_several_versions_are_mixed(tmp_path: Path) -> None:
-    """Promises of v2 only are not checked then, and what v2 permits is no violation."""
     v1 = [state(n, "a", (7, 0), each) for n, each in enumerate([0, 1, 2, 4])]
     v2 = [
         state(n, "b", (8, epoch), each, version=1)
@@ -266,7 +262,6 @@ def test_clients_of_several_versions_are_mixed(tmp_path: Path) -> None:
 
 
 def test_one_log_has_an_order(tmp_path: Path) -> None:
-    """With one log the order of steps is real, but not with two logs."""
     write_log(tmp_path / "n", "t-0", [sent(0, (7, 0), 0, b"1"), marker(1, (7, 0), True)])
     assert record_transactions([tmp_path / "n"], None, tmp_path / "one").manifest.ordered
     write_log(tmp_path / "n", "t-1", [sent(0, (7, 0), 0, b"1"), marker(1, (7, 0), True)])

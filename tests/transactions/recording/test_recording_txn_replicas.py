@@ -138,7 +138,6 @@ def test_who_comes_into_sync_meanwhile_holds_nothing_up(tmp_path: Path) -> None:
 
 
 def test_a_deposed_leaders_tail_is_left_out(tmp_path: Path) -> None:
-    """The copy of the latest leader counts, though another is longer."""
     old, new = [*FIVE[:3], sent(3, P, 3, b"9"), sent(4, P, 4, b"9")], [*FIVE[:3], sent(3, P, 3, b"4", epoch=1)]
     part = committed(nodes(tmp_path, old, new))
     assert (part.end, part.replica.node) == (3, 2)
@@ -146,7 +145,6 @@ def test_a_deposed_leaders_tail_is_left_out(tmp_path: Path) -> None:
 
 
 def test_one_offset_with_two_contents_is_refused(tmp_path: Path) -> None:
-    """One leader epoch has one batch at an offset."""
     line = refusal(nodes(tmp_path, FIVE, [*FIVE[:2], sent(2, P, 2, b"8")]))
     assert "offset 2 of leader epoch 0 is not the batch that" in line
 
@@ -188,7 +186,6 @@ def test_a_missing_segment_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_cleaned_topic_has_gaps(tmp_path: Path) -> None:
-    """The rest of a cleaned log is read, and marked as incomplete."""
     write_log(tmp_path, "t-0", [FIVE[0], FIVE[3], FIVE[4]])
     checkpoint(tmp_path, "cleaner-offset-checkpoint", {("t", 0): 4})
     part = committed([tmp_path])
@@ -216,7 +213,6 @@ def test_what_is_deleted_within_a_batch_takes_all_of_it(tmp_path: Path) -> None:
 
 
 def test_what_is_set_aside_is_no_partition(tmp_path: Path) -> None:
-    """Folders of deleted, moving and stray partitions are ignored."""
     write_log(tmp_path, "t-0", FIVE)
     for word in ("delete", "future", "stray"):
         write_log(tmp_path, f"t-0.{'0' * 32}-{word}", [b"rubbish that nobody reads"])
@@ -234,7 +230,6 @@ def test_real_logs_are_of_one_length(tmp_path: Path) -> None:
 
 
 def test_a_missing_node_is_refused(tmp_path: Path) -> None:
-    """The metadata log names the replicas, all of which decide what is committed."""
     line = refusal(real_logs(tmp_path)[:2])
     assert "has replicas on nodes 1, 2, 3, but node 3's is not among the directories" in line
 
@@ -251,7 +246,6 @@ def test_a_lost_replica_matters_if_it_was_in_sync(tmp_path: Path, in_sync: Seque
 
 
 def test_a_partition_that_is_nowhere_is_refused(tmp_path: Path) -> None:
-    """The metadata log has the partition, but no directory does."""
     directories = real_logs(tmp_path)
     for directory in directories:
         shutil.rmtree(directory / f"{TOPIC}-1")
@@ -308,7 +302,6 @@ def test_a_damaged_batch_names_file_and_byte(tmp_path: Path) -> None:
 
 
 def test_compaction_within_a_batch_is_a_gap(tmp_path: Path) -> None:
-    """A batch retains its offsets when the cleaner removes records from it."""
     write_log(
         tmp_path, "__transaction_state-0", [batch(0, [(None, b"1"), (None, b"3")], last=2), batch(3, [(None, b"4")])]
     )

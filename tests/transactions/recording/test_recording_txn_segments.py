@@ -54,7 +54,6 @@ def test_real_segments_read_as_kio_reads_them(partition: str) -> None:
 
 
 def test_an_empty_segment_holds_nothing(tmp_path: Path) -> None:
-    """A partition without any record has an empty segment."""
     walked = read_segment(write_log(tmp_path, "t-0", []), 0)
     assert (len(walked.headers), walked.tear) == (0, None)
 
@@ -138,7 +137,6 @@ def test_falling_leader_epochs_are_refused(tmp_path: Path) -> None:
 
 
 def test_records_beyond_their_batch_are_refused(tmp_path: Path) -> None:
-    """A batch with a correct CRC and wrong records is malformed, wherever reading them fails."""
     rows = [
         sent(0, P, 0, b"1"),
         batch(1, [(None, b"x")], producer=P, records=varint(99) + b"\x00"),
@@ -168,7 +166,6 @@ def packed(codec: int, content: bytes) -> bytes:
 
 @pytest.mark.parametrize("codec", [1, 2, 3, 4], ids=["gzip", "snappy", "lz4", "zstd"])
 def test_compressed_records_are_read(tmp_path: Path, codec: int) -> None:
-    """Records of each codec are read between plain ones in order, and damaged content is refused by name."""
     entries = [(b"key", f"{number}".encode()) for number in range(50)]
     content = b"".join(record(delta, *entry) for delta, entry in enumerate(entries))
     squeezed = packed(codec, content)
@@ -189,7 +186,6 @@ def test_an_unknown_codec_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("seed", range(8))
 def test_reading_in_step_is_reading_one_by_one(seed: int) -> None:
-    """Both ways read the same batches of any size, with null and long keys and values."""
     chance = random.Random(seed)
     content, begins, ends, counts = bytearray(), [], [], []
     for _ in range(chance.choice([1, 5, 60, 200])):

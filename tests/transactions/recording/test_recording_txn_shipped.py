@@ -58,7 +58,6 @@ def test_a_recording_holds(name: str) -> None:
 
 
 def test_zombies_went_on() -> None:
-    """The zombies were fenced, their records were given up, and their successors committed."""
     kinds = counted("zombie")
     assert kinds["client_failed"] >= 5
     assert kinds["record_failed"] >= 10

@@ -57,7 +57,6 @@ def hole(request: pytest.FixtureRequest) -> tuple[Worn, str]:
 
 @pytest.mark.parametrize("clients", [CLIENTS, None])
 def test_what_is_left_of_right_logs_is_right(hole: tuple[Worn, str], clients: Path | None, tmp_path: Path) -> None:
-    """Everything that whole logs decide is decided, judged and holds, and the missing part is named."""
     nodes = real_logs(tmp_path)
     wear, why = hole
     wear(nodes)
@@ -73,7 +72,6 @@ def test_what_is_left_of_right_logs_is_right(hole: tuple[Worn, str], clients: Pa
 def test_a_marker_turned_round_is_found_in_what_is_left(
     hole: tuple[Worn, str], clients: Path | None, partition: str, tmp_path: Path
 ) -> None:
-    """The marker is in a whole partition, and in the rest of a truncated one."""
     nodes = real_logs(tmp_path)
     hole[0](nodes)
     turned_round(nodes, partition)
@@ -125,7 +123,6 @@ def test_a_partition_of_the_transaction_log_that_is_not_there_accuses_nobody(tmp
 
 @pytest.mark.parametrize(("lost", "decided"), [(TRIMMED, 35), (OFFSETS, 35), (LOG, 29)])
 def test_lost_logs_void_themselves(lost: str, decided: int, tmp_path: Path) -> None:
-    """A partition that the caller declares as lost is not judged, and everything else is."""
     nodes = real_logs(tmp_path)
     for node in nodes:
         shutil.rmtree(node / lost)
@@ -170,7 +167,6 @@ def test_a_run_that_begins_amid_a_batch_is_judged_from_the_next(tmp_path: Path) 
 
 
 def test_conformance_follows_no_run_without_its_beginning(tmp_path: Path) -> None:
-    """A run through the model begins with the first event."""
     nodes = real_logs(tmp_path)
     deleted(nodes, TRIMMED, 2)
     reported = record_transactions(nodes, CLIENTS, tmp_path / "out")
@@ -181,7 +177,6 @@ def test_conformance_follows_no_run_without_its_beginning(tmp_path: Path) -> Non
 
 
 def test_cuts_that_are_none_are_refused(tmp_path: Path) -> None:
-    """A manifest can be edited by hand, and an error in it gives one line and exit code 2."""
     write_log(tmp_path / "n", "t-0", [marker(5, (7, 0), True)], first=5)
     record_transactions([tmp_path / "n"], None, tmp_path / "out")
     manifest = tmp_path / "out" / "manifest.json"

@@ -34,7 +34,6 @@ def test_an_aborted_record_goes_at_once_and_its_marker_later():
 
 
 def test_a_record_goes_when_a_later_one_has_its_key():
-    """An aborted record with the same key removes nothing, and offsets stay."""
     script, log = two_transactions()
     log.keys.update({0: b"key", 1: b"key"})
     log.clean()
@@ -61,7 +60,6 @@ def test_what_is_undecided_is_left():
 
 
 def test_what_is_copied_keeps_its_key():
-    """After the end of the map only aborted records are removed."""
     script, log = two_transactions()
     log.keys.update({0: b"key", 1: b"key"})
     log.clean(mapped_upto=2)

@@ -22,7 +22,6 @@ def script():
 
 
 def test_no_transactional_id_no_transaction(script):
-    """The producer gets its own producer id, and the calls of transactions do nothing."""
     assert [(e.txn_id, e.epoch, e.error) for e in script.kinds("init_taken")] == [(-1, 0, 0)]
     assert not (script.system.begin(0) or script.system.commit(0) or script.system.abort(0))
     assert script.system.send(0, 0)

@@ -69,7 +69,6 @@ def test_an_operator_aborts_what_hangs_without_its_marker(mode, commit):
 
 
 def test_an_operator_leaves_alone_what_the_coordinator_has():
-    """A transaction that is open at its coordinator does not hang, however short its partition's log is."""
     script = opened()
     script.send(0, 0)
     elect_unclean(script.system, 0, 1)
@@ -78,7 +77,6 @@ def test_an_operator_leaves_alone_what_the_coordinator_has():
 
 
 def test_a_log_ends_between_batches():
-    """Only whole batches are replicated."""
     script = opened()
     script.commit(0)
     script.system.begin(0)

@@ -84,7 +84,6 @@ def test_a_verification_that_a_fence_overtook(release, error):
 
 
 def test_there_are_two_releases():
-    """An unknown release is refused."""
     with pytest.raises(ValueError, match=r"release='3\.9': must be one of 4\.0, 4\.3"):
         reference({"release": "3.9"})
 

@@ -422,6 +422,5 @@ def test_what_a_marker_with_the_key_of_a_record_hides(log, read):
 
 
 def test_what_the_reference_has_is_played():
-    """Each known bug of the catalogue that the reference has is a scenario, here or on the interface."""
     named = {bug.name for bug in TRANSACTIONS.scenarios if bug.played}
     assert named and named <= {*CASES, *KNOWN_BUGS, "KAFKA-20357"}
