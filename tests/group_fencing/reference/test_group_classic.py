@@ -152,8 +152,8 @@ def test_an_empty_group_takes_commits_without_a_generation():
 
 
 def test_commits_during_a_rebalance():
-    """In the first half of a rebalance the old generation still commits. In the second half only plain commits are
-    refused until later."""
+    """While members join, the old generation still commits. While the leader assigns, plain commits get
+    REBALANCE_IN_PROGRESS, but transactional ones do not."""
     bench = Bench()
     member = bench.alone()
     bench.first_join()

@@ -69,8 +69,8 @@ def test_who_leaves_or_says_nothing_is_out():
 
 
 def test_a_static_member_keeps_its_partitions_while_it_is_away():
-    """A static member leaves with epoch -2, and its successor gets its partitions as if assigned in epoch 0. The former
-    member could commit only with epoch -2."""
+    """A static member leaves with epoch -2, and its successor gets its partitions as if assigned in epoch 0. While the
+    member is away, only a commit with epoch -2 is accepted."""
     bench = Bench(mode=RELAXED, inputs=2)
     bench.group_beat(A, 0, (), 7)
     assert bench.group_beat(B, 0, (), 7).error_code == UNRELEASED
@@ -95,7 +95,7 @@ def test_a_static_member_comes_back_in_the_epoch_that_it_left_in():
 
 
 def test_who_is_known_and_joins_again_is_given_what_it_has():
-    """A known member joins again in its epoch, which moves if one of its partitions has another target."""
+    """A known member that joins again has its partitions, except those that are meant for another member."""
     bench = Bench(mode=RELAXED, inputs=2)
     bench.group_beat(A, 0, ())
     assert bench.group_beat(A, 0, ())[2:] == (1, (0, 1))

@@ -37,7 +37,7 @@ def duplicates(copies: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
 
 def wrong(history: FreeRun) -> set[str]:
     """Return what is wrong at the end: `twice`, `lost` (below the group's offset, and not copied), `ahead` (copied, and
-    not below it), `stuck` (not all was copied), `ended` (an instance, by an error other than of membership)."""
+    not below it), `stuck` (not all was copied), `ended` (an instance, by an error that is no fence)."""
     copies, offsets = history.system.audit(FRESH)
     found = {"twice"} if duplicates(copies) else set()
     behind = {(partition, offset) for partition, upto in enumerate(offsets) for offset in range(upto)}

@@ -215,7 +215,7 @@ def test_new_pair_waits_for_the_overflow_to_complete():
 
 
 def test_fence_on_the_last_epoch_leaves_no_way_to_it():
-    """txn.4: A time-out at the last epoch changes the producer id too, and a late abort never gets the old one."""
+    """txn.4: A time-out at the last epoch changes the producer id, and a late abort never gets the reserved epoch."""
     bench = Bench(V2, max_epoch=2)
     bench.init()
     bench.init()

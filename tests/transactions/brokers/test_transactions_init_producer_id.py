@@ -114,7 +114,7 @@ def test_rotation_without_pair_leaves_no_retry():
 
 
 def test_retry_that_led_to_the_last_epoch_fails():
-    """txn.2: At the last epoch every other one gets -1, even from the producer that missed the answer."""
+    """txn.2: At the last epoch a request with another one gets -1, even from the producer that missed the answer."""
     bench = Bench(max_epoch=3)
     bench.init()
     bench.init(0, 0)

@@ -250,7 +250,7 @@ def test_one_fate():
 
 
 def test_aborted_or_open_record_that_is_read():
-    """txn.P3, txn.P5: A record is read without a request for its end (P3), after an abort (P3), or against it (P5)."""
+    """txn.P3, txn.P5: A record must not be read while its transaction is open or aborted, or only an abort was sent."""
     assert broken_by(*ACKED, ending(COMMIT), READ) == ""
     assert broken_by(*ACKED, READ) == "txn.P3"
     assert broken_by(*ACKED, ending(ABORT), READ) == "txn.P5"

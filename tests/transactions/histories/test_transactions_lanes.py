@@ -194,7 +194,8 @@ def test_pairs_get_the_numbers_of_the_model() -> None:
 
 
 def test_what_a_forgotten_id_leaves_behind() -> None:
-    """Kafka does not remember the pair that caused the expiry, but the model does, so that its retry is not judged."""
+    """After its id has expired Kafka forgets the pair of a request, but the model does not, so its retry is not
+    followed."""
     again = init(0, 5, **PAIR), (Kind.id_expired, {"txn_id": 0}), logged(State.Empty, producer_id=4)
     answered = handled(5, producer_id=4, epoch=0)
     reason, values = laid_out(events(*again, answered, handled(5, error=90)))

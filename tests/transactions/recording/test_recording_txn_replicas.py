@@ -128,7 +128,7 @@ def test_one_metadata_log_that_cannot_be_read_is_no_loss(tmp_path: Path) -> None
 
 
 def test_who_comes_into_sync_meanwhile_holds_nothing_up(tmp_path: Path) -> None:
-    """Of two readings of the metadata log, before and after the partitions are read, the longer one counts."""
+    """Of two readings of the replicas in sync, before and after the logs are read, the one that commits more counts."""
     directories = nodes(tmp_path, FIVE[:4], FIVE, FIVE[:3])
     copies = [read_replica(read_log_dir(directory), Place("t", 0)) for directory in directories]
     both, all_of_them = frozenset({1, 2}), frozenset({1, 2, 3})
