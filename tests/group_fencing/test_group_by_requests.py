@@ -1,5 +1,5 @@
-"""The variant shipped-by-requests: late requests and answers keep the refinement of what shipped, and six mistakes of
-a coordinator, a leader or a member break it within the variant's bounds."""
+"""The variant shipped-by-requests refines what shipped even with late requests and answers, and six mistakes of a
+coordinator, a leader or a member break the refinement within the variant's bounds."""
 
 from typing import Any
 
@@ -19,11 +19,11 @@ BOUNDS = features_of(VARIANT, "smoke")
 
 
 class AnswersAnyGeneration(ShippedByRequests):
-    """SyncGroup of a generation that is over is answered like one of the newest."""
+    """This coordinator answers a SyncGroup of an old generation like one of the newest."""
 
     @action
     def give(s, m: Member):
-        """Whatever generation it names."""
+        """The coordinator answers SyncGroup whatever generation it names."""
         require((0 < s.syncing[m]) & (s.phase == Phase.STABLE) & s.known[m])
         some = s.has_a_target(m)
         s.owner = each(lambda p: when(s.target[p] == m, m, s.owner[p]))
@@ -34,50 +34,50 @@ class AnswersAnyGeneration(ShippedByRequests):
 
 
 class TakesTheGenerationBefore(ShippedByRequests):
-    """A commit counts until the newest generation has its assignment."""
+    """This coordinator accepts commits of the old generation until the newest has its assignment."""
 
     def takes_of(s, m, p, e):
         return s.known[m] & ((s.newest == e) | ((s.newest == e + 1) & (s.phase == Phase.COMPLETING)))
 
 
 class FetchesUnstableOffsets(ShippedByRequests):
-    """OffsetFetch is answered whatever is pending."""
+    """This coordinator answers OffsetFetch whatever is pending."""
 
     @action
     def fetch(s, m: Member, p: Partition):
-        """At once."""
+        """The coordinator answers OffsetFetch at once."""
         require(s.asked[m, p] & ~s.says[m, p] & s.is_up(m))
         s.says[m, p] = True
         s.offset[m, p] = s.committed[p]
 
 
 class HearsOldOffsets(ShippedByRequests):
-    """An answer to OffsetFetch counts also after the member has given its positions up, and asked again."""
+    """This member accepts an answer to OffsetFetch after it has given its positions up and asked again."""
 
     @action
     def join(s, m: Member):
-        """What was asked for before is not forgotten."""
+        """The member joins without forgetting its outstanding fetches."""
         require((s.stage[m] == Stage.POLLING) & ~s.crashed[m] & ~s.joining[m] & (s.syncing[m] == 0))
         s.idle[m] = True
         s.joining[m] = True
 
 
 class WorksOnAsItJoins(ShippedByRequests):
-    """A member that has asked to join begins another transaction with what it had, and is given more."""
+    """This member begins another transaction with its old partitions after it has asked to join."""
 
     @action
     def process(s, m: Member, p: Partition, i: Offset):
-        """Idle or not."""
+        """The member processes a record whether or not it is idle."""
         require(~exists(Partition, lambda q: s.asked[m, q]))
         Shipped.process(s, m, p, i)
 
 
 class GivesOneToTwo(ShippedByRequests):
-    """The leader gives a partition to two members."""
+    """This leader assigns one partition to two members."""
 
     @action
     def choose(s, m: Member, p: Partition):
-        """Again."""
+        """The leader assigns a partition again."""
         require((s.phase != Phase.PREPARING) & s.known[m])
         s.target[p] = m
 
@@ -89,15 +89,15 @@ WRONG = [
 
 
 class ForgetsWhomItKnows(ShippedByRequests):
-    """A commit of a member that was put out is taken until the next generation begins: its partitions have no other
-    owner until then."""
+    """This coordinator accepts a removed member's commit until the next generation begins, before which its partitions
+    have no other owner."""
 
     def takes_of(s, m, p, e):
         return (s.newest == e) & (s.phase != Phase.COMPLETING)
 
 
 def refines(protocol: Any) -> str:
-    """The verdict on the refinement over all features: violated, holds, or unknown."""
+    """Return the verdict on the refinement over all features: violated, holds, or unknown."""
     asked = type("Asked", (ByRequests,), {"__module__": __name__, "__doc__": "The same."}, of=protocol)
     verdicts = [
         explore(settle(protocol.spec), {NAME: asked.properties[NAME]}, bounds, stop_when_violated=True).verdicts[NAME]
@@ -108,10 +108,9 @@ def refines(protocol: Any) -> str:
 
 @pytest.mark.parametrize("protocol", WRONG, ids=lambda protocol: protocol.__name__)
 def test_a_mistake_is_noticed(protocol: Any) -> None:
-    """The refinement is violated in one feature at least."""
     assert refines(protocol) == "violated"
 
 
 def test_what_harms_nobody() -> None:
-    """A control: without the look at member ids the refinement still holds, within the bounds of every feature."""
+    """Without the check of member ids the refinement still holds within the bounds of every feature."""
     assert refines(ForgetsWhomItKnows) == "holds"

@@ -1,5 +1,5 @@
-"""Histories of consumer groups against the models: those of the reference fit, bent and broken ones do not, by two
-readings, and driven runs are followed by the same tables."""
+"""Histories of the reference conform to the models of consumer groups in two readings, edited and broken ones do not,
+and driven runs are followed by the same tables."""
 
 from typing import Any
 
@@ -26,18 +26,18 @@ REFERENCE = "fencepost.reference_impl.systems.group_fencing:reference"
 CLASSIC = [variant for variant in RIGHT if variant not in NEW]
 USUAL = {variant: config for variant, _, config in SIMULATORS}
 LEAST = {**dict.fromkeys(CLASSIC, 0.99), **dict.fromkeys(NEW, 0.85)}
-"""Of the usual histories so many are followed to their end; of 1,500 each, all but one were, and 97 % with epochs."""
+"""This share at least is followed to its end: of 1,500 usual histories all but one were, and 97 % with epochs."""
 ROUGH = {"drop": 0.1, "duplicate": 0.1, "delay": 0.15, "append_failure": 0.05, "move_group": 0.04, "fail_over": 0.04}
 KERNEL = conformance_kernel("shipped", BED.config, "group-fencing")
 
 
 def histories(count: int, config: dict[str, Any], first: int = 0) -> Columns:
-    """Simulated ones, all columns."""
+    """Return all columns of some simulated histories."""
     return columns_of(GROUP_FENCING, [(number, simulate(first + number, config)) for number in range(count)])
 
 
 def misfits(kernel: ConformanceKernel, columns: Columns, few: int = 2) -> list[tuple[int, str, str | None]]:
-    """Row, words and rule of each; on the first few histories the plain reading must find the same."""
+    """Return row, words and rule of each misfit, on which the plain reading of a few histories agrees."""
     found, first = kernel.misfits(columns), first_histories(columns, few)
     assert [m for m in found if m.row < len(first["history"])] == kernel.misfits_plainly(first)
     return [(m.row, m.check.says, m.check.rule) for m in found]
@@ -50,8 +50,6 @@ def misfits(kernel: ConformanceKernel, columns: Columns, few: int = 2) -> list[t
     ids=["usual", "rough", "one partition"],
 )
 def test_the_reference_conforms(variant: str, more: dict[str, Any], left: int) -> None:
-    """Whatever comes over it, it does nothing that the model does not allow; and most of it is followed to the end, in
-    generations nearly all."""
     config = {**USUAL[variant], **more}
     columns, kernel = histories(12, config), conformance_kernel(variant, config, "group-fencing")
     assert misfits(kernel, columns) == []
@@ -60,7 +58,6 @@ def test_the_reference_conforms(variant: str, more: dict[str, Any], left: int) -
 
 @pytest.mark.parametrize("variant", RIGHT)
 def test_static_members(variant: str) -> None:
-    """They conform, and are followed to the end: also where one leaves for a while, or another takes its place."""
     config = {**USUAL[variant], "static": True}
     columns, kernel = histories(6, config), conformance_kernel(variant, config, "group-fencing")
     assert misfits(kernel, columns) == []
@@ -73,7 +70,7 @@ LATE_JOIN = "a late copy of the heartbeat with which a static member joined that
 
 @pytest.mark.parametrize("variant", NEW)
 def test_a_late_copy_brings_a_static_member_back(variant: str) -> None:
-    """Though it has left in the middle of a transaction, or ended: that is no error of anybody."""
+    """A late copy may restore a static member that left in a transaction or ended, which is no error."""
     config = {**USUAL[variant], **AWAY, "duplicate": 0.1, "delay_us": 1_500_000}
     columns, kernel = histories(60, config, 200), conformance_kernel(variant, config, "group-fencing")
     assert misfits(kernel, columns) == []
@@ -82,8 +79,6 @@ def test_a_late_copy_brings_a_static_member_back(variant: str) -> None:
 
 @pytest.mark.parametrize("variant", NEW)
 def test_a_static_member_that_does_not_wait_for_a_poll(variant: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It comes back by itself, in the middle of a transaction: that is noticed."""
-
     def leaves_and_joins(consumer: ModernConsumer, leave: Any = ModernConsumer.go_stale) -> None:
         leave(consumer)
         consumer.join()
@@ -98,7 +93,6 @@ def test_a_static_member_that_does_not_wait_for_a_poll(variant: str, monkeypatch
 @pytest.mark.nightly(nights=3)
 @pytest.mark.parametrize("variant", RIGHT)
 def test_no_alarm_in_many_histories(variant: str) -> None:
-    """The same, of more."""
     columns = histories(5_000, USUAL[variant], 10_000)
     kernel = conformance_kernel(variant, USUAL[variant], "group-fencing")
     assert kernel.misfits(columns) == []
@@ -129,7 +123,6 @@ BENT = {
 
 @pytest.mark.parametrize("name", BENT)
 def test_bent_histories_are_caught(name: str) -> None:
-    """With what is false there, and the rule."""
     edit, says, rule = BENT[name]
     found = misfits(KERNEL, bent_by(BED.history, Plant((edit,), {})).columns())
     assert len(found) == 1
@@ -166,12 +159,12 @@ SELDOM = {
     "others_partitions_covered": OLDER,
     "assignment_epoch_ignored": OLDER,
 }
-"""In so many histories, with what is false in one of them.  `generation_unchecked` breaks no promise."""
+"""Many histories are needed to find these false conditions. `generation_unchecked` breaks no promise."""
 MOST, AT_ONCE = 80, 10
 
 
 def config_of(name: str) -> dict[str, Any]:
-    """Of histories of a defect, with the variant that it is one of."""
+    """Return the config of histories of a defect, with its variant as the mode."""
     needs = dict(REGISTRY[name].needs)
     mode = needs.pop("mode", "shipped")
     return {
@@ -186,7 +179,6 @@ def config_of(name: str) -> dict[str, Any]:
     ("name", "says"), [*OFTEN.items(), *(pytest.param(*each, marks=pytest.mark.nightly) for each in SELDOM.items())]
 )
 def test_broken_implementations_do_not_conform(name: str, says: str) -> None:
-    """What has one thing wrong each does what the model does not."""
     config = config_of(name)
     kernel = conformance_kernel(config["mode"], config, "group-fencing")
     made = (histories(AT_ONCE, config, first) for first in range(0, MOST, AT_ONCE))
@@ -194,7 +186,6 @@ def test_broken_implementations_do_not_conform(name: str, says: str) -> None:
 
 
 def test_what_harms_nobody_conforms() -> None:
-    """Progress is no matter of steps, and an older initialisation comes to nothing."""
     for name in ("sessions_last", "older_generation_taken"):
         config = config_of(name)
         assert misfits(conformance_kernel(config["mode"], config, "group-fencing"), histories(6, config)) == []
@@ -202,7 +193,6 @@ def test_what_harms_nobody_conforms() -> None:
 
 @pytest.mark.parametrize("variant", CLASSIC)
 def test_driven_runs_are_followed(variant: str) -> None:
-    """To their end, every call, and through the steps that the model has for it."""
     report = agree(REFERENCE, protocol="group-fencing", variant=variant, max_examples=5, seed=1)
     assert report.failure is None, str(report.failure) + "\n" + report.program
     assert report.model == variant and report.followed == 1 and report.coverage.share_compared == 1
@@ -220,13 +210,11 @@ def test_driven_runs_are_followed(variant: str) -> None:
     ],
 )
 def test_undecided_for_what_the_models_leave_out(config: dict[str, Any], reason: str) -> None:
-    """Told as the reason, not followed."""
     check = conformance_of(Manifest("group-fencing", tuple(GROUP_FENCING.codes), (), config=config))
     assert isinstance(check, Undecided) and reason in check.reason
 
 
 def test_what_has_to_be_shown() -> None:
-    """All that steps are told by."""
     observed = set(GROUP_FENCING.codes) - {"offset_settled"}
     check = conformance_of(Manifest("group-fencing", tuple(sorted(observed)), (), config={"mode": "shipped"}))
     assert isinstance(check, Undecided) and "do not show offset_settled" in check.reason
@@ -234,7 +222,6 @@ def test_what_has_to_be_shown() -> None:
 
 
 def test_numbers_are_only_names() -> None:
-    """Of instances, producers and transactions; and a kind that there is not is no event."""
     columns = histories(5, {"mode": "shipped", **CONFIG})
     kernel = conformance_kernel("shipped", {"mode": "shipped"}, "group-fencing")
     far = {name: column.copy() for name, column in columns.items()}
@@ -276,7 +263,6 @@ SIZE = {
 def test_a_scenario_leads_to_steps_of_its_own(
     variant: str, scenario: str, arguments: dict[str, Any], config: dict[str, Any], steps: set[str]
 ) -> None:
-    """And the model follows it."""
     agreeing = driven("group-fencing")
     search = Search(agreeing, reference, variant, {}, frozenset(), None, ())
     machine = type("One", (agreeing.machines[variant],), {"session": search})()

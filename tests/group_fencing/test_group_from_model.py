@@ -1,5 +1,5 @@
-"""Runs of the models of member epochs as histories, and the one promise that these cannot be held to: the models allow
-what Kafka excludes."""
+"""Runs of the models of member epochs are checked as histories, except for the one promise that they may break because
+the models allow what Kafka excludes."""
 
 from collections import defaultdict
 from dataclasses import replace
@@ -20,15 +20,15 @@ Columns = dict[str, np.ndarray]
 
 
 def older_owners(columns: Columns, name: str) -> set[int]:
-    """Where an older owner's offset is taken."""
+    """Return the histories in which an older owner's offset is accepted."""
     history = properties_of("group-fencing")
     view = history.view_of(columns, {"mode": name})
     return set(columns["history"][history.properties[MARKED].kernel(view).at].tolist())
 
 
 def given_in_an_older_epoch(columns: Columns) -> set[int]:
-    """Where a member is given a partition in an epoch older than the newest in which one has consumed from it, which
-    was another, and has an offset taken before it has consumed in an epoch that is not older."""
+    """Return the histories in which a member gets a partition in an epoch older than the newest in which another member
+    has consumed from it, and has an offset accepted before it consumes in an epoch that is not older."""
     newest, behind, found = defaultdict[int, tuple[int, int]](lambda: (-1, -1)), set[tuple[int, int]](), set[int]()
     names = ("history", "kind", "member", "client", "generation", "outcome")
     for history, kind, member, client, epoch, outcome in zip(*(columns[n].tolist() for n in names), strict=True):
@@ -46,7 +46,7 @@ def given_in_an_older_epoch(columns: Columns) -> set[int]:
 
 @pytest.mark.parametrize("name", ["new-protocol", "new-protocol-relaxed", "new-protocol-listener-metadata-at-send"])
 def test_an_older_owner_commits_where_its_epoch_stays_as_it_is_given_a_partition(name: str) -> None:
-    """Exactly there, so that no such run is left if, as in Kafka, it is given one in the newest epoch alone."""
+    """No such run is left if a member gets partitions in the newest epoch only, as in Kafka."""
     manifest, made = runs(f"group-fencing/{name}", RUNS, **BOUNDS)
     mode = str(manifest.config["mode"])
     assert MARKED in manifest.config["undecidable"]
@@ -65,8 +65,8 @@ def test_an_older_owner_commits_where_its_epoch_stays_as_it_is_given_a_partition
 
 
 def test_one_such_run() -> None:
-    """The first within the bounds of exploration: member 0 consumes in epoch 2 and is put out, and member 1 is given
-    the partition in epoch 1, where Kafka would have moved it to that of the newest assignment, 2 at least."""
+    """In the first such run member 0 consumes in epoch 2 and is removed, and member 1 gets the partition in epoch 1,
+    where Kafka would have moved it to the epoch of the newest assignment, at least 2."""
     manifest, _ = runs("group-fencing/new-protocol", 1)
     columns = runs_of(1, 14_995, 1, manifest.config).columns
     reported = ("partition_given", "consumed", "member_removed", "offset_taken")

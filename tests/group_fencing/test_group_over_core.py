@@ -1,4 +1,4 @@
-"""What shipped, over the core of v2 itself: it does nothing that it does not do over the interface of transactions."""
+"""What shipped, over the core of v2 itself, does nothing that it does not do over the interface of transactions."""
 
 from dataclasses import replace
 
@@ -23,8 +23,8 @@ assert isinstance(ITEM, Refinement)
 
 
 def test_it_is_proved() -> None:
-    """With any number of members, partitions, generations, producers, transactions and coordinators; what is proved of
-    the core of v2 alone is inherited."""
+    """The proof is for any number of members, partitions, generations, producers, transactions and coordinators. It
+    inherits what is proved of the core of v2 alone."""
     proof = prove(VARIANT.spec, VARIANT.promised)
     assert proof.failures == () and proof.verdict(NAME) == "holds"
     assert departure(VARIANT.spec, "txn", FatedV2.protocol.spec) is None
@@ -36,7 +36,7 @@ PROMISES = [n for n, p in ShippedLemmas.properties.items() if p.role == "promise
 
 
 def test_the_promises_hold_as_the_refinement_reads_them() -> None:
-    """So says the explorer, which knows of no proof; each is asked in terms of the core's state."""
+    """The explorer, which knows no proof, finds each promise true in terms of the core's state."""
     asked = {}
     for name in PROMISES:
         if name != "owner_is_taken":  # of a variable that the refinement leaves out
@@ -49,16 +49,16 @@ def test_the_promises_hold_as_the_refinement_reads_them() -> None:
 
 
 class Dangers(Properties, of=ShippedOverCore):
-    """What has to be there for the promises to say something."""
+    """These situations must be reachable for the promises to have a meaning."""
 
     @lemma
     def nothing(s):
-        """What the witnesses are of."""
+        """The witnesses belong to this lemma, which is always true."""
         return implies(s.twice, s.twice)
 
     @witness(of="nothing")
     def late_offsets(s):
-        """TxnOffsetCommit of a transaction that is over may still come, while the next one is open."""
+        """TxnOffsetCommit of a transaction that is over may still arrive while the next one is open."""
         return exists(
             Txn, Txn,
             lambda t, u: s.txn.sent[t, s.offsets] & (s.txn.fate[t, s.offsets] == Fate.ABSENT)
@@ -68,7 +68,7 @@ class Dangers(Properties, of=ShippedOverCore):
 
     @witness(of="nothing")
     def late_end(s):
-        """So may its EndTxn, which asks for a commit."""
+        """EndTxn that asks for a commit may arrive after its transaction is over."""
         return exists(
             Txn, Txn,
             lambda t, u: (s.txn.choice[t] == Outcome.COMMIT) & (s.txn.result[t] != Outcome.NONE)
@@ -77,13 +77,12 @@ class Dangers(Properties, of=ShippedOverCore):
 
     @witness(of="nothing")
     def too_late_to_commit(s):
-        """EndTxn is on its way when the transaction is aborted, since it took too long."""
+        """EndTxn is on its way when the transaction is aborted by its time-out."""
         return exists(Txn, lambda t: (s.txn.choice[t] == Outcome.COMMIT) & (s.txn.result[t] == Outcome.ABORT))
 
     @witness(of="nothing")
     def next_begins_before_the_marker(s):
-        """The member is at work again, and the marker of its last transaction has not reached the group's
-        coordinator."""
+        """The member works again before the marker of its last transaction has reached the group's coordinator."""
         return exists(
             Partition, lambda p: (0 < s.pending[s.watched, p]) & (s.stage[s.watched] == Stage.PROCESSING)
             & (s.txn.outcome == Outcome.COMMIT),
@@ -91,7 +90,7 @@ class Dangers(Properties, of=ShippedOverCore):
 
     @witness(of="nothing")
     def delayed_by_what_never_counts(s):
-        """Offsets came between the decision to abort and its marker: another owner has to wait for that."""
+        """Offsets that arrived between the decision to abort and its marker delay another owner."""
         return exists(
             Txn, Member, Partition,
             lambda t, n, p: (s.txn.fate[t, s.offsets] == Fate.OPEN) & (s.txn.result[t] == Outcome.ABORT)
@@ -100,7 +99,6 @@ class Dangers(Properties, of=ShippedOverCore):
 
 
 def test_the_dangers_are_there() -> None:
-    """Within the bounds that are explored."""
     seen: set[str] = set()
     for bounds in BOUNDS.values():
         made = explore(VARIANT.spec, Dangers.properties, bounds)

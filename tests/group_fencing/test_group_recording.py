@@ -1,5 +1,5 @@
-"""Live runs of the copying application as histories: one under fire is clean; what was done wrong in the other one is
-named; and each property that a recording can decide notices an edit that breaks it, and no skew of clocks."""
+"""Live runs of the copying application are recorded as histories. One with faults is clean, the mistakes of the other
+are named, and each decidable property notices an edit that breaks it, and no skew of clocks."""
 
 from __future__ import annotations
 
@@ -26,18 +26,17 @@ HOUR_US = 3_600 * SECOND_US
 
 @pytest.fixture
 def under_fire(tmp_path: Path) -> CopyingLogs:
-    """Members of a classic group that were held, stopped, killed and left."""
+    """Return the logs of a classic group whose members were paused, stopped, killed and left."""
     return CopyingLogs("classic", tmp_path)
 
 
 @pytest.fixture
 def left_out(tmp_path: Path) -> CopyingLogs:
-    """A zombie that leaves its group's metadata out of the offsets that it sends."""
+    """Return the logs of a zombie that omits its group's metadata from the offsets that it sends."""
     return CopyingLogs("left-out", tmp_path)
 
 
 def test_a_run_under_fire_is_clean(under_fire: CopyingLogs) -> None:
-    """All that can be decided is, on something; it is a run in which there was something to go wrong."""
     recorded, report = under_fire.record(), under_fire.replay()
     assert set(recorded.decidable) == DECIDABLE
     assert report.violations == {} and all(
@@ -51,12 +50,11 @@ def test_a_run_under_fire_is_clean(under_fire: CopyingLogs) -> None:
 
 
 def test_spark_says_the_same(under_fire: CopyingLogs) -> None:
-    """As of all histories."""
     assert under_fire.replay() == replay(under_fire.folder / "out", spark=SparkSettings("local[1]"))
 
 
 def test_what_leaves_the_metadata_out_copies_twice(left_out: CopyingLogs) -> None:
-    """All of it, and who did it is named: an older owner of both partitions, after the newer one had consumed."""
+    """Each duplicate's cause is an older owner that committed after the newer one had consumed."""
     report = left_out.replay()
     assert {name: found["count"] for name, found in report.violations.items()} == {
         "nothing_twice": 12, "newest_owner_commits": 2,
@@ -66,7 +64,6 @@ def test_what_leaves_the_metadata_out_copies_twice(left_out: CopyingLogs) -> Non
 
 
 def test_without_logs_the_output_is_judged(left_out: CopyingLogs) -> None:
-    """That something is there twice; not whose commit it was."""
     assert set(left_out.record(with_log=False).decidable) == OF_CLIENTS
     assert replay(left_out.folder / "out", cores=1).violations.keys() == {"nothing_twice"}
 
@@ -130,13 +127,11 @@ EDITS: dict[Callable[[CopyingLogs], None], set[str]] = {
 
 @pytest.mark.parametrize("edit", EDITS, ids=lambda edit: edit.__name__)
 def test_an_edit_is_found(under_fire: CopyingLogs, edit: Callable[[CopyingLogs], None]) -> None:
-    """By what it breaks, and by nothing else."""
     edit(under_fire)
     assert under_fire.replay().violations.keys() == EDITS[edit]
 
 
 def test_every_decidable_property_is_broken_by_an_edit() -> None:
-    """None holds whatever was recorded."""
     assert set().union(*EDITS.values()) == DECIDABLE
 
 
@@ -146,7 +141,7 @@ def test_every_decidable_property_is_broken_by_an_edit() -> None:
 @pytest.mark.parametrize("name", ["classic", "left-out"])
 @pytest.mark.parametrize("bound_us", [None, SECOND_US, HOUR_US])
 def test_no_clock_accuses_or_acquits(tmp_path: Path, name: str, bound_us: int | None) -> None:
-    """Clocks of members may differ from the brokers' by what the header says, or where it says nothing, by anything."""
+    """Clocks of members may differ from the brokers' by the bound in the header, or by any amount if there is none."""
     logs = CopyingLogs(name, tmp_path)
     found = logs.replay().violations.keys()
     chance = random.Random(1)
@@ -162,7 +157,7 @@ def test_no_clock_accuses_or_acquits(tmp_path: Path, name: str, bound_us: int | 
 
 @pytest.mark.parametrize(("bound_us", "before"), [(None, False), (2_000, False), (1_999, True), (0, True)])
 def test_a_bound_on_clocks_tells_what_happened_before(bound_us: int | None, before: bool) -> None:
-    """What somebody consumes 2 ms before another one's offset is taken; what it only is about to do, it may do late."""
+    """A record consumed 2 ms before a commit counts as earlier, but an action about to happen may be late."""
     consumed = {"kind": Kind.consumed, "time_us": 7_000, "partition": 0, "offset": 0, "generation": 2, "client": 0}
     about_to = {"kind": Kind.txn_begun, "time_us": 7_000, "client": 0, "producer_id": -1}
     taken = {"kind": Kind.offset_taken, "time_us": 9_000, "partition": 0, "offset": 1, "producer_id": 3, "epoch": 0}
@@ -174,7 +169,7 @@ def test_a_bound_on_clocks_tells_what_happened_before(bound_us: int | None, befo
 
 
 def test_the_order_keeps_to_what_is_known(under_fire: CopyingLogs) -> None:
-    """Each client's own order; the log's; and an offset is sent before it is taken, by the same producer."""
+    """The order respects each client's order, the log's, and that offsets are sent before they are accepted."""
     names = under_fire.record().manifest.config["names"]["client"]
     rows = pq.read_table(under_fire.folder / "out" / "part-00000.parquet").to_pylist()
     for number, name in enumerate(names):
@@ -199,12 +194,11 @@ def test_the_order_keeps_to_what_is_known(under_fire: CopyingLogs) -> None:
 
 
 def undecidable(logs: CopyingLogs) -> dict[str, str]:
-    """Of what could be of a run that was recorded in full."""
+    """Return the reasons why properties that a full recording decides are undecidable here."""
     return {name: why for name, why in logs.record().undecidable.items() if name in DECIDABLE}
 
 
 def test_a_commit_of_nobody_decides_nothing_of_owners(under_fire: CopyingLogs) -> None:
-    """Of a member whose events are not there."""
     under_fire.lines = [line for line in under_fire.lines if line.get("client") != "b-1"]
     found = undecidable(under_fire)
     assert found.keys() == {"newest_owner_commits", "stale_never_commits"}
@@ -212,7 +206,6 @@ def test_a_commit_of_nobody_decides_nothing_of_owners(under_fire: CopyingLogs) -
 
 
 def test_who_does_not_know_its_generation_accuses_nobody(under_fire: CopyingLogs) -> None:
-    """One record is enough."""
     del under_fire.of("consumed")[3]["generation"]
     assert undecidable(under_fire) == {
         "newest_owner_commits": "a member could not tell in which generation it was handed 1 records"
@@ -220,14 +213,12 @@ def test_who_does_not_know_its_generation_accuses_nobody(under_fire: CopyingLogs
 
 
 def test_several_outputs_have_no_order(under_fire: CopyingLogs) -> None:
-    """Copies of one partition in two."""
     for line in under_fire.of("output_read", partition=1)[3:]:
         line["output"] = 2
     assert undecidable(under_fire).keys() == {"nothing_skipped"}
 
 
 def test_what_is_pending_is_no_quiet_end(under_fire: CopyingLogs) -> None:
-    """The last transaction has no end in the log."""
     under_fire.patch(under_fire.markers()[-3], another_producer)
     recorded = under_fire.record()
     assert any("are pending in transactions that have not ended" in note for note in recorded.notes), recorded.notes
@@ -235,7 +226,6 @@ def test_what_is_pending_is_no_quiet_end(under_fire: CopyingLogs) -> None:
 
 
 def test_a_cleaned_log_shows_nothing_of_which_all_is_there(under_fire: CopyingLogs) -> None:
-    """A batch is missing in the middle."""
     under_fire.cut(20)
     recorded = under_fire.record()
     assert set(recorded.decidable) == OF_CLIENTS
@@ -245,14 +235,13 @@ def test_a_cleaned_log_shows_nothing_of_which_all_is_there(under_fire: CopyingLo
 
 
 def test_partitions_of_other_sizes_have_no_common_end(under_fire: CopyingLogs) -> None:
-    """Whether all is copied is asked of partitions of one size."""
     under_fire.header["inputs"][0][3] += 1
     assert undecidable(under_fire).keys() == {"everything_copied"}
 
 
 def test_an_input_with_gaps_hides_what_is_left_out(under_fire: CopyingLogs) -> None:
-    """Where its log is there, it is asked whether each offset is a record: with 48 of them, and with one that is the
-    marker of a transaction."""
+    """The log of the input, if present, decides whether each offset is a record: once with 48 records, and once with a
+    marker among them."""
     node = under_fire.folder / "logs" / "node-1"
     full = batch(0, [(None, b"x")] * 48)
     for partition in (0, 1):
@@ -266,7 +255,7 @@ def test_an_input_with_gaps_hides_what_is_left_out(under_fire: CopyingLogs) -> N
 
 
 def test_a_recording_may_begin_later(under_fire: CopyingLogs) -> None:
-    """From offset 9 of both partitions on: what came before is no part of it, and nothing is missing."""
+    """A recording that begins at offset 9 of both partitions leaves out what came before, and nothing is missing."""
     for place in under_fire.header["inputs"]:
         place[2] = 9
     for line in under_fire.of("consumed", "output_sent", "output_read"):

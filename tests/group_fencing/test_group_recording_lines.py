@@ -1,4 +1,4 @@
-"""What members of a group write down is read as it was meant, or refused with its line; the command that records it."""
+"""Lines that members of a group write are read, or refused with their number, and a command records them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ AUDITED = {"time_us": 7, "kind": "audited", "partition": 1, "offset": -1}
 
 
 def refusal(folder: Path, *lines: Any) -> str:
-    """The one line with which a file of these lines is refused."""
+    """Return the one-line message with which a file of these lines is refused."""
     file = folder / "clients.jsonl"
     file.write_text("\n".join(line if isinstance(line, str) else json.dumps(line) for line in lines))
     with pytest.raises(RecordingError) as refused:
@@ -42,8 +42,8 @@ def refusal(folder: Path, *lines: Any) -> str:
 
 
 def test_what_is_written_is_read(tmp_path: Path) -> None:
-    """Names are numbered as they come, and what a client has said once holds on; offsets count from the first; each
-    event has the number of its client's transaction."""
+    """Names are numbered in the order of their appearance, a client's values hold until changed, offsets count from the
+    first, and each event has the number of its client's transaction."""
     other = {**CONSUMED, "client": "b-7", "offset": 5}
     write_members(tmp_path / "c", HEADER, [STARTED, TOLD, CONSUMED, other, BEGUN, SENT, BEGUN, READ, AUDITED])
     seen = read_members(tmp_path / "c")
@@ -82,7 +82,6 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_a_line_that_is_no_event_is_refused(tmp_path: Path, line: Any, words: str) -> None:
-    """With its number, what is wrong, and what a line is."""
     header = json.loads((DATA / "classic" / "clients.jsonl").read_text().partition("\n")[0])
     reported = refusal(tmp_path, {**header, "inputs": HEADER.inputs}, line)
     assert words in reported
@@ -90,7 +89,6 @@ def test_a_line_that_is_no_event_is_refused(tmp_path: Path, line: Any, words: st
 
 
 def test_an_auditor_reads_each_output_in_its_order(tmp_path: Path) -> None:
-    """Once."""
     header = {"group": "billing", "inputs": HEADER.inputs}
     assert "position 12 of output 0 is read after 12" in refusal(tmp_path, header, READ, {**READ, "output": 1}, READ)
 
@@ -108,14 +106,12 @@ def test_an_auditor_reads_each_output_in_its_order(tmp_path: Path) -> None:
     ],
 )
 def test_a_header_that_is_none_is_refused(tmp_path: Path, header: Any, words: str) -> None:
-    """It is the first line."""
     reported = refusal(tmp_path, header, STARTED)
     assert words in reported and "line 1 is no header" in reported
 
 
 @pytest.mark.parametrize("content", ["", None])
 def test_no_lines_are_refused(tmp_path: Path, content: str | None) -> None:
-    """An empty file, and none."""
     if content is not None:
         (tmp_path / "c").write_text(content)
     with pytest.raises(RecordingError, match="there is none" if content == "" else "cannot be read"):
@@ -123,7 +119,6 @@ def test_no_lines_are_refused(tmp_path: Path, content: str | None) -> None:
 
 
 def test_a_group_that_is_not_there(tmp_path: Path) -> None:
-    """The logs are of another one; and with none, there has to be an event."""
     write_members(tmp_path / "c", HEADER, [STARTED])
     with pytest.raises(RecordingError, match="holds nothing of group 'billing'; name the log directories of all"):
         record_group([DATA / "classic" / "node-1"], tmp_path / "c", tmp_path / "out")
@@ -134,7 +129,6 @@ def test_a_group_that_is_not_there(tmp_path: Path) -> None:
 
 
 def test_the_command_records_what_replay_reads(tmp_path: Path) -> None:
-    """It says what can be decided, and replay finds what is wrong."""
     out, logs = tmp_path / "out", DATA / "left-out"
     words = ("record", "--protocol", "group-fencing", logs / "node-1", "--clients", logs / "clients.jsonl")
     ran = fencepost(*words, "--out", out, "--json", tmp_path / "report.json")
@@ -163,6 +157,5 @@ def test_the_command_records_what_replay_reads(tmp_path: Path) -> None:
     ],
 )
 def test_the_command_says_what_it_needs(tmp_path: Path, words: tuple[Any, ...], says: str) -> None:
-    """In one line."""
     ran = fencepost("record", "--protocol", "group-fencing", *words, "--out", tmp_path / "out")
     assert ran.code == 2 and says in ran.err

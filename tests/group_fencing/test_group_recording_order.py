@@ -1,5 +1,5 @@
-"""The order that a recording is given, held against the one in which things happened: simulated histories are taken
-apart into what members saw and what the log shows, and put together again without the times."""
+"""The order that a recording computes is compared with the real one: simulated histories are split into what members
+saw and what the log has, and merged again without the times."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SEEN = {who: GROUP_FENCING.observed_by(who) for who in (APPLICATION, AUDITOR, OF
 
 
 def simulated(place: Path, variant: str) -> Iterator[list[Row]]:
-    """The rows of some histories of the reference implementation."""
+    """Yield the rows of some histories of the reference implementation."""
     function, config = next((function, reported) for name, function, reported in SIMULATORS if name == variant)
     generate(place, function, histories=HISTORIES, seed=5, config=config, protocol="group-fencing", variant=variant,
              cores=1)  # fmt: skip
@@ -38,7 +38,7 @@ def simulated(place: Path, variant: str) -> Iterator[list[Row]]:
 
 
 def apart(rows: list[Row]) -> tuple[Seen, OffsetsLog]:
-    """What each instance saw, without a time, and what the log shows; the producers of what was sent are forgotten."""
+    """Return what each instance saw, without times, and what the log has, without the producers of sent offsets."""
     members: dict[int, Member] = {}
     begun: Counter[int] = Counter()
     sent: dict[tuple[int, ...], str] = {}
@@ -66,7 +66,7 @@ def apart(rows: list[Row]) -> tuple[Seen, OffsetsLog]:
 
 
 def judged(rows: list[Row], variant: str) -> dict[str, int]:
-    """How often each property is violated, of those that the variant promises."""
+    """Return the number of violations of each property that the variant promises."""
     columns = absent_columns(GROUP_FENCING, len(rows))
     columns["history"][:] = 0
     columns["step"] = np.arange(len(rows), dtype=np.int32)
@@ -80,7 +80,6 @@ def judged(rows: list[Row], variant: str) -> dict[str, int]:
 
 @pytest.mark.parametrize("variant", ["shipped", "new-protocol", "new-protocol-relaxed"])
 def test_who_did_right_is_not_accused(tmp_path: Path, variant: str) -> None:
-    """Whatever the faults were."""
     taken = 0
     for rows in simulated(tmp_path, variant):
         ordered = in_order(*apart(rows))
@@ -92,7 +91,6 @@ def test_who_did_right_is_not_accused(tmp_path: Path, variant: str) -> None:
 
 @pytest.mark.parametrize("variant", ["group-id-only", "new-protocol-metadata-at-send"])
 def test_who_did_wrong_is_accused_of_no_more_than_it_did(tmp_path: Path, variant: str) -> None:
-    """Some of it leaves no trace in the log; most does."""
     sums: defaultdict[str, int] = defaultdict(int)
     for rows in simulated(tmp_path, variant):
         real, found = judged(rows, variant), judged(in_order(*apart(rows)).rows, variant)

@@ -1,4 +1,4 @@
-"""The promises of producer id blocks, held against driven runs."""
+"""The monitor checks the promises of producer id blocks in driven runs."""
 
 import pytest
 from fencepost.properties.conformance_spec import driven
@@ -17,7 +17,7 @@ def answered(first, length, request, error=0):
 
 
 def broken_by(*events, observed=None, mode="kraft"):
-    """By events one call each; ids run from 0 to 99."""
+    """Return what the monitor finds in these events, one per call, where ids run from 0 to 99."""
     monitor = driven("id-blocks").monitoring({"max_id": 100, "mode": mode}, frozenset())
     monitor.observed = observed
     for event in events:
@@ -26,7 +26,6 @@ def broken_by(*events, observed=None, mode="kraft"):
 
 
 def test_id_twice():
-    """The second broker that hands out an id breaks the first promise, and both are named."""
     assert broken_by(handed(0, 4), handed(1, 5)) is None
     found = broken_by(handed(0, 4), handed(1, 5), handed(1, 4), handed(0, 6))
     assert str(found) == "730.P1: broker 1 hands out id 4 at step 2; broker 0 did so at step 0"
@@ -35,7 +34,7 @@ def test_id_twice():
 
 @pytest.mark.parametrize(("mode", "ids"), [("kraft", 100), ("zookeeper", 101)])
 def test_id_beyond_the_end(mode, ids):
-    """Ids run from 0 to 99 here, or to 100 with ZooKeeper: those beyond and -1 do not exist."""
+    """The ids run from 0 to 99 here, or to 100 with ZooKeeper, so that -1 and greater ones do not exist."""
     assert broken_by(handed(0, ids - 1), mode=mode) is None
     found = broken_by(handed(0, 1), handed(0, ids), mode=mode)
     assert (found.rule, found.call) == ("730.16", 2)
@@ -43,7 +42,7 @@ def test_id_beyond_the_end(mode, ids):
 
 
 def test_overlapping_blocks():
-    """Two answers that share an id break the second promise, unless it is the same answer once more, or an error."""
+    """Two answers that share an id break 730.P2, unless one is a copy of the other or an error."""
     assert broken_by(answered(0, 10, 1), answered(10, 10, 2)) is None
     assert broken_by(answered(0, 10, 1), answered(0, 10, 1)) is None
     assert broken_by(answered(0, 10, 1), answered(-1, -1, 2, error=77)) is None
@@ -52,7 +51,6 @@ def test_overlapping_blocks():
 
 
 def test_blocks_taken_from_zookeeper_count():
-    """A broker's own write grants a block."""
     writes = [
         {"kind": "zk_written", "broker": broker, "first": first, "length": 10} for broker, first in ((0, 0), (1, 5))
     ]
@@ -60,7 +58,7 @@ def test_blocks_taken_from_zookeeper_count():
 
 
 def test_result_shows_an_id():
-    """A client that is given an id by the result of its call has it, whether or not an event says so."""
+    """An id in the result of a call counts as handed out, whether or not an event reports it."""
     monitor = driven("id-blocks").monitoring({"max_id": 100, "mode": "kraft"}, frozenset())
     asked = Made(Call("init_producer_id", 0), "", (0, 4), (), None)
     monitor.watch(Made(Call("init_producer_id", 1), "", (14, -1), (), None), ())
@@ -71,6 +69,5 @@ def test_result_shows_an_id():
 
 
 def test_first_broken_promise_stays():
-    """What was broken first is said, whatever comes later."""
     found = broken_by(handed(0, 4), handed(0, 4), handed(0, 200), handed(0, 4))
     assert (found.rule, found.call) == ("730.P1", 2)

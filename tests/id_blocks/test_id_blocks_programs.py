@@ -1,4 +1,4 @@
-"""Calls as data: how they are made on a cluster, and what becomes of messages that are not there."""
+"""Programs of calls are made on a cluster, and calls that name an absent message are left out."""
 
 from fencepost.properties.calls import Named
 from fencepost.properties.driving import Program, Run, columns_of, event_text, read
@@ -9,7 +9,7 @@ CONFIG = {"seed": 0, "brokers": 2, "block_size": 2, "max_id": 10, "mode": "kraft
 
 
 class Notes:
-    """Watches and remembers."""
+    """`Notes` is a watcher that remembers every call."""
 
     def __init__(self):
         self.seen = []
@@ -19,7 +19,7 @@ class Notes:
 
 
 def test_calls_are_made_and_written_down():
-    """A message is found by kind and broker, and the text has its number, so that it can be pasted."""
+    """A call finds its message by kind and broker, and its text has the number, so that it can be pasted."""
     notes = Notes()
     run = Run(reference, CONFIG, notes)
     run.call(Call("init_producer_id", 1))
@@ -30,7 +30,6 @@ def test_calls_are_made_and_written_down():
 
 
 def test_message_that_is_not_in_flight():
-    """A call that speaks of no message is not made, and not part of the program."""
     run = Run(reference, CONFIG, Notes())
     assert run.call(Call("deliver", Named(("response", 0)))) is None
     assert run.call(Call("drop", Named(("request", 1), 3))) is None
@@ -38,7 +37,6 @@ def test_message_that_is_not_in_flight():
 
 
 def test_messages_of_one_kind_are_counted_from_the_oldest():
-    """The position of a message counts those of its kind and broker only."""
     run = Run(reference, CONFIG, Notes())
     run.call(Call("init_producer_id", 0))
     run.call(Call("init_producer_id", 1))
@@ -51,14 +49,12 @@ def test_messages_of_one_kind_are_counted_from_the_oldest():
 
 
 def test_error_of_the_implementation_is_kept():
-    """A call that raises is made: the error is what came of it."""
     run = Run(reference, CONFIG, Notes())
     made = run.call(Call("init_producer_id", 7))
     assert isinstance(made.error, IndexError)
 
 
 def test_events_are_read_either_way():
-    """Mappings and objects are events alike, and columns that do not apply are left out."""
     event = {"kind": "answer_sent", "broker": 1, "first": -1, "error": 0}
     assert read(event, "broker") == 1 and columns_of(event, COLUMNS) == {"broker": 1}
     run = Run(reference, CONFIG, Notes())
@@ -69,6 +65,5 @@ def test_events_are_read_either_way():
 
 
 def test_program_without_some_calls():
-    """Calls can be taken out of a program anywhere."""
     program = Program(CONFIG, (Call("commit"), Call("snapshot"), Call("fail_over")))
     assert [c.name for c in program.without(1, 2).calls] == ["commit", "fail_over"]

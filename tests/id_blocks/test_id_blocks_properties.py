@@ -1,4 +1,4 @@
-"""The history properties of id blocks: what each says of a violation, and what a recording must show to decide it."""
+"""Each history property of id blocks describes its first violation and the events that it needs."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ MAX = 2**63 - 1
 
 
 def history(*events: tuple[str, dict[str, int]]) -> dict[str, np.ndarray]:
-    """Columns of one history, number 4, of events given by kind and columns."""
+    """Return the columns of history number 4 from events given by kind and columns."""
     columns = absent_columns(ID_BLOCKS, len(events))
     columns["history"][:] = 4
     columns["step"] = np.arange(len(events), dtype=np.int32)
@@ -133,14 +133,12 @@ BAD: dict[str, tuple[str, int, str, tuple[Any, ...]]] = {
 
 @pytest.mark.parametrize("name", GOOD)
 def test_histories_that_keep_every_promise(name: str) -> None:
-    """What the protocol may do is no violation of anything."""
     findings, _ = id_blocks.check(history(*GOOD[name]))
     assert {name: found.first for name, found in findings.items() if found.violations} == {}
 
 
 @pytest.mark.parametrize("name", BAD)
 def test_the_first_witness_in_words(name: str) -> None:
-    """The violated property names the step and the events concerned, in words."""
     broken, step, words, events = BAD[name]
     findings, _ = id_blocks.check(history(*events), [broken])
     first = findings[broken].first
@@ -150,7 +148,7 @@ def test_the_first_witness_in_words(name: str) -> None:
 
 
 def test_figures_account_for_every_id() -> None:
-    """Granted ids are handed out or lost; a block of which nothing was used is leaked."""
+    """Each granted id is handed out or lost, and a block of which no id was used is leaked."""
     columns = history(commit(0), commit(10), commit(20), hand_out(0), hand_out(1), hand_out(1), hand_out(25))
     _, figures = id_blocks.check(columns)
     assert figures == {

@@ -1,4 +1,4 @@
-"""730.P3 in driven runs: when faults are over, clients of every broker are given ids as long as there are any."""
+"""730.P3: When faults are over, driven clients of every broker get ids as long as there are any."""
 
 from typing import Any
 
@@ -30,7 +30,7 @@ LOST = (ASK, Call("drop", Named(("request", 0))))
 
 
 def found(factory: Any, calls: Any, **config: Any) -> Broken | None:
-    """What promises find in a run of these calls, by what a black box shows, once faults are over."""
+    """Return the broken promise that a run of these calls ends with once faults are over, or None."""
     whole = {**CONFIG, **config}
     monitor = ID_BLOCKS.monitoring(whole, frozenset())
     monitor.observed = ID_BLOCKS.black_box
@@ -42,7 +42,6 @@ def found(factory: Any, calls: Any, **config: Any) -> Broken | None:
 
 @pytest.mark.parametrize("mode", ["kraft", "zookeeper", "bridge"])
 def test_every_broker_is_served(mode: str) -> None:
-    """Of the reference no broker starves, and it comes to rest, also where all ids are used up."""
     for ids in (1_001, 9):
         settled = settle(reference({**CONFIG, "mode": mode, "max_id": ids}), 2, ids, mode != "kraft")
         assert settled.quiet
@@ -56,7 +55,7 @@ def test_every_broker_is_served(mode: str) -> None:
     [("in_flight_kept_on_error", REFUSED), ("backoff_never_over", REFUSED), ("in_flight_kept_on_timeout", LOST)],
 )
 def test_broker_that_never_asks_again(name: str, calls: Any) -> None:
-    """730.P3 is broken where a fault that is over leaves a broker that asks for nothing any more."""
+    """730.P3: The promise is broken when a broker asks for nothing any more after a fault that is over."""
     broken = found(REGISTRY[name], calls)
     assert broken is not None
     assert (broken.rule, broken.check) == ("730.P3", "0 not in result.starving")
@@ -64,17 +63,17 @@ def test_broker_that_never_asks_again(name: str, calls: Any) -> None:
 
 
 def test_nothing_is_promised_where_ids_may_be_used_up() -> None:
-    """730.16: lost blocks count, so that a broker may get nothing though few ids were given."""
+    """730.16: Lost blocks use up ids too, so that a broker may get none though few were handed out."""
     assert found(REGISTRY["in_flight_kept_on_error"], REFUSED, max_id=9) is None
 
 
 def test_broker_that_terminates_is_asked_for_nothing() -> None:
-    """730.5 as in the KIP: CLUSTER_AUTHORIZATION_FAILED is fatal, and that broker is gone."""
+    """730.5: According to the KIP, CLUSTER_AUTHORIZATION_FAILED is fatal, so that the stopped broker owes nothing."""
     assert found(reference, REFUSED, authorization_error="fatal") is None
 
 
 class Double:
-    """The reference, but for what a class derived from this does otherwise."""
+    """`Double` wraps the reference, whose behaviour its subclasses change."""
 
     def __init__(self, config: Any) -> None:
         self.system, self.config = reference(config), config
@@ -84,21 +83,20 @@ class Double:
 
 
 class PastTheEnd(Double):
-    """A cluster that gives away an id which there is not (730.16)."""
+    """This cluster hands out an id beyond the last one (730.16)."""
 
     def init_producer_id(self, broker: int) -> tuple[int, int]:
         return 0, self.config["max_id"]
 
 
 class Restless(Double):
-    """A cluster of which messages never come to an end."""
+    """This cluster delivers messages without ever removing them."""
 
     def deliver(self, number: int, keep: bool = False) -> None:
         self.system.deliver(number, True)
 
 
 def test_every_line_that_finds_something_has_a_witness() -> None:
-    """What only a driven run judges bites: for each line that says so there is an implementation of which it does."""
     with reached(scenarios) as bitten:
         found(Restless, ())
         found(REGISTRY["in_flight_kept_on_error"], REFUSED)
@@ -107,14 +105,14 @@ def test_every_line_that_finds_something_has_a_witness() -> None:
 
 
 def test_what_goes_on_and_on_is_found() -> None:
-    """730.P3, where messages, or writes, have no end."""
+    """730.P3: A run whose messages have no end violates the promise."""
     broken = found(Restless, ())
     assert broken is not None
     assert (broken.rule, broken.check) == ("730.P3", "result.quiet")
 
 
 def test_copy_of_an_answer() -> None:
-    """730.19: a second copy of an answer gives nothing, in whatever life of the broker it arrives."""
+    """730.19: A second copy of an answer gives nothing, in whatever life of the broker it arrives."""
     fetch = (ASK, Call("deliver", Named(("request", 0))), Call("commit"), Call("deliver", Named(("response", 0)), True))
     used = (ASK, ASK, ASK)
     copy = (Call("deliver", Named(("response", 0))), ASK, ASK)
@@ -130,7 +128,7 @@ def test_copy_of_an_answer() -> None:
 
 
 def test_ids_begin_again_at_the_end() -> None:
-    """730.16: with few ids all of them are used up, and none comes twice."""
+    """730.16: With few ids all of them are used up, and none is handed out twice."""
     broken = found(REGISTRY["begins_again_at_the_end"], (), mode="bridge", max_id=9)
     assert broken is not None and broken.rule == "730.P1"
     assert found(reference, (Call("zk_step", CONTROLLER),), mode="bridge", max_id=10) is None
@@ -138,8 +136,8 @@ def test_ids_begin_again_at_the_end() -> None:
 
 @pytest.mark.parametrize(("broker", "twice"), [(OverlapByOneAccepted, True), (ProducerIds, False)])
 def test_an_overlap_by_one(broker: type[ProducerIds], twice: bool) -> None:
-    """KAFKA-20031: the start of a new block was compared with `<`, so that one equal to the last id passed.  Of a
-    controller that counts one id too few, and answers [9, 18] after [0, 9], a broker that is right refuses that."""
+    """KAFKA-20031: The start of a new block was compared with `<`, so that one equal to the last id passed. The correct
+    broker refuses [9, 18] after [0, 9] from a controller that counts one id too few."""
     system = build({"block_size": 10, "max_id": 1000, "prefetch": 0}, Parts(broker, AdvancedOneTooLittle))
     ids = []
     for _ in range(2):

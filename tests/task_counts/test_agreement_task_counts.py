@@ -1,7 +1,7 @@
-"""Connect clusters are driven: the reference does what the core of each text allows and keeps its promises, and
-mistakes are found by what topics, coordinators and REST show.
+"""Driven Connect clusters are checked against the core of each text and its promises, and defects are found by what
+topics, coordinators and REST reveal.
 
-That every defect is found is for `tests/every_protocol/test_defects.py`.
+`tests/every_protocol/test_defects.py` checks that every defect is found.
 """
 
 from statistics import median
@@ -30,7 +30,6 @@ def driven(implementation, variant="shipped", **options):
 
 
 def test_black_box_keeps_its_promises():
-    """An implementation that shows no more than the black box is judged by promises alone."""
     report = driven(REFERENCE, max_examples=10, observe="black-box")
     assert report.failure is None, str(report.failure) + "\n" + report.program
     assert set(report.observed) == BLACK_BOX
@@ -41,7 +40,7 @@ def test_black_box_keeps_its_promises():
     ("name", "rules"), [("no_check_after", ("618.P1",)), ("fence_new_count", ("618.P3", "618.P1"))]
 )
 def test_found_through_the_black_box(name, rules):
-    """The two deep mistakes break a promise, and the program that shows it fails by itself."""
+    """The two deep mistakes break a promise, and the program that exposes them fails by itself."""
     report = driven(f"{BROKEN}:{name}", max_examples=EXAMPLES, promises=PROMISES, observe="black-box", seed=1)
     assert report.verdict == "violated"
     assert report.failure.rules[0] in rules
@@ -54,14 +53,14 @@ def test_found_through_the_black_box(name, rules):
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("name", ["no_check_after", "fence_new_count"])
 def test_deep_mutants_break_a_promise_soon(name):
-    """618.P1, P3 and P4 alone: plain random search missed these two in 240,000 steps (an example has about ten)."""
+    """Plain random search for 618.P1, P3 and P4 missed these mutants in 240,000 steps (an example has about ten)."""
     reports = [driven(f"{BROKEN}:{name}", max_examples=2 * EXAMPLES, seed=seed, promises=PROMISES) for seed in range(7)]
     assert {report.verdict for report in reports} == {"violated"}
     assert median(report.examples for report in reports) <= 20
 
 
 def test_who_writes_from_outside_is_not_followed():
-    """With a writer that is no leader nothing is promised (618.34), and nothing is held against anybody."""
+    """618.34: With a foreign writer nothing is promised, and no worker is accused."""
     outside = [Call("run"), Call("write_foreign", "count", 0, 1), Call("run")]
     report = driven(REFERENCE, max_examples=4, steps=3, prefixes=[outside])
     assert (report.verdict, report.failure) == ("unknown", None)
@@ -69,8 +68,8 @@ def test_who_writes_from_outside_is_not_followed():
 
 
 def test_an_older_round_may_fence_the_only_task_of_a_newer_set():
-    """A user was hasty: nothing is said of the task that stays failed (DistributedHerder.doFenceZombieSourceTasks: from
-    one task to one, the round under way is not joined)."""
+    """A user's haste excuses the task that stays failed (DistributedHerder.doFenceZombieSourceTasks: from one task to
+    one, the round under way is not joined)."""
     hasty = [Call("run"), Call("configure", 0, 0, 1), Call("run"), Call("configure", 0, 0, 2), Call("run", "fence"),
              Call("configure", 0, 0, 1), Call("run", "fence"), Call("run"), Call("work"), Call("run")]  # fmt: skip
     report = driven(REFERENCE, config=ONE_WORKER, max_examples=2, steps=1, prefixes=[hasty])
@@ -78,7 +77,7 @@ def test_an_older_round_may_fence_the_only_task_of_a_newer_set():
 
 
 def test_calls_are_spelled_as_python():
-    """A thread is named by what it waits for, and the text says whose it is."""
+    """A thread is named by what it waits for, and the text has its worker."""
     cluster = reference({"seed": 0, "workers": 1, "mode": "B", "support": "enabled"})
     spelled = Call("step", Named(("join", 0, -1, -1)), "lost").spelled(cluster)
     assert spelled.arguments == (0, "lost")
@@ -87,7 +86,6 @@ def test_calls_are_spelled_as_python():
 
 
 def test_helpers_of_programs():
-    """A cluster runs until a thread is about to do what is spared, and to the end of all faults."""
     cluster = reference({"seed": 0, "workers": 2, "mode": "shipped", "support": "enabled"})
     run(cluster)
     assert cluster.configure(0, 0, 2)
@@ -101,7 +99,6 @@ def test_helpers_of_programs():
 
 
 def test_run_of_the_model_leads_an_implementation():
-    """Steps of the full model become calls that bring a cluster to about the same place: for starting states."""
     steps = [
         Event("elect", {"w": 0}), Event("reconfigure", {"w": 0, "n": 1}), Event("start_round", {"w": 0}),
         Event("write_count", {"w": 0}), Event("poll", {"w": 0}), Event("assign", {"w": 0, "k": 0, "i": 0}),
@@ -127,7 +124,7 @@ def test_run_of_the_model_leads_an_implementation():
     ],
 )
 def test_what_is_followed_keeps_the_promises(form, lemmas):
-    """What implementations do beside the core hurts nobody: the same lemmas are inductive with it."""
+    """The lemmas of the core are inductive with the additional steps of implementations."""
     properties = type("LooseLemmas", (lemmas,), {"__doc__": "The same."}, of=form).properties
     proof = prove(settle(form.spec), properties, counterexamples=False)
     assert {"lead", "fence_late"} <= set(form.spec.actions)

@@ -1,8 +1,8 @@
-"""What a worker makes of a config topic that is compacted: computed a second time by the view of the reference, on
-random runs with compaction, restarts and sets that are never committed; and a start that is behind.
+"""A worker's view of a compacted config topic is computed twice, by the model and by the reference, on random runs with
+compaction, restarts and uncommitted sets, and once with a late start.
 
-In M the count of a later set passes for that of its own, where the set in between is gone from the topic.  The second
-look reads to the end (618.19), so that nothing comes of it; the model of M has no compaction, and follows no further.
+In M the count of a later set passes for that of an earlier one if the set between them is gone from the topic. The
+second check reads to the end (618.19), so that this has no effect. The model of M has no compaction.
 """
 
 from typing import Any
@@ -28,7 +28,7 @@ BOUNDS = dict(workers=2, tasks=TASKS, sets=4, log=11, removals=4, restarts=2, cr
 
 
 def record(number: int, place: int) -> Any:
-    """A record of the model as the implementation has it; a configuration remembers its place."""
+    """Return a record of the model as the implementation has it, with its place in the config."""
     if number <= TASKS:
         return config_records.task_record("c", number - 1, {"place": str(place)})
     if number <= 2 * TASKS:
@@ -37,14 +37,14 @@ def record(number: int, place: int) -> Any:
 
 
 def fresh() -> ClusterConfigState:
-    """A worker that knows the connector, and has read nothing else."""
+    """Return the view of a worker that has read the connector only."""
     view = ClusterConfigState()
     view.apply(config_records.connector_record("c", {"tasks.max": str(TASKS)}), 0)
     return view
 
 
 def differences(state: dict[str, Any], w: int, view: ClusterConfigState) -> list[str]:
-    """In what the two do not agree about one worker."""
+    """Return the differences between the two views of one worker."""
     size, number = state["size"].get((w,), 0), state["number"].get((w,), 0)
     incomplete = (w,) in state["incomplete"]
     reported = {
@@ -61,7 +61,6 @@ def differences(state: dict[str, Any], w: int, view: ClusterConfigState) -> list
 
 @pytest.mark.parametrize("seed", range(2))
 def test_views_agree(seed: int) -> None:
-    """Sets, counts, numbers, and what is incomplete: record by record the same."""
     read, incomplete, several = 0, 0, 0
     for run in walks(SHIPPED, BOUNDS, seed=seed, runs=40, steps=70):
         views = {w: fresh() for w in range(2)}
@@ -90,7 +89,7 @@ BEHIND = [
     Call("stall", SLOW), Call("expire", SLOW), Call("configure", 0, 0, 1), Call("run"),
     Call("configure", 0, 0, 1), NOT_COUNTED, Call("compact"), Call("resume", SLOW), NOT_COUNTED,
 ]  # fmt: skip
-"""The first set's round fails, the second set is counted, the third is the newest when the topic is compacted."""
+"""The first set's round fails, the second set is counted, and the third is the newest when the topic is compacted."""
 
 
 def test_its_start_gets_on_and_no_task_runs():

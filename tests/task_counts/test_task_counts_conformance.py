@@ -1,5 +1,5 @@
-"""Histories of task counts against the core: what fits, what does not and why, by two readings; and what the core does
-not know."""
+"""Histories of task counts are checked against the core in two readings, which name each misfit, and the core does not
+decide what it leaves out."""
 
 import numpy as np
 import pytest
@@ -15,14 +15,13 @@ KERNEL = conformance_kernel("B", {"mode": "B"}, "task-counts")
 
 
 def readings(columns: dict[str, np.ndarray]) -> list[tuple[int, str]]:
-    """Row and failed check of what does not fit, on which both readings agree."""
+    """Return row and failed check of each misfit, on which both readings agree."""
     plainly = [(misfit.row, misfit.check.says) for misfit in KERNEL.misfits_plainly(columns)]
     assert [(misfit.row, misfit.check.says) for misfit in KERNEL.misfits(columns)] == plainly
     return plainly
 
 
 def test_both_readings_agree_on_what_is_exchanged_at_random() -> None:
-    """Sixty copies of the example with events exchanged: the same first misfits, or none."""
     rng = np.random.default_rng(1)
     copies = [BED.history.columns(history) for history in range(60)]
     for columns in copies:
@@ -35,7 +34,6 @@ def test_both_readings_agree_on_what_is_exchanged_at_random() -> None:
 
 
 def test_a_zombie_is_explained() -> None:
-    """The event, what is false, the rule, and what the numbers of sets stand for."""
     reported = KERNEL.explain(BED.bent("a zombie commits"))
     assert "first misfit: transaction_committed at step 170 (node 1, connector 0, task 1, instance 1, set 8" in reported
     assert "must hold: live[instance] (618.P1)" in reported
@@ -43,7 +41,7 @@ def test_a_zombie_is_explained() -> None:
 
 
 def deleted(*, foreign: bool = False, stale: bool = False) -> TaskCountStory:
-    """A connector is deleted and comes back, and a round is begun before it has a set."""
+    """Return a story in which a connector is deleted and created again, and a round begins before it has a set."""
     story = TaskCountStory()
     story.lead(0)
     story.configure(0, tasks=2)
@@ -61,12 +59,11 @@ def deleted(*, foreign: bool = False, stale: bool = False) -> TaskCountStory:
 
 
 def test_a_round_without_a_set_counts_nothing() -> None:
-    """618.38: what was left of the deleted connector is fenced, and the count is 0."""
+    """618.38: The round fences the deleted connector's tasks, and the count is 0."""
     assert readings(deleted().columns()) == []
 
 
 def test_who_is_not_followed() -> None:
-    """A former leader's round for a connector without a set; a set from outside; a worker without support."""
     story = TaskCountStory(workers=1)
     story.rows[0]["support"] = SUPPORT["disabled"]
     reasons = [
@@ -77,7 +74,7 @@ def test_who_is_not_followed() -> None:
 
 @pytest.mark.parametrize("deletes", [True, False])
 def test_a_set_of_a_deleted_connector_is_as_if_absent(deletes: bool) -> None:
-    """A leader that has not read the deletion yet commits one: nobody takes note of it, and starts go on as before."""
+    """A leader that has not read the deletion yet commits a set, which has no effect on any start."""
     story = TaskCountStory()
     story.lead(0)
     story.configure(0, tasks=1)
@@ -90,7 +87,7 @@ def test_a_set_of_a_deleted_connector_is_as_if_absent(deletes: bool) -> None:
 
 
 def test_an_id_fenced_unseen_is_allowed_for() -> None:
-    """A fence whose answer was lost shows as an epoch left out; where none is, nobody can have fenced it."""
+    """A fence whose answer was lost leaves a gap in the epochs, and without a gap there was no fence."""
     for epoch, fits in ((2, True), (1, False)):
         story = TaskCountStory()
         story.lead(0)
@@ -104,7 +101,7 @@ def test_an_id_fenced_unseen_is_allowed_for() -> None:
 
 
 def test_an_older_round_fails_while_one_that_fences_nothing_is_under_way() -> None:
-    """A worker has both at a time, since the second waits for no fence: its count fits."""
+    """A worker may have two rounds at a time if the second waits for no fence, and its count conforms."""
     rows = list(simulate(seed_of(1, 167), {"mode": "shipped", "events": 300, "quiet_end": True}))
     columns = columns_of(TASK_COUNTS, [(0, rows)])
     rounds = np.isin(columns["kind"], (Kind.round_started, Kind.round_failed, Kind.count_written))

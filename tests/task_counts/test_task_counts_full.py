@@ -1,7 +1,7 @@
-"""The full models of task counts: rounds that fence within the bounds of every run, a claim that holds within bounds,
-reported as that, and rounds that are over and have to go.
+"""The full models of task counts have rounds that fence within the bounds of every run, a claim that holds within
+bounds and is reported so, and finished rounds that have to be removed.
 
-What is broken by which mistake is in tests/every_protocol/data/mistakes.txt; each verdict is a golden row.
+The mistakes and what they break are in tests/every_protocol/data/mistakes.txt, and each verdict is a golden row.
 """
 
 from dataclasses import replace
@@ -23,7 +23,7 @@ from fencepost.properties.task_counts.variants.catalogue import TASK_COUNTS
 
 @pytest.mark.parametrize("variant", ["shipped-eager", "shipped-cooperative"])
 def test_both_rebalance_protocols_work(variant: str) -> None:
-    """618.41 holds within bounds, by the explorer and by progress, and is said so in `verify` and in the ledger."""
+    """618.41: The claim holds within bounds, and `verify` and the ledger report that."""
     entry = replace(TASK_COUNTS, claims=tuple(c for c in TASK_COUNTS.claims if c.variant == variant))
     (claim,) = entry.claims
     assert claim.rule == "618.41"
@@ -40,8 +40,8 @@ def test_both_rebalance_protocols_work(variant: str) -> None:
 
 @pytest.mark.parametrize("name", ["grain", "shipped", "B", "A", "shipped-eager", "shipped-cooperative"])
 def test_rounds_fence(name: str) -> None:
-    """Within the bounds of every run a round fences, fails, meets a task with a late request, and is checked; with two
-    workers, one of them fences in a round what the other has."""
+    """Within the bounds of every run a round fences, fails, meets a task with a late request, and is checked. With two
+    workers, a round of one fences the other's tasks."""
     variant = TASK_COUNTS.variant(name)
     explored = features_of(variant, "smoke")
     taken = {a for bound in explored.values() for a, times in explore(variant.spec, {}, bound).taken.items() if times}
@@ -50,13 +50,13 @@ def test_rounds_fence(name: str) -> None:
 
 
 class NeverTakenOut(Released):
-    """A round that is over answers for good."""
+    """In this model a finished round answers for ever."""
 
     take_out = None
 
 
 class PerhapsTakenOut(LingeringEager):
-    """The thread that takes a round out need not go on."""
+    """In this model the thread that removes a round need not proceed."""
 
     @action
     def take_out(s, w: Worker):
@@ -64,17 +64,17 @@ class PerhapsTakenOut(LingeringEager):
 
 
 class NeverPromises(CooperativePromises, of=NeverTakenOut):
-    """The same promises."""
+    """These are the cooperative promises, of a model that never removes rounds."""
 
 
 class PerhapsPromises(EagerPromises, of=PerhapsTakenOut):
-    """The same promises."""
+    """These are the eager promises, of a model that may never remove rounds."""
 
 
 @pytest.mark.parametrize("promises", [NeverPromises, PerhapsPromises])
 def test_a_round_that_failed_has_to_go(promises: type[CooperativePromises]) -> None:
-    """Else a task that is restarted meets it again, and fails again, for good: no id need fail for that, since a set
-    that overtakes a round fails it."""
+    """A failed round that stays fails each restarted task for ever. No id need fail for that, since a set that
+    overtakes a round fails it."""
     stuck = Variant("stuck", promises, "a round that stays")
     asked = {"polls_in_the_end": stuck.properties.properties["polls_in_the_end"]}
     found = check_progress(explore(stuck.spec, asked, dict(ROUNDS, failures=0)))["polls_in_the_end"]

@@ -1,4 +1,4 @@
-"""Histories of task counts: every property finds what is planted against it, there and nowhere else."""
+"""Each property of task count histories finds what is planted against it, at that place only."""
 
 from typing import Any
 
@@ -13,19 +13,17 @@ CONFIG = {"mode": "B", "quiet_end": True}
 
 
 def violated(columns: dict[str, np.ndarray], **config: Any) -> dict[str, int]:
-    """Violations by property, of those that have any."""
+    """Return the number of violations of each violated property."""
     findings, _ = task_counts.check(columns, config=CONFIG | config)
     return {name: found.violations for name, found in findings.items() if found.violations}
 
 
 def test_the_example_keeps_every_promise() -> None:
-    """And every property has something to judge in it."""
     findings, _ = task_counts.check(BED.history.columns(), config=CONFIG)
     assert {name for name, found in findings.items() if found.violations or not found.judged} == set()
 
 
 def test_the_first_witness_in_words() -> None:
-    """History, step, and both events in words."""
     columns = BED.bent("a zombie commits")
     first = task_counts.check(columns, ["no_zombie_commits"], CONFIG)[0]["no_zombie_commits"].first
     assert first is not None
@@ -38,7 +36,7 @@ def test_the_first_witness_in_words() -> None:
 
 
 def test_the_shortcut_is_for_one_task_alone() -> None:
-    """618.5: a round that fences nobody is right from 1 to 1, and where no count stands; not 1 to 2, nor 2 to 1."""
+    """618.5: A round may fence nothing from 1 task to 1 and without a count, but not from 1 to 2 or from 2 to 1."""
     for before, after, found in ((1, 1, 0), (1, 2, 1), (2, 1, 1)):
         story = TaskCountStory()
         story.lead(0)
@@ -50,7 +48,7 @@ def test_the_shortcut_is_for_one_task_alone() -> None:
 
 
 def test_a_deleted_connector_still_counts() -> None:
-    """B34: its count stays, so that what was left of it is fenced when it comes back; a tombstone lets it through."""
+    """B34: The count stays, so that the deleted connector's tasks are fenced later, which a tombstone prevents."""
     for tombstone in (False, True):
         story = TaskCountStory()
         story.lead(0)
@@ -75,7 +73,7 @@ def test_a_deleted_connector_still_counts() -> None:
     ("shipped", "disabled", 0), ("shipped", "preparing", 1),
 ])  # fmt: skip
 def test_who_does_not_write_in_transactions_yet(mode: str, support: str, found: int) -> None:
-    """618.24, 618.35: a worker writes plainly until it has the support at which its version claims the topic."""
+    """618.24, 618.35: A worker writes plainly until it has the support with which its version claims the topic."""
     story = TaskCountStory(workers=1)
     story.rows[0]["support"] = SUPPORT[support]
     story.emit(Kind.connector_written, node=0, connector=0, offset=0)
@@ -84,7 +82,7 @@ def test_who_does_not_write_in_transactions_yet(mode: str, support: str, found: 
 
 
 def with_a_slow_reader() -> TaskCountStory:
-    """Worker 1 has read to the end of the topic, and a set was written since."""
+    """Return a story in which a set is written after worker 1 has read to the end of the topic."""
     story = TaskCountStory()
     story.lead(0)
     story.configure(0, tasks=1)
@@ -96,7 +94,7 @@ def with_a_slow_reader() -> TaskCountStory:
 
 @pytest.mark.parametrize("mode", ["A", "M"])
 def test_what_a_worker_has_not_read_does_not_stop_it(mode: str) -> None:
-    """618.14, 618.44: the first look is at the worker's own view; B looks at the topic itself."""
+    """618.14, 618.44: The first check uses the worker's own view, except in B, which reads the topic itself."""
     story = with_a_slow_reader()
     story.emit(Kind.task_checked, node=1, connector=0, task=0, instance=0, set=4, status=200)
     assert "checked_with_count" not in violated(story.columns(), mode=mode)
@@ -108,7 +106,7 @@ def test_what_a_worker_has_not_read_does_not_stop_it(mode: str) -> None:
 
 @pytest.mark.parametrize("mode", ["A", "M"])
 def test_what_was_compacted_away_does_not_stop_a_worker(mode: str) -> None:
-    """618.16: a worker that was slow to read finds neither the set nor what a newer one has taken the place of."""
+    """618.16: A worker that was slow to read finds neither the set nor the records that a newer set has replaced."""
     story = with_a_slow_reader()
     between = story.end
     story.configure(0, tasks=1)
@@ -126,7 +124,7 @@ def test_what_was_compacted_away_does_not_stop_a_worker(mode: str) -> None:
 
 
 def test_figures_count_what_became_of_sets_and_tasks() -> None:
-    """Of the example, by hand."""
+    """The expected figures of the example history were counted by hand."""
     assert task_counts.check(BED.history.columns(), [])[1] == {
         "sets": 6, "counts": 6, "claims": 2, "started": 11, "running": 11, "abandoned": 0, "failed": 1, "committed": 21,
         "refused": 1, "ids_fenced": 4,

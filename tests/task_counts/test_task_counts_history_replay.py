@@ -1,5 +1,5 @@
-"""Replay of task counts: exact on what was planted, silent on the four texts as they are, and not on what has one thing
-wrong; conformance to the core alike."""
+"""Replay of task counts finds exactly the planted defects, and nothing in histories of the four correct texts, by
+properties and by conformance to the core."""
 
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ SIMULATOR = "fencepost.reference_impl.systems.task_counts:simulate_with_stats"
 
 
 def simulated(place: Path, histories: int, seed: int = 1, cores: int = 1, **config: Any) -> ReplayReport:
-    """The report on what the reference implementation does with this config, properties and model."""
+    """Return the replay report on simulated histories of the reference under this config."""
     manifest = generate(
         place, SIMULATOR, histories=histories, seed=seed, config=config, protocol="task-counts", cores=cores
     )
@@ -23,7 +23,7 @@ def simulated(place: Path, histories: int, seed: int = 1, cores: int = 1, **conf
 
 
 def test_outsiders_are_not_followed_but_judged(tmp_path: Path) -> None:
-    """618.34: who is no leader writes counts, and a promise breaks; the core says why it does not follow."""
+    """618.34: A foreign writer of counts breaks a promise, and the core gives the reason why it does not decide."""
     report = simulated(tmp_path, 15, mode="B", events=300, foreign_count=0.03)
     assert {"writes_by_latest_claimant", "fenced_before_count", "counts_are_sizes"} <= set(report.violations)
     (reason,) = report.undecided["conformance"]
@@ -31,14 +31,13 @@ def test_outsiders_are_not_followed_but_judged(tmp_path: Path) -> None:
 
 
 def test_workers_that_differ_in_support_are_not_followed(tmp_path: Path) -> None:
-    """618.33: the core has no such workers."""
+    """618.33: The core has no workers that differ in support."""
     report = simulated(tmp_path, 10, mode="shipped", events=200, workers=2, support=["enabled", "disabled"])
     assert "workers differ in support, which the model leaves out (618.33)" in report.undecided["conformance"]
 
 
 def test_names_that_collide(tmp_path: Path) -> None:
-    """618.49: within one cluster of workers no two tasks share an id, whatever their connectors are called; it takes
-    two clusters."""
+    """618.49: Within one cluster of workers no two tasks share an id, whatever the connectors' names."""
     report = simulated(tmp_path, 15, mode="B", events=300, connectors=2, names=["a", "a-1"])
     assert "ids_of_their_own" not in report.violations and report.judged["ids_of_their_own"] > 50
 
@@ -48,6 +47,5 @@ def test_names_that_collide(tmp_path: Path) -> None:
     ("", "the order of steps across nodes is not known"),
 ])  # fmt: skip
 def test_what_can_not_be_held_against_the_core(hidden: str, reason: str) -> None:
-    """A recording that lacks a kind, or the order, says so."""
     observed = tuple(kind for kind in RECORDINGS["all"] if kind != hidden)
     assert conformance_of(Manifest("task-counts", observed, (), ordered=bool(hidden))) == Undecided(reason)

@@ -1,5 +1,5 @@
-"""The monitor of KIP-618's promises: what it takes for granted, what it reads from the configuration, and what it sees
-without the events that only a worker can show."""
+"""The monitor of KIP-618's promises has assumptions, reads the config, and judges with or without the events that only
+a worker can report."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ from fencepost.reference_impl.systems.task_counts_cluster import Parts, build, r
 
 
 def scenario(name: str, broken: bool) -> list[Any]:
-    """The events of a known bug's scenario, with the bug or without."""
+    """Return the events of a known bug's scenario, with or without the bug."""
     bug = KNOWN_BUGS[name]
     parts = REGISTRY[bug.defect].parts if broken else Parts()
     script = Script(build(bug.fixed, parts), **bug.fixed)
@@ -30,7 +30,7 @@ TASK_COUNTS = driven("task-counts")
 
 
 def watching(events: Any, *, result: Any = None, expecting: frozenset[str] = frozenset(), **config: Any) -> Monitor:
-    """A monitor that has seen these events, one call each, and a call with this result."""
+    """Return a monitor that has seen these events, one call each, and a call with this result."""
     monitor = TASK_COUNTS.monitoring({"workers": 3, "connectors": 1, "mode": "shipped", **config}, expecting)
     for event in events:
         monitor.watch(Made(Call("run"), "", None, (event,), None), ())
@@ -39,21 +39,21 @@ def watching(events: Any, *, result: Any = None, expecting: frozenset[str] = fro
 
 
 def found(**config: Any) -> str | None:
-    """The rule that the monitor finds broken where a task's second check is left out."""
+    """Return the rule that the monitor finds broken when a task's second check is left out."""
     broken = watching(EVENTS, **config).found
     return broken and broken.rule
 
 
 @pytest.mark.parametrize("support", ["enabled", ["enabled"] * 3, ("enabled",) * 3])
 def test_support_of_all_workers_is_one_value_or_one_of_each(support: Any) -> None:
-    """One word for all of them is not a list of its letters: the monitor judges as it does without the key."""
+    """A single word for all workers is not a list of its letters, and is judged as if the key were absent."""
     assert found() == "618.19"
     assert found(support=support) == "618.19"
 
 
 @pytest.mark.parametrize("support", ["disabled", ["enabled", "disabled", "enabled"], ("enabled", "enabled", "none")])
 def test_a_worker_without_support_ends_what_is_promised(support: Any) -> None:
-    """618.33: where some worker is configured without support, nothing is promised about who may run."""
+    """618.33: If some worker is configured without support, nothing is promised about which tasks may run."""
     assert found(support=support) is None
     monitor = watching(EVENTS, support=support, expecting=frozenset({"618.19"}))
     assert [broken.rule for broken in monitor.predicted] == ["618.19"]
@@ -61,8 +61,8 @@ def test_a_worker_without_support_ends_what_is_promised(support: Any) -> None:
 
 @pytest.mark.parametrize("name", sorted(KNOWN_BUGS))
 def test_scripts_through_the_black_box(name: str) -> None:
-    """What users, brokers and the config topic show is enough to find each bug by its scenario, and no more is found
-    in the scenario without it."""
+    """Events of users, brokers and the config topic suffice to find each bug in its scenario, and nothing in the
+    scenario without it."""
     for broken in (True, False):
         events = [e for e in scenario(name, broken) if e.kind in TASK_COUNTS.black_box]
         monitor = watching(events, mode=KNOWN_BUGS[name].fixed["mode"])
@@ -71,7 +71,7 @@ def test_scripts_through_the_black_box(name: str) -> None:
 
 
 def test_cluster_that_does_not_come_to_rest() -> None:
-    """618.P4: when all faults are over there is an end of what happens, and then every task of the newest set polls."""
+    """618.P4: When all faults are over events come to an end, and then every task of the newest set polls."""
     right = scenario("618.40-shipped", False)
     assert watching(right).found is None
     restless = watching(right, result=Finished(False, frozenset())).found
@@ -89,7 +89,7 @@ RESIZED = (Call("run"), Call("configure", 0, 0, 2), Call("run"), Call("configure
 
 
 def driving(factory: Any, calls: Any) -> Monitor:
-    """A monitor that has seen these calls on a cluster."""
+    """Return a monitor that has seen these calls on a cluster."""
     monitor = TASK_COUNTS.monitoring(SMALL, frozenset())
     monitor.observed = TASK_COUNTS.black_box
     run = Run(factory, SMALL, monitor)
@@ -100,8 +100,8 @@ def driving(factory: Any, calls: Any) -> Monitor:
 
 @pytest.mark.parametrize("name", ["refused_at_first", "failed_round_goes_on"])
 def test_tasks_that_nothing_went_wrong_for_start_at_once(name: str) -> None:
-    """618.P4: restarts are for what a fault, or haste, has left behind.  A round refused at first is seen before any
-    restart; one after a fault is not, until all faults are over."""
+    """618.P4: Only a fault or haste justifies a restart. A round refused at first is found before any restart, and one
+    refused after a fault only when all faults are over."""
     assert driving(reference, RESIZED).found is None
     found = driving(REGISTRY[name], RESIZED).found
     if name == "refused_at_first":
@@ -123,7 +123,7 @@ def test_haste_is_a_reason() -> None:
 
 
 def test_what_failed_is_started_again_at_most_twice() -> None:
-    """618.P4: when all faults are over, the second restart is enough."""
+    """618.P4: When all faults are over, the second restart is enough."""
     right = scenario("618.40-shipped", False)
     assert watching(right, result=Finished(True, frozenset(), 2)).found is None
     again = watching(right, result=Finished(True, frozenset(), 3)).found
@@ -131,7 +131,7 @@ def test_what_failed_is_started_again_at_most_twice() -> None:
 
 
 def test_those_that_are_up_get_on_by_themselves() -> None:
-    """618.P4: before anybody starts anything again every task of the newest set polls, or has failed."""
+    """618.P4: Before any restart every task of the newest set polls or has failed."""
     right = scenario("618.40-shipped", False)
     assert watching(right, result=Alone(True, frozenset({(0, 0)}))).found is None
     running = max(number for number, event in enumerate(right) if event.kind == "task_running")
@@ -145,7 +145,7 @@ def test_those_that_are_up_get_on_by_themselves() -> None:
 
 
 def test_a_task_is_started_where_it_is_assigned() -> None:
-    """618.41: where assignments are shown at all."""
+    """618.41: The rule is judged only if the assignments are reported."""
     starting = next(event for event in FOREIGN if event.kind == "task_starting")
     assert watching(FOREIGN[: FOREIGN.index(starting) + 1]).found.rule == "618.41"
     unseen = [event for event in FOREIGN if not event.kind.startswith(("task_assigned", "task_revoked"))]
@@ -159,7 +159,6 @@ FOREIGN = [*RIGHT[: RIGHT.index(ASSIGNED[0])], ASSIGNED[0]._replace(node=2), *RI
 
 
 def test_every_line_that_finds_something_has_a_witness() -> None:
-    """What only a driven run judges bites: for each line that says so there is an implementation of which it does."""
     with reached(agreement) as bitten:
         for name in KNOWN_BUGS:
             watching(scenario(name, True))
@@ -175,7 +174,7 @@ def test_every_line_that_finds_something_has_a_witness() -> None:
 
 
 def never_answers(config: Any) -> Any:
-    """A cluster whose leader counts every round as one that is under way already."""
+    """Return a cluster whose leader regards every round as already under way."""
 
     class Never(Rounds):
         def start(self, round: Any) -> None:

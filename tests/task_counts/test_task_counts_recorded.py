@@ -1,5 +1,5 @@
-"""The recording of a live Kafka Connect that ships: a task that is no more is started again, and commits.  What the
-properties find in it is that, and nothing else: without its commits they hold, and what is changed they notice."""
+"""This recording of a released Kafka Connect has a removed task that is started again and commits. The properties find
+that and nothing else, hold without its commits, and notice each edit."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -18,25 +18,23 @@ from fencepost.properties.task_counts.events import TASK_COUNTS, Kind
 ENTRY = protocols()["task-counts"]
 FOUND = {"no_zombie_commits": 2, "producers_covered": 2}
 REMOVED = 3
-"""The instance that runs the task which the newest set has not."""
+"""This instance runs the task that the newest set does not have."""
 Columns = dict[str, np.ndarray]
 Change = Callable[[Columns], np.ndarray]
-"""Which rows stay; some of them may be changed."""
+"""A change returns which rows stay, and may edit some of them."""
 
 
 def columns_of() -> Columns:
-    """The columns of the recording."""
     columns, _ = read_piece(HistoryDirectory.open(PLACE).pieces[0], TASK_COUNTS, TASK_COUNTS.schema.names)
     return {name: values.copy() for name, values in columns.items()}
 
 
 def of(columns: Columns, *kinds: Kind) -> np.ndarray:
-    """Which rows are of these kinds."""
     return np.isin(columns["kind"], kinds)
 
 
 def doctored(change: Change, out: Path) -> dict[str, int]:
-    """By property, the violations in a copy of the recording after one change."""
+    """Return the violations by property in a copy of the recording after one change."""
     columns, manifest = columns_of(), HistoryDirectory.open(PLACE).manifest
     stays = change(columns)
     columns = {name: values[stays] for name, values in columns.items()}
@@ -47,12 +45,11 @@ def doctored(change: Change, out: Path) -> dict[str, int]:
 
 
 def violations(report: ReplayReport) -> dict[str, int]:
-    """By property."""
     return {name: broken["count"] for name, broken in report.violations.items()}
 
 
 def without(*kinds: Kind, **equal: int) -> Change:
-    """Rows of these kinds with these values are not there."""
+    """Return the change that removes rows of these kinds with these values."""
 
     def change(columns: Columns) -> np.ndarray:
         gone = of(columns, *kinds)
@@ -65,7 +62,6 @@ def without(*kinds: Kind, **equal: int) -> Change:
 
 
 def test_the_catalogue_says_what_it_breaks_and_hides() -> None:
-    """As `fencepost verify` has it: everything is as expected, and the two violations are violations."""
     manifest = Manifest.read(Location.of(PLACE))
     report = replay(PLACE, cores=1, further={"conformance": conformance_of(manifest)})
     assert violations(report) == FOUND
@@ -81,7 +77,6 @@ def test_the_catalogue_says_what_it_breaks_and_hides() -> None:
 
 
 def test_what_it_is_of_is_said() -> None:
-    """Release, versions, day, and that it is small."""
     manifest = Manifest.read(Location.of(PLACE))
     assert (manifest.source, manifest.ordered, manifest.totals.rows) == ("recorded", True, 59)
     reported = {"kafka_version": "4.3.1", "transaction_version": 2, "workers": 3, "recorded": "2026-11-27"}
@@ -90,7 +85,7 @@ def test_what_it_is_of_is_said() -> None:
 
 
 def test_its_first_violation_is_the_removed_task() -> None:
-    """618.P1: task 1 of the set before was opened after the count of 1, under a later epoch than the fence's."""
+    """618.P1: Task 1 of the previous set was opened after the count of 1, under a later epoch than the fence's."""
     columns = columns_of()
     rows = {
         kind: np.flatnonzero(of(columns, kind)) for kind in (Kind.producer_opened, Kind.count_written, Kind.id_fenced)
@@ -110,12 +105,12 @@ def test_its_first_violation_is_the_removed_task() -> None:
     ],
 )
 def test_a_copy_is_judged_by_what_is_in_it(change: Change, found: dict[str, int], tmp_path: Path) -> None:
-    """Without the commits of the removed task everything holds; without the fence of its id the count is too early."""
+    """Without the removed task's commits everything holds, and without the fence of its id the count is too early."""
     assert doctored(change, tmp_path / "h") == found
 
 
 def test_a_count_of_another_size_is_noticed(tmp_path: Path) -> None:
-    """A last count of 2 would cover the task, and be of no set."""
+    """A last count of 2 would cover the task, and would match no set."""
 
     def two(columns: Columns) -> np.ndarray:
         columns["count"][np.flatnonzero(of(columns, Kind.count_written))[-1]] = 2
@@ -127,7 +122,7 @@ def test_a_count_of_another_size_is_noticed(tmp_path: Path) -> None:
 
 
 def test_a_commit_of_a_fenced_epoch_is_noticed(tmp_path: Path) -> None:
-    """618.18: had the first instance of the task committed after its id was fenced."""
+    """618.18: The edited first instance of the task commits after its id was fenced."""
 
     def earlier(columns: Columns) -> np.ndarray:
         late = np.flatnonzero(of(columns, Kind.transaction_committed) & (columns["instance"] == REMOVED))

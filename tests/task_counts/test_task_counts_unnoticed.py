@@ -1,4 +1,4 @@
-"""A task whose failure is not shown: it fails on a worker that fell out of the group, and REST says RUNNING.
+"""A task that fails on a worker outside the group fails unnoticed, since REST still reports RUNNING.
 
 Kafka leaves it there (DistributedHerder.startWork, WorkerCoordinator.metadata, KafkaStatusBackingStore.putSafe).
 """
@@ -18,7 +18,7 @@ OWNER, OTHER = 0, 1
 
 
 def fenced_out_of_the_group():
-    """The task's worker stands still, the other one starts the task, and the first is fenced when it goes on."""
+    """Stall the task's worker, let the other one start the task, and resume the first, which is fenced."""
     system = reference(CONFIG)
     run(system)
     system.configure(0, 0, 1)
@@ -34,7 +34,7 @@ def fenced_out_of_the_group():
 
 
 def ends(system, *arguments):
-    """What polls when the faults are over, and how often the promise is broken."""
+    """Return the tasks that poll when the faults are over, and the number of broken promises."""
     finished = finish(system, *(arguments or (2, 1, 1)))
     rows = [(e.step, e.time_us, TASK_COUNTS.codes[e.kind], *e[3:]) for e in system.drain_events()]
     found = HISTORY.check(columns_of(TASK_COUNTS, [(0, rows)]), config={"mode": "shipped"})[0]
@@ -42,21 +42,20 @@ def ends(system, *arguments):
 
 
 def test_rest_says_that_the_other_one_runs():
-    """A worker writes no FAILED over what another one wrote in a later generation."""
+    """A worker writes no FAILED over a status that another one wrote in a later generation."""
     system = fenced_out_of_the_group()
     assert system.status(0, 0) == ("RUNNING", "")
     assert [thread[2] for thread in system.threads() if thread[1] == "poll"] == [OTHER]
 
 
 def test_both_have_it_and_both_let_go():
-    """While the other one is there, the leader sees that two have the task, and it is started anew."""
+    """While the other worker is alive, the leader sees that two have the task, and it is started anew."""
     assert ends(fenced_out_of_the_group()) == ({(0, 0)}, 0)
 
 
 def test_the_failed_one_keeps_it():
-    """When the other one is gone, the first says that it has the task, and nothing starts it: 618.P4 asks for failed
-    tasks to be restarted, and this one is not, since nothing says so.  A user who restarts it all the same has it
-    run."""
+    """When the other worker is gone, the first reports that it has the task, and nothing starts it. 618.P4 expects
+    restarts of failed tasks, and this failure is not reported. A user's restart would run it."""
     system = fenced_out_of_the_group()
     system.crash(OTHER)
     system.expire(OTHER)
@@ -71,8 +70,8 @@ def test_the_failed_one_keeps_it():
 
 
 def test_a_failure_that_is_shown_is_no_excuse():
-    """The other one is gone before the first goes on, so that its FAILED is the last word in its own generation; a
-    task that is still not started breaks the promise."""
+    """The other worker is gone before the first resumes, so that FAILED is the last status in its generation. A task
+    that is still not started breaks the promise."""
     system = reference(CONFIG)
     run(system)
     system.configure(0, 0, 1)
@@ -86,8 +85,8 @@ def test_a_failure_that_is_shown_is_no_excuse():
 
 
 def connector_failed_unseen():
-    """In M a round that may not fence fails the Connector on one worker, and another one, which fell out of the group
-    while it had that Connector, starts it when it is back: REST says RUNNING."""
+    """Return a cluster in M in which a round that may not fence fails the Connector on one worker. Another worker,
+    which fell out of the group with that Connector, starts it on its return, and REST reports RUNNING."""
     system = reference({**CONFIG, "workers": 3, "connectors": 2, "max_tasks": 2, "mode": "M"})
     run(system)
     system.configure(0, 0, 1)
@@ -107,8 +106,7 @@ def connector_failed_unseen():
 
 
 def test_a_connector_that_waits_is_started_again():
-    """A user who looks at failures only has none to mend; one who sees that a task is UNASSIGNED starts the Connector
-    again, and 618.P4 asks for no less."""
+    """618.P4: REST reports no failure to the user, who has to restart the Connector of a task that is UNASSIGNED."""
     polling, broken = ends(connector_failed_unseen(), 3, 2, 2)
     assert ((0, 0) in polling, broken) == (False, 1)
     polling, broken = ends(connector_failed_unseen(), 3, 2, 2, False, True)
@@ -116,8 +114,8 @@ def test_a_connector_that_waits_is_started_again():
 
 
 def test_the_failed_one_keeps_it_also_if_the_other_one_was_gone_before():
-    """The first is fenced when it goes on, and by then nobody runs the task: REST says RUNNING all the same, since that
-    was written in a later generation."""
+    """The first worker is fenced when it resumes, and no worker runs the task, but REST reports the RUNNING of a later
+    generation."""
     system = reference(CONFIG)
     run(system)
     system.configure(0, 0, 1)
@@ -136,9 +134,9 @@ def test_the_failed_one_keeps_it_also_if_the_other_one_was_gone_before():
 
 @pytest.mark.parametrize("missing", ["", "task_config_written", "compacted", "worker_started"])
 def test_compaction_may_tear_a_set(missing):
-    """A leader that begins to write the same set anew is lost, and the topic is compacted: a worker that reads it from
-    its beginning finds the set without its first task's configuration, and as leader assigns none of its tasks.  Where
-    any of that did not happen, they are to run."""
+    """A leader crashes while it rewrites the same set, and the topic is compacted. A worker that reads it from the
+    start finds the set without its first task's config, and as leader assigns none of its tasks. Without any of these
+    events the tasks run."""
     system = reference({**CONFIG, "max_tasks": 2})
     run(system)
     system.configure(OWNER, 0, 2)

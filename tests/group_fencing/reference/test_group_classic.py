@@ -1,4 +1,4 @@
-"""The classic protocol, sentence by sentence: join, sync, heartbeat, leave, static members, and who may commit."""
+"""These tests check the classic protocol: joining, syncing, heartbeats, leaving, static members, and who may commit."""
 
 import pytest
 from fencepost.reference_impl.kafka.classic_group import State
@@ -9,7 +9,7 @@ ILLEGAL, UNKNOWN, REBALANCE, ID_REQUIRED, FENCED_INSTANCE = 22, 25, 27, 79, 82
 
 
 def test_a_new_member_comes_twice():
-    """It is given its id, and is a member only when it comes with it (KIP-394)."""
+    """KIP-394: A new member gets its id first, and is a member only once it joins with that id."""
     bench = Bench()
     first = bench.answers[bench.join()]
     assert first.error_code == ID_REQUIRED
@@ -24,7 +24,7 @@ def test_a_new_member_comes_twice():
 
 
 def test_a_member_that_never_comes_with_its_id_holds_up_a_rebalance_for_a_session_only():
-    """KIP-394: others wait for it as long as for a member."""
+    """KIP-394: The rebalance waits for an announced member as long as for a member."""
     bench = Bench()
     bench.join()
     member, number = bench.first_join()
@@ -36,7 +36,6 @@ def test_a_member_that_never_comes_with_its_id_holds_up_a_rebalance_for_a_sessio
 
 
 def test_a_rebalance_has_two_halves():
-    """All join, a generation begins; the leader assigns, and only then followers are told."""
     bench = Bench()
     leader = bench.alone()
     follower, waiting = bench.first_join()
@@ -54,7 +53,6 @@ def test_a_rebalance_has_two_halves():
 
 
 def test_who_does_not_join_again_in_time_is_out():
-    """The rebalance time-out; its heartbeats keep it in until then."""
     bench = Bench(max_poll_ms=60_000)
     gone = bench.alone()
     member, number = bench.first_join()
@@ -68,7 +66,7 @@ def test_who_does_not_join_again_in_time_is_out():
 
 
 def test_a_session_ends_unless_there_are_heartbeats():
-    """45 seconds after the last one."""
+    """A session ends 45 seconds after the last heartbeat."""
     bench = Bench()
     member = bench.alone()
     bench.system.advance(44_000)
@@ -81,7 +79,6 @@ def test_a_session_ends_unless_there_are_heartbeats():
 
 
 def test_errors_of_members():
-    """Unknown members, other generations, syncs of an empty group, and departures."""
     bench = Bench()
     member = bench.alone()
     assert bench.beat(1, 99) == UNKNOWN
@@ -95,8 +92,8 @@ def test_errors_of_members():
 
 
 def test_a_static_member_is_replaced_without_a_rebalance():
-    """KIP-345: who comes with the same instance id has another member id, the same generation and partitions; the one
-    before is fenced."""
+    """KIP-345: A member that joins with a known instance id gets another member id, the same generation and partitions,
+    and the one before is fenced."""
     bench = Bench()
     before = bench.alone(instance=7)
     after = bench.answers[bench.join(-1, 7)]
@@ -136,7 +133,7 @@ def test_the_next_coordinator_knows_what_was_stored():
     ],
 )
 def test_who_may_commit(generation, member, transactional, plain):
-    """ClassicGroup.validateOffsetCommit; without any metadata a commit in a transaction is always taken (B38)."""
+    """ClassicGroup.validateOffsetCommit always accepts a commit in a transaction that has no metadata (B38)."""
     bench = Bench()
     ids = {"its own": bench.alone(), "unknown": 99, "none": -1}
     metadata = GroupMetadata(generation, ids[member])
@@ -145,7 +142,6 @@ def test_who_may_commit(generation, member, transactional, plain):
 
 
 def test_an_empty_group_takes_commits_without_a_generation():
-    """Whoever sends them, since nobody manages it."""
     bench = Bench()
     member = bench.alone()
     bench.leave(member)
@@ -156,8 +152,8 @@ def test_an_empty_group_takes_commits_without_a_generation():
 
 
 def test_commits_during_a_rebalance():
-    """In its first half the generation before still commits; in the second plain commits are put off, and those in
-    transactions are not."""
+    """While members join, the old generation still commits. While the leader assigns, plain commits get
+    REBALANCE_IN_PROGRESS, but transactional ones do not."""
     bench = Bench()
     member = bench.alone()
     bench.first_join()

@@ -1,5 +1,5 @@
-"""What clients do, sentence by sentence: when group metadata changes, when partitions go, what a producer makes of a
-refusal, and the loop that users write."""
+"""These tests check the clients: when group metadata changes, when partitions are revoked, how a producer reacts to a
+refusal, and the users' loop."""
 
 import pytest
 from fencepost.properties.conformance_spec import driven
@@ -12,24 +12,22 @@ BOTH = pytest.mark.parametrize("mode", ["shipped", "new-protocol"])
 
 
 def metadata(script, slot=0):
-    """groupMetadata() of an instance."""
     return script.system.instances[slot].consumer.group_metadata()
 
 
 def ticks(script, ms):
-    """Everything arrives, time passes, and no application does anything."""
+    """Let messages arrive and time pass while no application takes a step."""
     script.settle(ms)
 
 
 @BOTH
 def test_before_it_has_joined_metadata_name_the_instance_only(mode):
-    """Epoch or generation -1, no member id, the configured instance id."""
+    """A consumer that has not joined has epoch or generation -1, no member id, and its configured instance id."""
     assert metadata(Script.of_reference(mode=mode, static=True), 1) == (-1, -1, 1)
     assert metadata(Script.of_reference(mode=mode), 1) == (-1, -1, -1)
 
 
 def test_metadata_of_the_classic_protocol_change_in_poll_only():
-    """The heartbeat thread knows long before that the generation is over."""
     script = Script.of_reference(records=9)
     script.until(0, "end_told")
     before = metadata(script)
@@ -44,7 +42,6 @@ def test_metadata_of_the_classic_protocol_change_in_poll_only():
 
 
 def test_metadata_of_the_new_protocol_change_in_the_background():
-    """As soon as a heartbeat is answered, whatever the application is doing."""
     script = Script.of_reference(**NEW)
     script.until(0, "consumed")
     before = metadata(script)
@@ -56,7 +53,7 @@ def test_metadata_of_the_new_protocol_change_in_the_background():
 
 @pytest.mark.parametrize("listener", [True, False])
 def test_a_fenced_member_of_the_new_protocol_rejoins_under_its_id(listener):
-    """At once where there is no listener; where there is one only in poll."""
+    """A fenced member rejoins at once if it has no listener, and in its next poll if it has one."""
     script = Script.of_reference(**NEW, listener=listener)
     script.until(0, "consumed")
     before = metadata(script)
@@ -71,7 +68,7 @@ def test_a_fenced_member_of_the_new_protocol_rejoins_under_its_id(listener):
 
 
 def test_partitions_are_revoked_in_poll_only():
-    """However long the application takes for it (KAFKA-20332)."""
+    """KAFKA-20332: Partitions are revoked in poll only, however long the application takes until then."""
     script = Script.of_reference(**NEW, inputs=2, listener=False)
     script.until(0, "consumed")
     script.until(1, "joined")
@@ -85,8 +82,8 @@ def test_partitions_are_revoked_in_poll_only():
 @BOTH
 @pytest.mark.parametrize("static", [True, False])
 def test_who_does_not_poll_leaves(mode, static):
-    """After max.poll.interval.ms, and joins again with the next poll; its commits are refused in between. A
-    classic static member falls silent only, and is out when its session is over."""
+    """After max.poll.interval.ms a consumer leaves, and its next poll joins again. A classic static member only falls
+    silent until its session ends."""
     script = Script.of_reference(mode=mode, static=static, listener=False)
     script.until(0, "consumed")
     before = metadata(script)
@@ -101,7 +98,6 @@ def test_who_does_not_poll_leaves(mode, static):
 
 @BOTH
 def test_who_is_closed_leaves_at_once(mode):
-    """The other one has its partitions without waiting for the end of a session."""
     script = Script.of_reference(mode=mode, records=4)
     script.until(0, "end_told")
     script.system.close(0)
@@ -110,7 +106,7 @@ def test_who_is_closed_leaves_at_once(mode):
 
 
 def test_a_static_member_of_the_new_protocol_is_followed_by_the_next():
-    """Closed in order, it leaves with epoch -2; its successor has its partitions without a rebalance."""
+    """A closed static member leaves with epoch -2, and its successor needs no rebalance for its partitions."""
     script = Script.of_reference(**NEW, static=True, records=4)
     script.until(0, "end_told")
     script.system.close(0)
@@ -142,12 +138,11 @@ def test_a_static_member_that_was_killed_is_refused_until_its_session_is_over():
     ],
 )  # fmt: skip
 def test_what_a_producer_makes_of_an_answer(error, verdict):
-    """TransactionManager.TxnOffsetCommitHandler; 85 shuts the producer down (447.8)."""
+    """TransactionManager.TxnOffsetCommitHandler treats these errors so, and 85 shuts the producer down (447.8)."""
     assert from_group_coordinator(error) is verdict
 
 
 def test_a_refused_commit_is_aborted_and_read_again():
-    """The loop goes back to the committed offsets, and no failure reaches the user."""
     script = Script.of_reference(records=2)
     script.taken_over()
     script.system.resume(0)
@@ -160,7 +155,6 @@ def test_a_refused_commit_is_aborted_and_read_again():
 
 @pytest.mark.parametrize("commit_version", [5, 6])
 def test_a_commit_is_repeated_until_its_topic_is_known(commit_version):
-    """The brokers' metadata lag behind."""
     script = Script.of_reference(commit_version=commit_version)
     script.until(0, "consumed")
     script.system.hide_topic(True)
@@ -173,8 +167,8 @@ def test_a_commit_is_repeated_until_its_topic_is_known(commit_version):
 
 @BOTH
 def test_a_fetch_waits_for_a_dead_owner_s_transaction(mode):
-    """447.10: as long as the transaction may last, and then until somebody looks for it: more than the one minute of
-    the text, and no more than one interval more, if markers arrive."""
+    """447.10: A fetch waits until the dead owner's transaction times out and the coordinator notices. This is more than
+    the one minute of the text, by at most one interval if markers arrive."""
     script = Script.of_reference(mode=mode, transaction_timeout_ms=60_000, session_timeout_ms=10_000)
     script.until(0, "offset_sent")
     script.step()
@@ -189,7 +183,7 @@ def test_a_fetch_waits_for_a_dead_owner_s_transaction(mode):
 
 
 def test_in_the_draft_nothing_is_waited_for_where_all_clients_are_new():
-    """Initialising aborts the dead owner's transaction first (447.5), long before its time-out."""
+    """Initialising aborts the dead owner's transaction (447.5), long before its time-out."""
     script = Script.of_reference(mode="draft", session_timeout_ms=10_000)
     script.until(0, "offset_sent")
     script.settle(1_000)
@@ -200,7 +194,6 @@ def test_in_the_draft_nothing_is_waited_for_where_all_clients_are_new():
 
 
 def test_an_application_may_abort_of_its_own_accord():
-    """Its records are read again."""
     script = Script.of_reference(records=2)
     script.until(0, "offset_sent")
     assert script.system.abort(0)
@@ -210,7 +203,7 @@ def test_an_application_may_abort_of_its_own_accord():
 
 
 def test_old_clients_have_a_producer_for_each_partition():
-    """Each with the partition's transactional id, so that the next owner's fences it before it fetches."""
+    """An old client's producer has its partition's transactional id, which the next owner fences before fetching."""
     script = Script.of_reference(old=2, inputs=2, records=2)
     script.until(0, "consumed")
     producers = script.system.instances[0].producers
@@ -221,7 +214,6 @@ def test_old_clients_have_a_producer_for_each_partition():
 
 
 def test_an_upgrade_is_rolled_out_instance_by_instance():
-    """An old one ends in order, and a new one takes its slot."""
     script = Script.of_reference(old=2, inputs=2, records=4)
     script.until(0, "end_told")
     assert script.system.upgrade(0)

@@ -1,4 +1,4 @@
-"""KIP-447's draft, sentence by sentence: initialising with a group, the reverse map, the two errors, the switch."""
+"""These tests check KIP-447's draft: initialising with a group, the reverse map, the two errors and the switch."""
 
 import pytest
 from fencepost.reference_impl.kafka.environment import COORDINATOR
@@ -22,13 +22,13 @@ OFFSETS = 1  # the number of the offsets partition
 
 
 def asked(bench, txn_id, generation, *partitions):
-    """The answer to one InitProducerId with the group."""
+    """Return the answer to one InitProducerId that names the group."""
     request = GroupInitProducerIdRequest(txn_id, 60_000, generation, partitions)
     return bench.ask("init", request, COORDINATOR)
 
 
 def init(bench, txn_id, generation, *partitions):
-    """The pair that is given in the end, and how often it took another request."""
+    """Return the producer id and epoch that are given in the end, and the number of repeated requests."""
     for again in range(9):
         answer = asked(bench, txn_id, generation, *partitions)
         if answer.error_code != CONCURRENT:
@@ -38,20 +38,18 @@ def init(bench, txn_id, generation, *partitions):
 
 
 def begin(bench, txn_id, pair):
-    """The error for adding the offsets partition to a transaction."""
     request = AddPartitionsToTxnRequest(txn_id, *pair, OFFSETS)
     return bench.ask("add", request, COORDINATOR).error_code
 
 
 def end(bench, txn_id, pair):
-    """The error for committing it."""
     return bench.ask("end", EndTxnRequest(txn_id, *pair, True), COORDINATOR).error_code
 
 
 @pytest.mark.rule("447.1")
 @pytest.mark.parametrize("mode", [DRAFT, REPAIRED])
 def test_it_may_be_called_again(mode):
-    """447.1: each time with another pair, since it names none."""
+    """447.1: Each call gets a new producer epoch, since the call names no producer id."""
     bench = Bench(mode=mode, transactions="v1")
     (first, _), (second, _) = init(bench, 0, 1, 0, 1), init(bench, 0, 2, 0)
     assert first[0] == second[0] and second[1] == first[1] + 1
@@ -62,7 +60,7 @@ def test_it_may_be_called_again(mode):
 @pytest.mark.parametrize("mode", [DRAFT, REPAIRED])
 @pytest.mark.parametrize("transactions", ["v1", "v2"])
 def test_an_ongoing_transaction_on_the_partitions_is_aborted_first(mode, transactions):
-    """447.2, 447.5: its producer is fenced, and only when it is complete the call returns."""
+    """447.2, 447.5: The ongoing transaction's producer is fenced, and the call returns when it has ended."""
     bench = Bench(mode=mode, transactions=transactions)
     zombie, _ = init(bench, 0, 1, 0, 1)
     begin(bench, 0, zombie)
@@ -76,7 +74,6 @@ def test_an_ongoing_transaction_on_the_partitions_is_aborted_first(mode, transac
 
 @pytest.mark.parametrize("mode", [DRAFT, REPAIRED])
 def test_others_partitions_are_left_alone(mode):
-    """Who was assigned none of them goes on."""
     bench = Bench(mode=mode, transactions="v1")
     other, _ = init(bench, 0, 1, 0)
     begin(bench, 0, other)
@@ -85,7 +82,7 @@ def test_others_partitions_are_left_alone(mode):
 
 
 def test_who_has_no_ongoing_transaction_is_fenced_only_where_the_draft_is_repaired():
-    """H1's beginning: as the text reads the zombie may begin a transaction afterwards."""
+    """In the draft's text a zombie without a transaction may begin one afterwards, which is how hole H1 begins."""
     for mode, error in ((DRAFT, 0), (REPAIRED, FENCED)):
         bench = Bench(mode=mode, transactions="v1")
         zombie, _ = init(bench, 0, 1, 0)
@@ -94,7 +91,7 @@ def test_who_has_no_ongoing_transaction_is_fenced_only_where_the_draft_is_repair
 
 
 def test_an_older_generation_is_refused_only_where_the_draft_is_repaired():
-    """447.19: the text does not say that anybody looks."""
+    """447.19: The text of the draft does not require that the generation is checked."""
     for mode, error in ((DRAFT, 0), (REPAIRED, ILLEGAL_GENERATION)):
         bench = Bench(mode=mode)
         init(bench, 1, 2, 0)
@@ -103,7 +100,7 @@ def test_an_older_generation_is_refused_only_where_the_draft_is_repaired():
 
 
 def test_assignments_are_reloaded():
-    """447.6: the log has them by group and transactional id."""
+    """447.6: The log has the assignments by group and transactional id."""
     bench = Bench(mode=REPAIRED, transactions="v1")
     zombie, _ = init(bench, 0, 1, 0)
     init(bench, 1, 1, 1)
@@ -118,8 +115,8 @@ def test_assignments_are_reloaded():
 
 
 def test_who_comes_while_its_predecessor_is_fenced_is_remembered():
-    """The fence of an idle producer ends with its assignment forgotten; what its successor under the same
-    transactional id is assigned meanwhile is not, or nobody would fence it (447.5, 447.6)."""
+    """When the fencing of an idle producer ends, its assignment is forgotten. A new assignment of the same
+    transactional id that arrives meanwhile is retained, since it has to be fenced later (447.5, 447.6)."""
     bench = Bench(mode=REPAIRED, transactions="v1")
     init(bench, 0, 1, 0)
     numbers = []
@@ -137,7 +134,6 @@ def test_who_comes_while_its_predecessor_is_fenced_is_remembered():
 
 
 def test_an_append_that_fails_changes_nothing():
-    """The client is told to look for the coordinator again."""
     bench = Bench(mode=REPAIRED)
     request = GroupInitProducerIdRequest(0, 60_000, 1, (0,))
     number = bench.env.next_request()
@@ -151,7 +147,7 @@ def test_an_append_that_fails_changes_nothing():
 
 
 def asked_while_writing(bench):
-    """What another member is told while an assignment is on its way into the log."""
+    """Return the answer to another member while an assignment is being appended to the log."""
     number = bench.env.next_request()
     bench.env.network.send(
         "init", "probe", COORDINATOR, bench.body(number, GroupInitProducerIdRequest(1, 60_000, 1, (1,)))
@@ -164,7 +160,7 @@ def asked_while_writing(bench):
 
 
 def commit(bench, producer_id, generation, partition=0):
-    """The error for a commit, which is noted where it is taken."""
+    """Return the error of a commit, and note the commit if it is accepted."""
     record = 1_000 + len(bench.env.contents)
     bench.env.contents[record] = Place(partition, 1)
     metadata = GroupMetadata(generation)
@@ -178,7 +174,7 @@ def commit(bench, producer_id, generation, partition=0):
 @pytest.mark.rule("447.7")
 @pytest.mark.parametrize("mode", [DRAFT, REPAIRED])
 def test_the_reverse_map(mode):
-    """447.8: another producer with a smaller generation, or with none, is refused; with an equal one it is not (H2)."""
+    """447.8: Another producer is refused if its generation is smaller or missing, but not if it is equal (H2)."""
     bench = Bench(mode=mode)
     assert commit(bench, 1, 3) == 0
     assert commit(bench, 2, 2) == CONCURRENT_COMMIT
@@ -192,14 +188,13 @@ def test_the_reverse_map(mode):
 
 
 def test_old_clients_pass_the_reverse_map_by_their_common_producer_id():
-    """Whoever has no generation is refused after another producer; old clients have one transactional id for each
-    partition of the input, and with it one producer id."""
+    """A commit without a generation is refused after another producer's. Old clients pass because they have one
+    transactional id, and so one producer id, for each input partition."""
     bench = Bench(mode=DRAFT)
     assert [commit(bench, producer, -1) for producer in (1, 2, 1)] == [0, CONCURRENT_COMMIT, 0]
 
 
 def test_the_current_generation_where_the_draft_is_repaired_so():
-    """Any other is refused, who has none is not."""
     bench = Bench(mode=REPAIRED, repair="generation")
     bench.alone()
     assert commit(bench, 1, 1) == 0
@@ -210,7 +205,7 @@ def test_the_current_generation_where_the_draft_is_repaired_so():
 
 @pytest.mark.parametrize(("mode", "new", "old"), [(DRAFT, PENDING, LOADING), ("shipped", 88, 0)])
 def test_a_fetch_waits_for_what_is_pending(mode, new, old):
-    """447.9: an old client is told to wait by an error that it knows; as shipped it is not told to wait at all."""
+    """447.9: In the draft an old client gets an error that it knows and waits. As shipped it does not wait at all."""
     bench = Bench(mode=mode, inputs=2)
     bench.coordinator.log.pending[7] = {0: bench}
     for stable, error in ((True, new), (False, old)):
@@ -220,7 +215,7 @@ def test_a_fetch_waits_for_what_is_pending(mode, new, old):
 
 @pytest.mark.rule("447.4")
 def test_without_a_group_it_is_as_ever():
-    """447.4: who names its id alone, as old clients do, fences who has that id, and looks at nobody's partitions."""
+    """447.4: An InitProducerId without a group, as old clients send it, fences only its own transactional id."""
     bench = Bench(mode=DRAFT, transactions="v1")
     other, _ = init(bench, 0, 1, 0)
     begin(bench, 0, other)
@@ -233,7 +228,7 @@ def test_without_a_group_it_is_as_ever():
 
 @pytest.mark.rule("447.11")
 def test_older_brokers_know_none_of_it():
-    """447.11: neither the group in InitProducerId, nor a generation in TxnOffsetCommit."""
+    """447.11: Older brokers know neither the group in InitProducerId nor the generation in TxnOffsetCommit."""
     bench = Bench(mode=DRAFT, old_brokers=True)
     assert asked(bench, 0, 1, 0).error_code == UNSUPPORTED
     request = GroupTxnOffsetCommitRequest(0, 0, 0, 0, 0, (), GroupMetadata(1), 3)

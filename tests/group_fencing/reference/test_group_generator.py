@@ -1,4 +1,4 @@
-"""Free-running histories of a consumer group: exactly once in the correct cluster."""
+"""Free-running histories of a consumer group are exactly-once in the correct cluster."""
 
 from collections import Counter
 
@@ -32,7 +32,7 @@ CORRECT = [
 
 
 def test_a_member_that_never_heard_of_its_partition_is_restarted_in_the_end(monkeypatch):
-    """A late copy of a heartbeat has given it the partition, and nobody took the answer; nothing else helps."""
+    """A late copy of a heartbeat assigns a partition in an answer that is never taken, so only a restart helps."""
     usual = next(config for name, _, config in SIMULATORS if name == "new-protocol")
     config = {**usual, "duplicate": 0.1, "delay": 0.1}
 
@@ -46,7 +46,6 @@ def test_a_member_that_never_heard_of_its_partition_is_restarted_in_the_end(monk
 
 
 def test_every_kind_of_event_is_generated():
-    """Together the modes produce every kind."""
     configs = [{}, {"mode": "draft-repaired"}, {"mode": "new-protocol-relaxed"}, {"offsets_inside": False}]
     kinds = {KIND_NAMES[row[2]] for seed in range(10) for config in configs for row in simulate(seed, config)}
     assert kinds == set(KIND_NAMES.values())
@@ -54,7 +53,6 @@ def test_every_kind_of_event_is_generated():
 
 @pytest.mark.parametrize("config", CORRECT, ids=str)
 def test_every_input_is_once_in_the_output(config):
-    """With all faults, and after them everything gets done: nothing twice, nothing lost, offsets agree."""
     found = Counter()
     faults = Counter()
     for seed in range(SEEDS):
@@ -77,6 +75,6 @@ HOLES = [
 
 @pytest.mark.parametrize("config", HOLES, ids=str)
 def test_what_an_application_leaves_out_is_noticed(config):
-    """Offsets without metadata, or beside the transaction; or, in the new protocol, no listener and metadata asked
-    when the offsets are sent; or the draft's fencing of ongoing transactions only: some record is copied twice."""
+    """Some record is copied twice by an application without metadata, transactional offsets or a listener, and by the
+    draft's fencing of ongoing transactions only."""
     assert any("twice" in wrong(played(seed, **config)) for seed in range(200))

@@ -1,4 +1,4 @@
-"""The new protocol, sentence by sentence: epochs, reconciliation, static members, and who may commit and fetch."""
+"""These tests check the new protocol: epochs, reconciliation, static members, and who may commit and fetch."""
 
 import pytest
 from fencepost.reference_impl.kafka.group_environment import Place
@@ -12,12 +12,11 @@ A, B = 1_000, 1_001  # ids that members made up
 
 
 def commit(bench, epoch, member=A, partitions=(0,), transactional=True):
-    """The error for a commit."""
     return bench.group.commit_refused(GroupMetadata(epoch, member), partitions, transactional)
 
 
 def two(mode=RELAXED):
-    """A had both partitions in epoch 1; B has joined, and A is asked to give one up."""
+    """Return a bench in which A had both partitions in epoch 1, B has joined, and A has to give one up."""
     bench = Bench(mode=mode, inputs=2)
     assert bench.group_beat(A, 0, ()).assignment == (0, 1)
     assert bench.group_beat(B, 0, ())[2:] == (2, ())
@@ -25,7 +24,7 @@ def two(mode=RELAXED):
 
 
 def test_a_member_revokes_before_another_is_assigned():
-    """It stays in its epoch until it no longer owns what it is to give up; nobody else has that until then."""
+    """A member stays in its epoch until it no longer owns what it has to give up, which no other member gets before."""
     bench = two()
     asked = bench.group_beat(A, 1)
     assert (asked.epoch, asked.assignment) == (1, (0,))
@@ -36,7 +35,6 @@ def test_a_member_revokes_before_another_is_assigned():
 
 
 def test_who_does_not_revoke_in_time_is_out():
-    """The rebalance time-out, however well the member lives."""
     bench = two()
     bench.group_beat(A, 1)
     for _ in range(19):
@@ -49,7 +47,7 @@ def test_who_does_not_revoke_in_time_is_out():
 
 
 def test_epochs_of_heartbeats():
-    """The current one; the one before only from who has nothing but its own; 0 from anybody, at any time."""
+    """A heartbeat may have the current epoch, the previous one if the member owns nothing else, or 0."""
     bench = two()
     bench.group_beat(A, 1)
     bench.group_beat(A, 1, (0,))
@@ -62,7 +60,6 @@ def test_epochs_of_heartbeats():
 
 
 def test_who_leaves_or_says_nothing_is_out():
-    """Its partitions go to the others."""
     bench = two()
     assert bench.group_beat(A, -1).error_code == 0
     assert bench.group_beat(B, 2).assignment == (0, 1)
@@ -72,8 +69,8 @@ def test_who_leaves_or_says_nothing_is_out():
 
 
 def test_a_static_member_keeps_its_partitions_while_it_is_away():
-    """It leaves with epoch -2; who comes in its place has them, each as if assigned in epoch 0. From who has left only
-    the epoch -2 itself would be taken."""
+    """A static member leaves with epoch -2, and its successor gets its partitions as if assigned in epoch 0. While the
+    member is away, only a commit with epoch -2 is accepted."""
     bench = Bench(mode=RELAXED, inputs=2)
     bench.group_beat(A, 0, (), 7)
     assert bench.group_beat(B, 0, (), 7).error_code == UNRELEASED
@@ -88,7 +85,7 @@ def test_a_static_member_keeps_its_partitions_while_it_is_away():
 
 
 def test_a_static_member_comes_back_in_the_epoch_that_it_left_in():
-    """Under its own member id, too, once it has left: nobody else is concerned. What it has counts from epoch 0."""
+    """A static member that has left may return under its own member id too, and its partitions count from epoch 0."""
     bench = Bench(mode=RELAXED, inputs=2)
     bench.group_beat(A, 0, (), 7)
     assert bench.group_beat(A, -2, (), 7).error_code == 0
@@ -98,7 +95,7 @@ def test_a_static_member_comes_back_in_the_epoch_that_it_left_in():
 
 
 def test_who_is_known_and_joins_again_is_given_what_it_has():
-    """In the epoch that it has; what is to go to another member is free, and its epoch moves."""
+    """A known member that joins again has its partitions, except those that are meant for another member."""
     bench = Bench(mode=RELAXED, inputs=2)
     bench.group_beat(A, 0, ())
     assert bench.group_beat(A, 0, ())[2:] == (1, (0, 1))
@@ -111,8 +108,8 @@ def test_who_is_known_and_joins_again_is_given_what_it_has():
 
 @pytest.mark.parametrize(("interval_ms", "again"), [(0, 4), (1_000, 2)])
 def test_a_group_is_not_assigned_anew_at_once(interval_ms, again):
-    """Since 4.3 an assignment stays for a while: who was removed and joins again has its epoch again, without any
-    partition, and may commit what it had, also when another member has that."""
+    """Since 4.3 an assignment stays for a while. A removed member that joins again has its old epoch without
+    partitions, and may commit what it had, even when another member has it."""
     bench = Bench(mode=RELAXED, inputs=2, assignment_interval_ms=interval_ms)
     bench.group_beat(B, 0, ())
     bench.system.advance(interval_ms)
@@ -131,14 +128,14 @@ def test_a_group_is_not_assigned_anew_at_once(interval_ms, again):
 
 
 def test_a_static_member_can_not_begin_again_before_it_has_left():
-    """Not even under its own member id: a repeated first heartbeat is refused."""
+    """A repeated first heartbeat of a static member is refused, even under its own member id."""
     bench = Bench(mode=NEW)
     assert bench.group_beat(A, 0, (), 7).error_code == 0
     assert bench.group_beat(A, 0, (), 7).error_code == UNRELEASED
 
 
 def test_the_current_epoch_commits_anything():
-    """Before and after KIP-1251, also what is another member's (447.21)."""
+    """Before and after KIP-1251 the current epoch may commit even another member's partitions (447.21)."""
     for mode in (NEW, RELAXED):
         bench = two(mode)
         bench.group_beat(A, 1)
@@ -148,7 +145,6 @@ def test_the_current_epoch_commits_anything():
 
 
 def test_until_4_2_only_the_current_epoch_commits():
-    """Strict equality."""
     bench = two(NEW)
     bench.group_beat(A, 1)
     assert commit(bench, 1, A, (0, 1)) == 0
@@ -157,7 +153,7 @@ def test_until_4_2_only_the_current_epoch_commits():
 
 
 def test_since_4_3_an_older_epoch_commits_what_the_member_still_has():
-    """KIP-1251: also what it is giving up; not what it has given up, and one such partition refuses the whole."""
+    """KIP-1251: The partitions include those being given up, and one that was given up refuses the whole commit."""
     bench = two(RELAXED)
     bench.group_beat(A, 1)
     assert commit(bench, 1, A, (0, 1)) == 0
@@ -170,7 +166,7 @@ def test_since_4_3_an_older_epoch_commits_what_the_member_still_has():
 
 
 def test_what_was_lost_and_regained_is_newer():
-    """Its assignment epoch is that of its return, also for the next coordinator."""
+    """A regained partition has the epoch of its return as assignment epoch, also at the next coordinator."""
     bench = two(RELAXED)
     bench.group_beat(A, 1)
     bench.group_beat(A, 1, (0,))
@@ -185,7 +181,7 @@ def test_what_was_lost_and_regained_is_newer():
 
 @pytest.mark.parametrize("transactional", [True, False])
 def test_commits_without_an_epoch(transactional):
-    """Of an empty group anybody's; of another one those in transactions that name nothing at all (B38)."""
+    """An empty group accepts every such commit, and other groups transactional ones without metadata (B38)."""
     bench = Bench(mode=RELAXED)
     assert commit(bench, -1, -1, transactional=transactional) == 0
     bench.group_beat(A, 0, ())
@@ -195,7 +191,7 @@ def test_commits_without_an_epoch(transactional):
 
 
 def test_fetches_are_as_strict_as_ever():
-    """The current epoch, or no member at all."""
+    """A fetch needs the current epoch or no member at all."""
     bench = Bench(mode=RELAXED)
     bench.group_beat(A, 0, ())
     assert bench.group.fetch_refused(GroupMetadata(1, A)) == 0
@@ -207,7 +203,7 @@ def test_fetches_are_as_strict_as_ever():
 @pytest.mark.rule("447.22")
 @pytest.mark.parametrize(("version", "unknown_group", "stale"), [(5, 22, 22), (6, 69, 113)])
 def test_errors_in_the_words_of_the_version(version, unknown_group, stale):
-    """KIP-1319: 69 and 113 from version 6 on, 22 before."""
+    """KIP-1319: The errors are 69 and 113 from version 6 on, and 22 before."""
     bench = Bench(mode=NEW)
     request = GroupTxnOffsetCommitRequest(0, 0, 0, 0, 0, (), GroupMetadata(3, A), version)
     bench.env.contents[0] = Place(0, 1)
@@ -222,7 +218,7 @@ def test_errors_in_the_words_of_the_version(version, unknown_group, stale):
 @pytest.mark.rule("447.22")
 @pytest.mark.parametrize(("version", "error"), [(3, 3), (5, 3), (6, 100)])
 def test_topics_go_by_id_since_version_6(version, error):
-    """A topic that the brokers do not know (yet) is refused by a name or by an id, and the commit is sent again."""
+    """A commit to a topic that the brokers do not know yet is refused by name or by id, and is sent again."""
     bench = Bench(mode=NEW)
     bench.env.contents[0] = Place(0, 1)
     bench.system.hide_topic(True)
@@ -233,7 +229,6 @@ def test_topics_go_by_id_since_version_6(version, error):
 
 
 def test_a_target_is_balanced_and_moves_little():
-    """Nobody has two partitions more than another; who has its share keeps it."""
     first = balanced([1, 2], 5, {})
     assert sorted(map(len, first.values())) == [2, 3]
     second = balanced([1, 2, 3], 5, first)

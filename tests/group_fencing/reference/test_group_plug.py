@@ -1,4 +1,4 @@
-"""The plug as a driver sees it: its example, its operations, and random walks that a driver could take."""
+"""A driver uses the reference through its example, its operations, and random walks."""
 
 import random
 from collections import Counter
@@ -13,7 +13,6 @@ TRIES = 200
 
 
 def test_events_are_drained_once():
-    """Draining gives the events since the last call."""
     system = reference({"members": 2})
     assert [event.kind for event in system.drain_events()] == ["instance_started"] * 2
     assert system.drain_events() == []
@@ -29,13 +28,11 @@ def test_events_are_drained_once():
     ],
 )
 def test_a_wrong_configuration_is_refused(config, words):
-    """With the key, and what it must be."""
     with pytest.raises(ValueError, match=words):
         reference(config)
 
 
 def test_nothing_happens_to_who_is_gone_or_stands_still():
-    """Operations say so, and change nothing."""
     system = reference(SMALL)
     assert system.pause(0)
     assert not system.pause(0)
@@ -54,7 +51,6 @@ def test_nothing_happens_to_who_is_gone_or_stands_still():
 
 
 def test_the_loop_line_by_line():
-    """What an instance does next can be seen, and a step does it."""
     system = reference({**SMALL, "members": 1, "records": 1, "max_poll_records": 1})
     lines = []
     for _ in range(40):
@@ -78,8 +74,8 @@ def test_the_loop_line_by_line():
 
 
 def walk(seed, **config):
-    """A cluster in which everything is chosen at random: what arrives, or arrives twice, who goes on, stands still, or
-    is taken for dead, and when time passes. At the end everything arrives, and an auditor looks."""
+    """Return a cluster after a random walk of deliveries, copies, steps, pauses, expiries and time. At the end
+    everything arrives, and an auditor reads."""
     choose = random.Random(seed)
     system = reference({**SMALL, **config, "seed": seed})
     for _ in range(STEPS):
@@ -115,7 +111,6 @@ def walk(seed, **config):
 
 
 def twice(seed, **config):
-    """Whether some record was copied twice in a walk."""
     copies, _ = walk(seed, **config).audit()
     return max(Counter(copies).values(), default=0) > 1
 
@@ -126,7 +121,6 @@ def twice(seed, **config):
     ids=str,
 )
 def test_random_walks_copy_nothing_twice(config):
-    """Whatever a driver does."""
     assert not [seed for seed in range(WALKS) if twice(seed, **config)]
 
 
@@ -136,5 +130,5 @@ def test_random_walks_copy_nothing_twice(config):
     ids=str,
 )
 def test_random_walks_come_upon_the_holes(config):
-    """A driver that chooses at random finds H1, B38, and the member that comes back with a new epoch."""
+    """Random walks find H1, B38, and the member that returns with a new epoch."""
     assert any(twice(seed, **config) for seed in range(TRIES))

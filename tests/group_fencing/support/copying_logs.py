@@ -1,7 +1,7 @@
-"""Logs of live runs of the copying application: recorded, and edited before that.
+"""These are logs of live runs of the copying application, which tests edit and record.
 
-`classic` is one under fire: members of librdkafka in the classic protocol that were held, stopped, killed and left;
-`left-out` one with a zombie whose offsets say nothing of its membership. Made by `ship_copying.py`.
+`classic` is a run with faults, in which librdkafka members of the classic protocol were paused, stopped, killed and
+left. `left-out` has a zombie whose offsets lack its group metadata. `ship_copying.py` made both.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ Line = dict[str, Any]
 
 
 class CopyingLogs:
-    """A copy of the logs of a run, to be edited: `lines` of the members and of the auditor, the first of them the
-    header, and the log of the group's offsets."""
+    """`CopyingLogs` is an editable copy of a run's logs. `lines` has the lines of the members and the auditor, of which
+    the first is the header, and `log` is the log of the group's offsets."""
 
     def __init__(self, name: str, folder: Path) -> None:
         self.folder = folder
@@ -37,11 +37,10 @@ class CopyingLogs:
 
     @property
     def header(self) -> Line:
-        """The first line."""
         return self.lines[0]
 
     def of(self, *kinds: str, **columns: Any) -> list[Line]:
-        """The lines of these kinds that say this."""
+        """Return the lines of these kinds whose columns have these values."""
         return [
             line for line in self.lines[1:]
             if line["kind"] in kinds and all(line.get(name) == value for name, value in columns.items())
@@ -49,15 +48,14 @@ class CopyingLogs:
 
     @property
     def segment(self) -> Segment:
-        """The log of the group's offsets."""
         return read_segment(self.log, 0)
 
     def markers(self) -> list[int]:
-        """The places in it of the batches that end transactions."""
+        """Return the positions in the log of the batches that end transactions."""
         return np.flatnonzero(self.segment.headers["attributes"] & CONTROL).tolist()
 
     def patch(self, batch: int, change: Callable[[bytearray], None]) -> None:
-        """Change the bytes of one batch of it, and its checksum."""
+        """Change the bytes of one batch of the log, and correct its checksum."""
         segment, content = self.segment, bytearray(self.log.read_bytes())
         start = int(segment.positions[batch])
         end = start + 12 + int(segment.headers["length"][batch])
@@ -67,13 +65,12 @@ class CopyingLogs:
         self.log.write_bytes(content[:start] + changed + content[end:])
 
     def cut(self, batch: int) -> None:
-        """Take one batch out of it, as a cleaner does."""
+        """Remove one batch from the log, as a cleaner does."""
         segment, content = self.segment, self.log.read_bytes()
         start = int(segment.positions[batch])
         self.log.write_bytes(content[:start] + content[start + 12 + int(segment.headers["length"][batch]) :])
 
     def record(self, *, with_log: bool = True) -> RecordedGroup:
-        """A history of it."""
         clients = self.folder / "clients.jsonl"
         clients.write_text("".join(json.dumps(line) + "\n" for line in self.lines))
         shutil.rmtree(self.folder / "out", ignore_errors=True)
@@ -81,11 +78,10 @@ class CopyingLogs:
         return record_group(dirs, clients, self.folder / "out", kafka_version="4.3.1")
 
     def replay(self) -> ReplayReport:
-        """What a replay of it says."""
         self.record()
         return replay(self.folder / "out", cores=1)
 
 
 def another_producer(batch: bytearray) -> None:
-    """The batch is of a producer that does not exist."""
+    """Give the batch a producer id that does not exist."""
     batch[PRODUCER_AT : PRODUCER_AT + 8] = (999).to_bytes(8, "big")

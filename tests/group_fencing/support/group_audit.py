@@ -1,5 +1,5 @@
-"""An auditor of histories of a consumer group: is every input record once in the committed output, and do the group's
-offsets agree?  It goes by what an auditor reads, and by nothing that the cluster says of itself."""
+"""An auditor of group histories checks that every input record is once in the committed output, and that the group's
+offsets agree. It relies on what it reads, and on nothing that the cluster reports about itself."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -12,13 +12,13 @@ from fencepost.reference_impl.systems.group_fencing import FreeRun, Run
 
 CALM_US = 4_000_000
 FRESH = 1
-"""An auditor that has read nothing yet."""
+"""This is the number of an auditor that has read nothing yet."""
 QUIET_US = 12_000_000
-"""How long after the last fault a correct cluster has copied everything, with time to spare."""
+"""A correct cluster has copied everything this long after the last fault, with time to spare."""
 
 
 def played(seed: int, **config: Any) -> FreeRun:
-    """A history whose faults end, and in which everything left is copied then, if it can be."""
+    """Return a history whose faults end, and in which everything left is copied afterwards if it can be."""
     of_run, of_cluster = split({"calm_us": CALM_US, **config}, FreeRun.run_type, FreeRun.config_type)
     run = Run(**of_run)
     needs, parts = FreeRun.implementation(run.broken)
@@ -32,13 +32,12 @@ def played(seed: int, **config: Any) -> FreeRun:
 
 
 def duplicates(copies: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Input places that were copied more than once."""
     return sorted(place for place, times in Counter(copies).items() if times > 1)
 
 
 def wrong(history: FreeRun) -> set[str]:
-    """What is wrong at the end: `twice`, `lost` (behind the group's offset, and not copied), `ahead` (copied, and not
-    behind it), `stuck` (not all was copied), `ended` (an instance, by an error that says nothing of its place)."""
+    """Return what is wrong at the end: `twice`, `lost` (below the group's offset, and not copied), `ahead` (copied, and
+    not below it), `stuck` (not all was copied), `ended` (an instance, by an error that is no fence)."""
     copies, offsets = history.system.audit(FRESH)
     found = {"twice"} if duplicates(copies) else set()
     behind = {(partition, offset) for partition, upto in enumerate(offsets) for offset in range(upto)}

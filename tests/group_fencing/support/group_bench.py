@@ -1,4 +1,4 @@
-"""A bench for the group's coordinator: requests of members, one by one, with their answers."""
+"""This bench sends requests of members to the group's coordinator one by one, and collects the answers."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ PROBE = "probe"
 
 
 class Bench:
-    """A cluster none of whose instances does anything; a probe takes the answers to its own requests."""
+    """A `Bench` is a cluster whose instances do nothing, with a probe that takes the answers to its own requests."""
 
     def __init__(self, **config: Any) -> None:
         self.system = reference({"members": 1, "initial_delay_ms": 0, **config})
@@ -26,64 +26,56 @@ class Bench:
 
     @property
     def coordinator(self) -> Any:
-        """The group's coordinator."""
         return self.system.group_coordinator
 
     @property
     def group(self) -> Any:
-        """The group."""
         return self.coordinator.group
 
     def arrive(self, message: Any) -> None:
-        """An answer."""
         self.answers[message.body.number] = message.body.data
 
     def send(self, kind: str, data: Any, target: str = "") -> int:
-        """A request that arrives; its number."""
+        """Send a request, let it arrive, and return its number."""
         number = self.env.next_request()
         self.env.network.send(kind, PROBE, target or self.env.group_address, RequestBody(number, data))
         self.settle()
         return number
 
     def body(self, number: int, data: Any) -> RequestBody:
-        """A request on the wire."""
         return RequestBody(number, data)
 
     def settle(self) -> None:
-        """Everything in flight arrives."""
         self.system.settle(steps=False)
 
     def ask(self, kind: str, data: Any, target: str = "") -> Any:
-        """A request that is answered at once."""
+        """Return the answer to a request that is answered at once."""
         return self.answers[self.send(kind, data, target)]
 
     # The classic protocol
 
     def join(self, member: int = -1, instance: int = -1) -> int:
-        """JoinGroup; its number, since it may have to wait."""
+        """Send JoinGroup and return its number, since the answer may have to wait."""
         return self.send("join", JoinGroupRequest(member, instance))
 
     def first_join(self) -> tuple[int, int]:
-        """A new member: the id it is given, and the number of its second request."""
+        """Return the id that a new member gets, and the number of its second request."""
         member = self.answers[self.join()].member
         return member, self.join(member)
 
     def sync(self, generation: int, member: int, assignments: Any = None, instance: int = -1) -> int:
-        """SyncGroup; its number."""
         return self.send("sync", SyncGroupRequest(generation, member, instance, assignments or {}))
 
     def beat(self, generation: int, member: int, instance: int = -1) -> int:
-        """Heartbeat; its error."""
         error: int = self.ask("heartbeat", HeartbeatRequest(generation, member, instance)).error_code
         return error
 
     def leave(self, member: int, instance: int = -1) -> int:
-        """LeaveGroup; its error."""
         error: int = self.ask("leave", LeaveGroupRequest(member, instance)).error_code
         return error
 
     def alone(self, instance: int = -1) -> int:
-        """A stable group of one; its member."""
+        """Make a stable group of one member, and return its id."""
         if instance == -1:
             member, number = self.first_join()
         else:
@@ -96,5 +88,4 @@ class Bench:
     # The new protocol
 
     def group_beat(self, member: int, epoch: int, owned: Any = None, instance: int = -1) -> Any:
-        """ConsumerGroupHeartbeat."""
         return self.ask("group_heartbeat", GroupHeartbeatRequest(member, epoch, instance, owned))

@@ -1,4 +1,4 @@
-"""Small helpers that every test of the reference implementation reads by: clusters, events, ids."""
+"""Fixtures of the id blocks' reference tests build clusters and select events."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -12,17 +12,15 @@ SMALL: dict[str, Any] = {"seed": 0, "brokers": 2, "controllers": 3, "block_size"
 
 @pytest.fixture
 def cluster() -> Callable[..., System]:
-    """A correct driven cluster with blocks of ten ids; keywords override the config."""
+    """Return a builder of correct driven clusters with blocks of ten ids, whose keywords override the config."""
     return lambda **config: reference({**SMALL, **config})
 
 
 @pytest.fixture
 def kinds() -> Callable[[Iterable[Event]], list[str]]:
-    """The kinds of some events, in order."""
     return lambda events: [event.kind for event in events]
 
 
 @pytest.fixture
 def only() -> Callable[[Iterable[Event], str], list[Event]]:
-    """The events of one kind."""
     return lambda events, kind: [event for event in events if event.kind == kind]

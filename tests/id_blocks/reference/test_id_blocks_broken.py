@@ -1,4 +1,4 @@
-"""Broken implementations of id blocks break no more in histories than the registry says."""
+"""Broken implementations of id blocks break no more in histories than the registry declares."""
 
 import pytest
 from fencepost.reference_impl.defects.id_blocks import REGISTRY
@@ -16,40 +16,37 @@ SEEDS = range(120)
 
 
 def named(breaks):
-    """The names of all that break this."""
     return sorted(name for name, entry in REGISTRY.items() if entry.breaks is breaks)
 
 
 def histories(name):
-    """Histories of one implementation, correct for the empty name."""
+    """Yield the histories of one implementation, which is the correct one for the empty name."""
     needs = dict(REGISTRY[name].needs) if name else {}
     return (simulate(seed, {**WEATHER, **needs, "broken": name}) for seed in SEEDS)
 
 
 def repeats_an_id(rows):
-    """Whether some id is handed out twice."""
     ids = [row[ID] for row in rows if row[KIND] == Kind.ID_HANDED_OUT]
     return len(ids) != len(set(ids))
 
 
 @pytest.mark.parametrize("name", ["", *named(Breaks.CONFORMANCE), *named(Breaks.PROGRESS), *named(Breaks.NOTHING)])
 def test_promise_holds(name):
-    """730.P1: no history of the correct implementation, or of one that breaks less, hands out an id twice."""
+    """730.P1: No history of the correct implementation, or of a mutant that breaks less, hands out an id twice."""
     assert not any(repeats_an_id(rows) for rows in histories(name))
 
 
 def test_broken_promise_is_seen():
-    """730.P1: with a block that is lost by its controller ids come twice."""
+    """730.P1: Ids are handed out twice when a controller loses a block that it has answered with."""
     assert any(repeats_an_id(rows) for rows in histories("answers_before_commit"))
 
 
 @pytest.mark.parametrize("needs", [(("mode", "bridge"),), (("mode", "zookeeper"),), (("max_id", 100),)])
 def test_promise_holds_in_every_mode(needs):
-    """730.P1: the correct implementation passes under the configs that broken ones need to show."""
+    """730.P1: The correct implementation passes under the configs in which the mutants violate the promise."""
     assert not any(repeats_an_id(simulate(seed, {**WEATHER, **dict(needs)})) for seed in SEEDS)
 
 
 @pytest.mark.parametrize("name", named(Breaks.NOTHING))
 def test_control_changes_nothing(name):
-    """A control's histories are those of the correct implementation, row by row."""
     assert list(histories(name)) == list(histories(""))

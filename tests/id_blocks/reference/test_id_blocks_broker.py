@@ -1,4 +1,4 @@
-"""KIP-730, the broker's half: one test per sentence; the docstring cites the rule."""
+"""These tests check the broker's half of KIP-730, one rule at a time."""
 
 import pytest
 from block_bench import deliver_all, fetch_block, settle
@@ -9,12 +9,11 @@ LOADING = (IdErrorCode.COORDINATOR_LOAD_IN_PROGRESS, -1)
 
 
 def demand(system, broker, times):
-    """Ids of that many demands, answered."""
     return [system.init_producer_id(broker)[1] for _ in range(times)]
 
 
 def test_block_lives_in_memory_only(cluster):
-    """730.3: a restart loses the rest of the block, and the gap stays."""
+    """730.3: A restart loses the rest of the broker's block, and the gap in the ids stays."""
     system = cluster()
     fetch_block(system, 0)
     assert demand(system, 0, 3) == [0, 1, 2]
@@ -25,7 +24,7 @@ def test_block_lives_in_memory_only(cluster):
 
 
 def test_broker_uses_answer_at_once(cluster):
-    """730.11: the broker uses the block in the answer; no broker ever reads the record."""
+    """730.11: The broker uses the block in the answer. No broker ever reads the record."""
     system = cluster()
     fetch_block(system, 0)
     assert system.init_producer_id(0) == (0, 0)
@@ -33,7 +32,7 @@ def test_broker_uses_answer_at_once(cluster):
 
 @pytest.mark.parametrize(("size", "prefetch", "at"), [(10, 0.9, 9), (10, 0.5, 5), (7, 0.9, 6), (1, 0.9, 0)])
 def test_next_block_is_prefetched_at_the_mark(cluster, size, prefetch, at):
-    """730.12: the request leaves when id first + floor(size * share) is handed out."""
+    """730.12: The broker asks for the next block when it hands out id first + floor(size * share)."""
     system = cluster(block_size=size, prefetch=prefetch)
     fetch_block(system, 0)
     demand(system, 0, at)
@@ -43,7 +42,7 @@ def test_next_block_is_prefetched_at_the_mark(cluster, size, prefetch, at):
 
 
 def test_prefetched_block_is_installed_when_the_current_is_used_up(cluster, only):
-    """730.12: with the block in reserve no client is ever turned away."""
+    """730.12: No client is refused while a prefetched block is in reserve."""
     system = cluster()
     fetch_block(system, 0)
     ids = []
@@ -55,7 +54,7 @@ def test_prefetched_block_is_installed_when_the_current_is_used_up(cluster, only
 
 
 def test_prefetching_can_be_switched_off(cluster):
-    """730.12: without prefetching a block is asked for only when a client finds none."""
+    """730.12: Without prefetching, a broker asks for a block only when a client finds none."""
     system = cluster(prefetch=0)
     fetch_block(system, 0)
     assert demand(system, 0, 10) == list(range(10))
@@ -65,7 +64,7 @@ def test_prefetching_can_be_switched_off(cluster):
 
 
 def test_one_request_at_a_time(cluster):
-    """730.12: however many clients ask, one request is in flight, until its block is installed."""
+    """730.12: A broker has one request in flight until its block is installed, however many clients ask."""
     system = cluster()
     for _ in range(5):
         assert system.init_producer_id(0) == LOADING
@@ -76,7 +75,7 @@ def test_one_request_at_a_time(cluster):
 
 
 def test_second_copy_of_an_answer_is_dropped(cluster, kinds):
-    """730.19: an answer is installed at most once."""
+    """730.19: A broker installs the block of an answer at most once."""
     system = cluster()
     system.init_producer_id(0)
     deliver_all(system)
@@ -89,7 +88,7 @@ def test_second_copy_of_an_answer_is_dropped(cluster, kinds):
 
 
 def test_answer_to_an_earlier_life_is_dropped(cluster, kinds):
-    """730.19: only the outstanding request's answer counts, so a restart leaves old answers without effect."""
+    """730.19: Only the outstanding request's answer counts, so a restart leaves old answers without effect."""
     system = cluster()
     system.init_producer_id(0)
     deliver_all(system)
@@ -103,7 +102,7 @@ def test_answer_to_an_earlier_life_is_dropped(cluster, kinds):
 
 
 def test_late_answer_is_dropped_after_a_time_out(cluster, only):
-    """730.19, 730.5: a request that timed out is given up without back-off; its late answer is ignored."""
+    """730.19, 730.5: A request that timed out is given up without back-off, and its late answer is ignored."""
     system = cluster(request_timeout_ms=1000)
     system.init_producer_id(0)
     deliver_all(system)
@@ -120,7 +119,7 @@ def test_late_answer_is_dropped_after_a_time_out(cluster, only):
 
 
 def test_late_answer_is_dropped_before_the_next_request_too(cluster, kinds):
-    """730.19: once a request has timed out nothing is outstanding, whether or not another was sent since."""
+    """730.19: No request is outstanding after a time-out, whether or not another one has been sent since."""
     system = cluster()
     system.init_producer_id(0)
     deliver_all(system)
@@ -132,7 +131,7 @@ def test_late_answer_is_dropped_before_the_next_request_too(cluster, kinds):
 
 
 def test_time_out_makes_the_broker_look_for_the_controller(cluster):
-    """730.5: after a time-out the next request goes to the controller that is active now."""
+    """730.5: After a time-out the next request goes to the controller that is active now."""
     system = cluster(controller_discovery="at_sending")
     system.init_producer_id(0)
     system.fail_over()
@@ -143,7 +142,7 @@ def test_time_out_makes_the_broker_look_for_the_controller(cluster):
 
 
 def answer_by_hand(system, start, length, error=0):
-    """Put any answer to broker 0's outstanding request into its hands."""
+    """Give broker 0 an arbitrary answer to its outstanding request."""
     ids = system.brokers[0].ids
     ids.answer(IdResponseBody(ids.outstanding, AllocateProducerIdsResponse(0, error, start, length), -1))
 
@@ -154,7 +153,7 @@ NOT_ABOVE_NINE = [(9, 10), (0, 10), (5, 1)]
 
 @pytest.mark.parametrize(("start", "length"), MALFORMED + NOT_ABOVE_NINE)
 def test_insane_block_is_refused(cluster, kinds, start, length):
-    """730.20: malformed blocks, and blocks that start at or below the last id held, are refused; back-off follows."""
+    """730.20: The broker refuses malformed blocks and blocks that start at or below its last id, and backs off."""
     system = cluster()
     fetch_block(system, 0)
     demand(system, 0, 10)
@@ -169,7 +168,7 @@ def test_insane_block_is_refused(cluster, kinds, start, length):
 
 @pytest.mark.parametrize(("start", "length"), [(10, 10), (990, 10), (10, 0)])
 def test_sane_block_is_taken(cluster, kinds, start, length):
-    """730.20: the first id above the last one held will do, up to the end of all ids."""
+    """730.20: The broker accepts every block that starts above its last id, up to the end of all ids."""
     system = cluster()
     fetch_block(system, 0)
     demand(system, 0, 10)
@@ -179,7 +178,7 @@ def test_sane_block_is_taken(cluster, kinds, start, length):
 
 
 def test_empty_blocks_do_not_trap_the_broker(cluster):
-    """730.20: a block of length 0 passes the shipped check; the broker steps over it and asks again."""
+    """730.20: A block of length 0 passes the shipped check, and the broker skips it and asks again."""
     system = cluster()
     system.init_producer_id(0)
     answer_by_hand(system, 0, 0)
@@ -188,7 +187,7 @@ def test_empty_blocks_do_not_trap_the_broker(cluster):
 
 
 def test_error_answer_starts_a_back_off_of_50_ms(cluster, kinds):
-    """730.5: after an error nothing is sent for 50 ms; then the next demand asks again."""
+    """730.5: After an error the broker sends nothing for 50 ms. The next demand after that sends a request."""
     system = cluster()
     system.unregister_broker(0)
     fetch_block(system, 0)
@@ -203,7 +202,7 @@ def test_error_answer_starts_a_back_off_of_50_ms(cluster, kinds):
 
 @pytest.mark.rule("730.5")
 def test_back_off_ends_once(cluster, only):
-    """730.5: a back-off that is over is forgotten: a time-out later does not end it again."""
+    """730.5: A back-off that is over is forgotten, so that a later time-out does not end it again."""
     system = cluster()
     system.unregister_broker(0)
     fetch_block(system, 0)
@@ -215,7 +214,7 @@ def test_back_off_ends_once(cluster, only):
 
 
 def test_nothing_is_sent_without_a_demand(cluster):
-    """730.5: there is no timer for retries; a broker asks when a client does."""
+    """730.5: There is no timer for retries, and a broker sends a request only when a client asks for an id."""
     system = cluster()
     system.unregister_broker(0)
     fetch_block(system, 0)
@@ -224,7 +223,7 @@ def test_nothing_is_sent_without_a_demand(cluster):
 
 
 def test_broker_that_keeps_asking_gets_an_id_once_faults_stop(cluster):
-    """730.P3: whatever was lost before, some later demand is answered with an id."""
+    """730.P3: Whatever was lost before, some later demand is answered with an id."""
     system = cluster()
     system.init_producer_id(0)
     system.drop(0)
@@ -235,7 +234,7 @@ def test_broker_that_keeps_asking_gets_an_id_once_faults_stop(cluster):
 
 
 def test_paused_broker_answers_late_and_loses_nothing(cluster):
-    """730.12: a pause delays answers and time-outs alike; a block that was waiting is used afterwards."""
+    """730.12: A pause delays answers and time-outs alike, and a block that arrived meanwhile is used afterwards."""
     system = cluster()
     system.init_producer_id(0)
     deliver_all(system)

@@ -1,4 +1,4 @@
-"""KIP-730, the controller's half: one test per sentence; the docstring cites the rule."""
+"""These tests check the controller's half of KIP-730, one rule at a time."""
 
 import pytest
 from block_bench import deliver_all, fetch_block, settle
@@ -7,7 +7,7 @@ from fencepost.reference_impl.kafka.messages import ProducerIdsRecord
 
 
 def test_answer_waits_for_commit(cluster, kinds):
-    """730.7: the record is committed before the answer is sent."""
+    """730.7: The controller commits the record of a block before it sends the answer."""
     system = cluster()
     system.init_producer_id(0)
     deliver_all(system)
@@ -18,14 +18,14 @@ def test_answer_waits_for_commit(cluster, kinds):
 
 
 def test_record_holds_next_free_id(cluster):
-    """730.7: the record names broker id, broker epoch, and the end of the block, exclusive."""
+    """730.7: The record names the broker id, the broker epoch and the exclusive end of the block."""
     system = cluster()
     fetch_block(system, 1)
     assert system.metadata_log.audit() == [ProducerIdsRecord(broker_id=1, broker_epoch=0, next_producer_id=10)]
 
 
 def test_persisted_block_is_consumed_though_its_answer_is_lost(cluster):
-    """730.7: a block once persisted is consumed, answered or not."""
+    """730.7: A persisted block is consumed, whether or not its answer arrives."""
     system = cluster()
     system.init_producer_id(0)
     deliver_all(system)
@@ -36,7 +36,7 @@ def test_persisted_block_is_consumed_though_its_answer_is_lost(cluster):
 
 
 def test_uncommitted_block_is_lost_with_its_leader_and_reused(cluster, only):
-    """730.7: memory reverts to the last committed record when leadership is lost; nobody got the lost block."""
+    """730.7: A deposed controller reverts to the last committed record, and no broker got the lost block."""
     system = cluster()
     system.init_producer_id(0)
     deliver_all(system)
@@ -50,7 +50,7 @@ def test_uncommitted_block_is_lost_with_its_leader_and_reused(cluster, only):
 
 
 def test_answer_owed_by_a_dead_leader_is_never_sent(cluster):
-    """730.7: who comes back to leadership does not answer what it owed in an earlier term."""
+    """730.7: A controller that is elected again does not send the answers that it owed in an earlier term."""
     system = cluster(controllers=1)
     system.init_producer_id(0)
     deliver_all(system)
@@ -61,7 +61,7 @@ def test_answer_owed_by_a_dead_leader_is_never_sent(cluster):
 
 
 def test_committed_block_survives_fail_over(cluster):
-    """730.7: what a majority has is known to every later leader."""
+    """730.7: Every later leader knows the records that a majority has."""
     system = cluster()
     fetch_block(system, 0)
     for _ in range(3):
@@ -71,7 +71,7 @@ def test_committed_block_survives_fail_over(cluster):
 
 
 def test_next_block_is_computed_from_memory_before_the_commit(cluster, only):
-    """730.8: two requests before any commit get two blocks."""
+    """730.8: Two requests before any commit get two blocks."""
     system = cluster()
     for broker in (0, 1):
         system.init_producer_id(broker)
@@ -80,7 +80,7 @@ def test_next_block_is_computed_from_memory_before_the_commit(cluster, only):
 
 
 def test_controller_owns_block_size(cluster):
-    """730.8: brokers take the length from the answer."""
+    """730.8: Brokers take the length from the answer."""
     system = cluster(block_size=3)
     fetch_block(system, 0)
     assert [system.init_producer_id(0) for _ in range(3)] == [(0, 0), (0, 1), (0, 2)]
@@ -89,7 +89,7 @@ def test_controller_owns_block_size(cluster):
 
 @pytest.mark.rule("730.4")
 def test_default_block_size_is_one_thousand(cluster, only):
-    """730.4: a first block of the default size is 0 to 999."""
+    """730.4: The first block of the default size has the ids 0 to 999."""
     from fencepost.reference_impl.systems.id_blocks import reference
 
     system = reference({})
@@ -100,7 +100,7 @@ def test_default_block_size_is_one_thousand(cluster, only):
 
 @pytest.mark.rule("730.4")
 def test_brokers_hand_out_what_the_answer_says(cluster, only):
-    """730.4: from the first id, inclusive, as many as the length says, by whichever broker."""
+    """730.4: Each broker hands out ids from the answer's first id, inclusive, as many as its length."""
     system = cluster(prefetch=0)
     for broker in (0, 1):
         fetch_block(system, broker)
@@ -111,7 +111,7 @@ def test_brokers_hand_out_what_the_answer_says(cluster, only):
 
 
 def test_rpc_is_not_idempotent(cluster, only):
-    """730.17: a second copy of a request gets a second block; the broker takes only one of the answers."""
+    """730.17: A second copy of a request gets a second block, and the broker installs only one of the two."""
     system = cluster()
     system.init_producer_id(0)
     system.deliver(0, keep=True)
@@ -124,7 +124,7 @@ def test_rpc_is_not_idempotent(cluster, only):
 
 @pytest.mark.parametrize("controllers", [1, 2, 3, 5])
 def test_snapshot_carries_next_free_id(cluster, only, controllers):
-    """730.10: the snapshot carries the next free id, and that is enough to go on from."""
+    """730.10: The snapshot carries the next free id, which suffices to go on from."""
     system = cluster(controllers=controllers)
     fetch_block(system, 0)
     system.snapshot()
@@ -138,7 +138,7 @@ def test_snapshot_carries_next_free_id(cluster, only, controllers):
 
 
 def test_snapshot_leaves_uncommitted_records_alone(cluster, only):
-    """730.10: a snapshot is of the committed state; what is in flight is committed behind it."""
+    """730.10: A snapshot has the committed state only. Records in flight are committed after it."""
     system = cluster()
     system.init_producer_id(0)
     deliver_all(system)
@@ -150,7 +150,7 @@ def test_snapshot_leaves_uncommitted_records_alone(cluster, only):
 
 
 def test_snapshot_before_any_block_says_nothing(cluster):
-    """730.10: without a block there is no record in the snapshot, and ids start at 0."""
+    """730.10: A snapshot that is taken before any block has no record, and ids start at 0."""
     system = cluster()
     system.snapshot()
     system.fail_over()
@@ -160,7 +160,7 @@ def test_snapshot_before_any_block_says_nothing(cluster):
 
 
 def test_ids_end_with_an_error(cluster, only):
-    """730.16: behind the last block there is an error, never a wrap; the broker retries for ever."""
+    """730.16: After the last block the controller answers with an error, and the broker retries for ever."""
     system = cluster(max_id=20, prefetch=0)
     for _ in range(2):
         fetch_block(system, 0)
@@ -173,7 +173,7 @@ def test_ids_end_with_an_error(cluster, only):
 
 @pytest.mark.parametrize(("max_id", "blocks"), [(29, 2), (30, 3), (31, 3)])
 def test_kraft_compares_the_first_id_of_the_next_block(cluster, only, max_id, blocks):
-    """730.16: in KRaft a block fits if its first id is at most max - size."""
+    """730.16: In KRaft a block fits if its first id is at most max - size."""
     system = cluster(max_id=max_id, prefetch=0)
     for _ in range(4):
         fetch_block(system, 0)
@@ -182,7 +182,7 @@ def test_kraft_compares_the_first_id_of_the_next_block(cluster, only, max_id, bl
 
 
 def test_real_limit_is_long_max(cluster):
-    """730.16: with the default limit the last block may start at Long.MAX_VALUE - 1000."""
+    """730.16: With the default limit the last block may start at Long.MAX_VALUE - 1000."""
     system = cluster(max_id=2**63 - 1, block_size=1000)
     system.kraft[0].next_producer_id = 2**63 - 1 - 1000
     fetch_block(system, 0)
@@ -192,7 +192,7 @@ def test_real_limit_is_long_max(cluster):
 
 
 def test_records_that_go_backwards_are_refused(cluster):
-    """730.8: a controller that replays a record with ids already given out stops instead."""
+    """730.8: A controller that replays a record with ids already granted raises an error."""
     system = cluster()
     fetch_block(system, 0)
     with pytest.raises(RuntimeError, match="ids must increase"):
@@ -201,7 +201,7 @@ def test_records_that_go_backwards_are_refused(cluster):
 
 @pytest.mark.rule("730.9")
 def test_records_are_an_audit_log(cluster):
-    """730.9: the committed records say which broker, in which epoch, got which block."""
+    """730.9: The committed records name which broker, in which epoch, got which block."""
     system = cluster()
     fetch_block(system, 1)
     system.restart_broker(0)

@@ -1,4 +1,4 @@
-"""Free-running histories: with every kind of event in them, and faults as asked for."""
+"""Free-running histories contain every kind of event, and the faults that their config asks for."""
 
 from collections import Counter
 
@@ -10,7 +10,7 @@ MODES = ("kraft", "zookeeper", "bridge")
 
 
 def test_every_kind_and_every_error_code_is_generated():
-    """Together the modes produce every kind of event but a refused block, and every error that a history can meet."""
+    """The modes together produce every kind of event but a refused block, and every error that a history can meet."""
     kinds, errors = Counter(), set()
     for seed in range(150):
         for mode in MODES:
@@ -24,13 +24,11 @@ def test_every_kind_and_every_error_code_is_generated():
 
 
 def test_faulty_controller_makes_brokers_refuse_blocks():
-    """The one kind that correct controllers never cause comes from a broken one."""
     rows = simulate(0, {"broken": "next_id_not_advanced"})
     assert "answer_refused" in {KIND_NAMES[row[2]] for row in rows}
 
 
 def test_faults_are_counted():
-    """The counts agree with the events that faults leave behind."""
     rows, faults = simulate_with_stats(5, {"events": 3000, "mode": "bridge", "pause": 0})
     kinds = Counter(KIND_NAMES[row[2]] for row in rows)
     assert faults["fail_over"] == kinds["controller_elected"]
@@ -55,13 +53,11 @@ def test_no_faults_means_none():
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("version", ["2.8-IV1", "3.0-IV0"])
 def test_most_rows_are_ids_in_every_mode(mode, version):
-    """Over either path, with the default faults, clients get ids for most of a history."""
     rows = simulate(3, {"mode": mode, "inter_broker_protocol": version, "events": 2000, "upgrade": 0, "migrate": 0})
     assert sum(KIND_NAMES[row[2]] == "id_handed_out" for row in rows) > 700
 
 
 def test_schedule_injects_faults_for_certain():
-    """Scheduled faults strike at their virtual time, on the broker named."""
     calm = dict.fromkeys(("drop", "duplicate", "delay", "restart", "pause", "fail_over", "snapshot"), 0.0)
     schedule = [(40_000, "restart", 2), (60_000, "fail_over", -1)]
     rows, faults = simulate_with_stats(1, {**calm, "schedule": schedule})

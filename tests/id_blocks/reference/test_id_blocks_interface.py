@@ -1,4 +1,4 @@
-"""KIP-730, what can be seen from outside: fields, error codes, throttling, versions."""
+"""These tests check the visible interface of KIP-730: fields, error codes, throttling and versions."""
 
 from dataclasses import asdict, fields
 
@@ -11,7 +11,6 @@ from fencepost.reference_impl.kafka.producer_ids.environment import protocol_ver
 
 
 def names(message_type):
-    """The field names of a message."""
     return [field.name for field in fields(message_type)]
 
 
@@ -25,20 +24,20 @@ def test_request_and_response_fields():
 
 
 def test_start_is_inclusive():
-    """730.4: start 0 and length 1000 are the ids 0 to 999."""
+    """730.4: A block of start 0 and length 1000 has the ids 0 to 999."""
     block = messages.Block(0, 1000)
     assert [block.claim() for _ in range(1001)] == [*range(1000), -1]
     assert (block.last, block.next_first) == (999, 1000)
 
 
 def test_empty_block_lies_below_every_id():
-    """730.20: a broker without a block holds -1 as its last id, so that id 0 may be the first."""
+    """730.20: A broker without a block holds -1 as its last id, so that id 0 may be the first."""
     empty = messages.empty_block()
     assert (empty.last, empty.claim()) == (-1, -1)
 
 
 def refused(system, only):
-    """The error codes of refusals, and of the answers that follow them."""
+    """Return the error codes of refused requests, which equal those of the answers that follow them."""
     events = system.drain_events()
     refusals = [event.error for event in only(events, "request_refused")]
     assert refusals == [event.error for event in only(events, "answer_sent") if event.error]
@@ -70,7 +69,7 @@ def test_zookeeper_controller_tells_unknown_from_stale(cluster, only):
 
 @pytest.mark.parametrize("mode", ["kraft", "zookeeper"])
 def test_stale_controller_answers_41(cluster, only, mode):
-    """730.5: a controller that is no longer active answers NOT_CONTROLLER; the broker then asks the new one."""
+    """730.5: A controller that is no longer active answers NOT_CONTROLLER, and the broker then asks the new one."""
     system = cluster(mode=mode, inter_broker_protocol="3.0-IV0", controller_discovery="at_sending")
     system.init_producer_id(0)
     system.fail_over()
@@ -82,7 +81,7 @@ def test_stale_controller_answers_41(cluster, only, mode):
 
 
 def test_exhaustion_is_an_unknown_server_error(cluster, only):
-    """730.16: exhausted ids are answered with UNKNOWN_SERVER_ERROR."""
+    """730.16: Exhausted ids are answered with UNKNOWN_SERVER_ERROR."""
     system = cluster(max_id=5)
     fetch_block(system, 0)
     assert refused(system, only) == [IdErrorCode.UNKNOWN_SERVER_ERROR]
@@ -90,7 +89,7 @@ def test_exhaustion_is_an_unknown_server_error(cluster, only):
 
 @pytest.mark.rule("730.5")
 def test_missing_permission_is_31_and_retried_as_shipped(cluster, only):
-    """730.5: without CLUSTER_ACTION the answer is CLUSTER_AUTHORIZATION_FAILED; shipped brokers just retry."""
+    """730.5: Without CLUSTER_ACTION the answer is CLUSTER_AUTHORIZATION_FAILED, and shipped brokers just retry."""
     system = cluster()
     system.set_cluster_action(0, allowed=False)
     fetch_block(system, 0)
@@ -103,7 +102,7 @@ def test_missing_permission_is_31_and_retried_as_shipped(cluster, only):
 
 @pytest.mark.rule("730.5")
 def test_missing_permission_terminates_the_broker_by_the_kip(cluster, kinds):
-    """730.5: by the KIP's words CLUSTER_AUTHORIZATION_FAILED is fatal: the broker stops."""
+    """730.5: According to the KIP, CLUSTER_AUTHORIZATION_FAILED is fatal and the broker stops."""
     system = cluster(authorization_error="fatal")
     system.set_cluster_action(0, allowed=False)
     fetch_block(system, 0)
@@ -118,7 +117,7 @@ def test_missing_permission_terminates_the_broker_by_the_kip(cluster, kinds):
 @pytest.mark.parametrize("setting", ["retried", "fatal"])
 @pytest.mark.rule("730.5")
 def test_every_other_error_is_retried(cluster, setting):
-    """730.5: a stale epoch never terminates a broker, whatever is done about 31."""
+    """730.5: A stale epoch never terminates a broker, whatever CLUSTER_AUTHORIZATION_FAILED does."""
     system = cluster(authorization_error=setting)
     system.unregister_broker(0)
     fetch_block(system, 0)
@@ -126,14 +125,14 @@ def test_every_other_error_is_retried(cluster, setting):
 
 
 def test_error_codes_have_kafkas_numbers():
-    """730.5: those that no other protocol meets."""
+    """730.5: The error codes that no other protocol uses have Kafka's numbers."""
     codes = IdErrorCode.NOT_CONTROLLER, IdErrorCode.STALE_BROKER_EPOCH, IdErrorCode.BROKER_ID_NOT_REGISTERED
     assert codes == (41, 77, 102)
 
 
 @pytest.mark.rule("730.6")
 def test_rpc_is_throttled(cluster, only):
-    """730.6: beyond its quota a broker is told to stay silent, and its channel holds requests back for so long."""
+    """730.6: Beyond its quota a broker gets a throttle time, and its channel delays requests for so long."""
     system = cluster(quota_per_second=2, prefetch=0)
     for _ in range(4):
         fetch_block(system, 0)
@@ -149,7 +148,7 @@ def test_rpc_is_throttled(cluster, only):
 
 
 def test_quota_refills_with_time():
-    """730.6: one second's worth may come in a burst; after that, one token per 1/rate seconds; 0 is no limit."""
+    """730.6: One second's worth may be a burst, then one token comes per 1/rate seconds, and rate 0 is no limit."""
     quota = Quota(4)
     assert [quota.throttle_ms(0, 0) for _ in range(6)] == [0, 0, 0, 0, 250, 500]
     assert quota.throttle_ms(1, 0) == 0
@@ -167,7 +166,7 @@ def test_quota_refills_with_time():
 )  # fmt: skip
 @pytest.mark.rule("730.21")
 def test_version_decides_whether_the_rpc_is_used(cluster, mode, version, uses_rpc):
-    """730.21: in ZooKeeper mode the RPC is used from 3.0-IV0 on; in KRaft always."""
+    """730.21: In ZooKeeper mode the RPC is used from 3.0-IV0 on, and in KRaft always."""
     system = cluster(mode=mode, inter_broker_protocol=version)
     system.init_producer_id(0)
     assert bool(system.messages()) is uses_rpc

@@ -1,4 +1,4 @@
-"""The plug as a driver sees it: messages, events, errors, and the same program giving the same events."""
+"""A driver of the reference sees messages, events and errors, and the same program gives the same events."""
 
 import pytest
 from fencepost.reference_impl.defects.id_blocks import REGISTRY
@@ -28,7 +28,6 @@ def test_messages_name_number_kind_broker_and_request(cluster):
 
 
 def test_events_are_drained_once(cluster, kinds):
-    """Draining gives the events since the last call, with the kind by name and every column an integer."""
     system = cluster()
     events = system.drain_events()
     assert kinds(events) == ["broker_started", "broker_started"]
@@ -38,7 +37,6 @@ def test_events_are_drained_once(cluster, kinds):
 
 
 def test_message_that_is_not_in_flight_is_an_error(cluster):
-    """Delivering or dropping what is not in flight says what is."""
     system = cluster()
     for act in (system.deliver, system.drop):
         with pytest.raises(KeyError, match=r"no message 5 in flight.*in flight are \[\]"):
@@ -55,19 +53,17 @@ def test_message_that_is_not_in_flight_is_an_error(cluster):
     ],
 )  # fmt: skip
 def test_bad_config_is_refused_with_the_reason(config, complaint):
-    """A config that cannot be meant is refused, and the message names key, value and choice."""
     with pytest.raises(ValueError, match=complaint):
         reference(config)
 
 
 def test_time_does_not_go_back(cluster):
-    """The clock only moves forward."""
     with pytest.raises(ValueError, match="only moves forward"):
         cluster().advance(-1)
 
 
 def run(system, program):
-    """Run a program of (operation, argument) pairs; returns its events."""
+    """Run a program of (operation, argument) pairs and return its events."""
     for operation, argument in program:
         flying = system.messages()
         if operation in MESSAGE_OPERATIONS:
@@ -96,7 +92,7 @@ PROGRAMS = st.lists(
 @settings(max_examples=150, deadline=None, derandomize=True)
 @given(program=PROGRAMS, mode=st.sampled_from(["kraft", "zookeeper", "bridge"]))
 def test_no_program_gets_an_id_twice(program, mode):
-    """730.P1, 730.P2: whatever a driver does, ids are distinct, blocks disjoint, and the events repeatable."""
+    """730.P1, 730.P2: Whatever a driver does, ids are distinct, blocks are disjoint and the events are repeatable."""
     events = run(reference({**CONFIG, "mode": mode}), program)
     assert events == run(reference({**CONFIG, "mode": mode}), program)
     ids = [event.producer_id for event in events if event.kind == "id_handed_out"]
@@ -108,7 +104,6 @@ def test_no_program_gets_an_id_twice(program, mode):
 
 @pytest.mark.parametrize("name", sorted(REGISTRY))
 def test_every_broken_implementation_has_the_same_plug(name):
-    """Each broken implementation is reached by name, and is driven exactly as the correct one."""
     from fencepost.reference_impl.defects import id_blocks
 
     system = getattr(id_blocks, name)(CONFIG)

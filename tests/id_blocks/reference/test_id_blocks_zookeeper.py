@@ -1,4 +1,4 @@
-"""KIP-730 on ZooKeeper: the block node, both of its writers, the bridge, and the migration; rules cited."""
+"""KIP-730 on ZooKeeper has the block node, two kinds of writers, the bridge and the migration."""
 
 import json
 
@@ -11,13 +11,12 @@ from fencepost.reference_impl.systems.id_blocks import next_id_after
 
 
 def take_block(system, broker):
-    """Let one direct broker run its loop to the end."""
     while system.zk_step(broker):
         pass
 
 
 def test_node_holds_strings_and_an_inclusive_end():
-    """730.15: the node's JSON has start and end as strings, the end is the last id of the block."""
+    """730.15: The node's JSON has start and end as strings, and the end is the last id of the block."""
     data = encode(3, Block(1000, 1000))
     assert json.loads(data) == {"version": 1, "broker": 3, "block_start": "1000", "block_end": "1999"}
     broker, block = decode(data)
@@ -25,7 +24,7 @@ def test_node_holds_strings_and_an_inclusive_end():
 
 
 def test_write_needs_the_version_that_was_read():
-    """730.2: a block is taken by compare-and-set on one node."""
+    """730.2: A block is taken by compare-and-set on one node."""
     node = BlockNode()
     _, version = node.read()
     assert node.write("a", version)
@@ -34,7 +33,7 @@ def test_write_needs_the_version_that_was_read():
 
 
 def test_direct_broker_has_its_block_at_once(cluster, kinds):
-    """730.2: two operations, and the broker hands out ids of the block it wrote; no message is sent."""
+    """730.2: A direct broker takes a block with one read and one write, and sends no message."""
     system = cluster(mode="zookeeper")
     system.drain_events()
     take_block(system, 0)
@@ -44,7 +43,7 @@ def test_direct_broker_has_its_block_at_once(cluster, kinds):
 
 
 def test_loser_reads_again_before_it_retries(cluster, kinds, only):
-    """730.2: every retry re-reads, so the loser of a race gets the next block."""
+    """730.2: Every retry re-reads, so the loser of a race gets the next block."""
     system = cluster(mode="zookeeper")
     for broker in (0, 1, 0):
         system.zk_step(broker)
@@ -57,7 +56,7 @@ def test_loser_reads_again_before_it_retries(cluster, kinds, only):
 
 
 def test_direct_broker_takes_the_next_block_when_its_own_is_used_up(cluster, kinds):
-    """730.2: no prefetching here; the client that finds the block used up is refused until the next one is written."""
+    """730.2: Without prefetching, the client that finds the block used up is refused until the next is written."""
     system = cluster(mode="zookeeper")
     take_block(system, 0)
     assert [system.init_producer_id(0)[1] for _ in range(10)] == list(range(10))
@@ -70,7 +69,7 @@ def test_direct_broker_takes_the_next_block_when_its_own_is_used_up(cluster, kin
 
 
 def test_direct_broker_waits_for_no_answer(cluster, kinds):
-    """730.19: a broker that writes to ZooKeeper itself has no request outstanding, whatever answer comes in."""
+    """730.19: A broker that writes to ZooKeeper itself has no request outstanding, whatever answer comes in."""
     system = cluster(mode="zookeeper")
     system.drain_events()
     system.brokers[0].ids.answer(IdResponseBody(7, AllocateProducerIdsResponse(0, 0, 50, 10), -1))
@@ -79,7 +78,7 @@ def test_direct_broker_waits_for_no_answer(cluster, kinds):
 
 
 def test_restart_between_read_and_write_loses_only_time(cluster, only):
-    """730.3: what a broker read is memory too; its next life reads again."""
+    """730.3: A restart loses what the broker read from ZooKeeper, and its next life reads again."""
     system = cluster(mode="zookeeper")
     system.zk_step(0)
     system.restart_broker(0)
@@ -88,7 +87,7 @@ def test_restart_between_read_and_write_loses_only_time(cluster, only):
 
 
 def test_direct_brokers_and_the_rpc_mix(cluster, only):
-    """730.13: both end in the same compare-and-set, so the controller and a broker never take one block."""
+    """730.13: Direct brokers and the controller use the same compare-and-set, so they never take one block twice."""
     system = cluster(mode="bridge")
     system.upgrade_broker(1)
     system.init_producer_id(1)
@@ -103,7 +102,7 @@ def test_direct_brokers_and_the_rpc_mix(cluster, only):
 
 
 def test_zookeeper_controller_forgets_requests_with_leadership(cluster, only):
-    """730.5: a new controller knows nothing of the old one's requests; the broker times out and asks again."""
+    """730.5: A new controller knows nothing of the old one's requests, so the broker times out and asks again."""
     system = cluster(mode="zookeeper", inter_broker_protocol="3.0-IV0")
     system.init_producer_id(0)
     system.deliver(0)
@@ -116,7 +115,7 @@ def test_zookeeper_controller_forgets_requests_with_leadership(cluster, only):
 
 
 def test_zookeeper_controller_that_comes_back_starts_afresh(cluster, kinds):
-    """730.5: what a controller had queued and read before it lost leadership is gone when it is elected again."""
+    """730.5: What a controller had queued and read before it lost leadership is gone when it is elected again."""
     system = cluster(mode="zookeeper", inter_broker_protocol="3.0-IV0", controllers=1)
     system.init_producer_id(0)
     system.deliver(0)
@@ -132,7 +131,7 @@ def test_zookeeper_controller_that_comes_back_starts_afresh(cluster, kinds):
 
 @pytest.mark.parametrize(("max_id", "blocks"), [(28, 2), (29, 3), (30, 3)])
 def test_zookeeper_compares_the_last_id_of_the_present_block(cluster, only, max_id, blocks):
-    """730.16: ZooKeeper mode lets one block more begin than KRaft does when max - size is its predecessor's last id."""
+    """730.16: ZooKeeper allows one block more than KRaft when max - size is the previous block's last id."""
     system = cluster(mode="zookeeper", max_id=max_id)
     for _ in range(4):
         take_block(system, 0)
@@ -141,7 +140,7 @@ def test_zookeeper_compares_the_last_id_of_the_present_block(cluster, only, max_
 
 
 def test_block_that_only_zookeeper_allows_is_refused_by_an_rpc_broker(cluster, only):
-    """730.16, 730.20: that one more block ends at max itself, which the RPC broker takes for malformed."""
+    """730.16, 730.20: ZooKeeper's extra block ends at max itself, which the RPC broker refuses as malformed."""
     system = cluster(mode="zookeeper", inter_broker_protocol="3.0-IV0", max_id=29, prefetch=0)
     for _ in range(3):
         fetch_block(system, 0)
@@ -151,7 +150,7 @@ def test_block_that_only_zookeeper_allows_is_refused_by_an_rpc_broker(cluster, o
 
 
 def test_zookeeper_controller_reports_exhaustion(cluster, only):
-    """730.16: behind the last block the controller answers UNKNOWN_SERVER_ERROR."""
+    """730.16: After the last block the controller answers UNKNOWN_SERVER_ERROR."""
     system = cluster(mode="zookeeper", inter_broker_protocol="3.0-IV0", max_id=10)
     fetch_block(system, 0)
     fetch_block(system, 1)
@@ -159,7 +158,7 @@ def test_zookeeper_controller_reports_exhaustion(cluster, only):
 
 
 def test_direct_broker_stops_trying_at_the_end(cluster, kinds):
-    """730.16: a direct broker reads, finds no ids left, and reads again only for the next client."""
+    """730.16: A direct broker reads, finds no ids left, and reads again only for the next client."""
     system = cluster(mode="zookeeper", brokers=1, max_id=10)
     take_block(system, 0)
     system.restart_broker(0)
@@ -173,7 +172,7 @@ def test_direct_broker_stops_trying_at_the_end(cluster, kinds):
 
 
 def test_migration_waits_for_every_broker(cluster):
-    """730.14: while one broker may still write to ZooKeeper, there is no move to KRaft."""
+    """730.14: No migration to KRaft happens while one broker may still write to ZooKeeper."""
     system = cluster(mode="bridge")
     assert not system.migrate()
     system.upgrade_broker(0)
@@ -184,7 +183,7 @@ def test_migration_waits_for_every_broker(cluster):
 
 
 def test_kraft_starts_behind_the_inclusive_end(cluster, only):
-    """730.15: the next free id is ZooKeeper's inclusive end + 1."""
+    """730.15: After the migration the next free id is ZooKeeper's inclusive end + 1."""
     system = cluster(mode="bridge")
     take_block(system, 0)
     for broker in (0, 1):
@@ -197,7 +196,7 @@ def test_kraft_starts_behind_the_inclusive_end(cluster, only):
 
 
 def test_migration_survives_fail_over_and_snapshot(cluster):
-    """730.15, 730.10: the starting point is committed state like any other."""
+    """730.15, 730.10: The starting point of KRaft is committed state like any other."""
     system = cluster(mode="bridge", inter_broker_protocol="3.4")
     fetch_block(system, 0)
     system.migrate()
@@ -209,7 +208,7 @@ def test_migration_survives_fail_over_and_snapshot(cluster):
 
 
 def test_migration_of_an_unused_cluster_starts_at_zero(cluster):
-    """730.15: an empty block node means that no id was ever given out."""
+    """730.15: An empty block node means that no id was ever given out."""
     system = cluster(mode="bridge", inter_broker_protocol="3.4")
     assert system.migrate()
     fetch_block(system, 0)
@@ -217,7 +216,7 @@ def test_migration_of_an_unused_cluster_starts_at_zero(cluster):
 
 
 def test_answer_from_before_the_migration_is_still_good(cluster):
-    """730.15: a block written to ZooKeeper lies below the migrated start, so its late answer may be used."""
+    """730.15: A block written to ZooKeeper lies below the migrated start, so its late answer may be used."""
     system = cluster(mode="bridge", inter_broker_protocol="3.4")
     system.init_producer_id(0)
     system.deliver(0)
@@ -230,7 +229,7 @@ def test_answer_from_before_the_migration_is_still_good(cluster):
 
 
 def test_upgrade_restarts_the_broker_once(cluster, kinds):
-    """730.21: an upgrade is a restart with a version that uses the RPC; a second one does nothing."""
+    """730.21: An upgrade restarts the broker with a version that uses the RPC, and a second upgrade does nothing."""
     system = cluster(mode="zookeeper")
     system.drain_events()
     assert system.upgrade_broker(0)

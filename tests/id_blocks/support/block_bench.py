@@ -1,4 +1,4 @@
-"""What tests of the id blocks' reference do again and again: a block is fetched, and everything is delivered."""
+"""Helpers of the id blocks' reference tests fetch a block and deliver everything."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ def settle(system: Any) -> None:
 
 
 def deliver_all(system: Any) -> None:
-    """Deliver what is in flight, oldest first, and what that sends."""
+    """Deliver all messages, oldest first, with those that they cause."""
     while flying := system.messages():
         system.deliver(flying[0][0])
 

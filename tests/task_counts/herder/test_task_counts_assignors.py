@@ -1,4 +1,4 @@
-"""Assignment of connectors and tasks to members: everything once, balanced, and never to two at a time."""
+"""Assignors give each connector and task to one member, in balance, and never to two at a time."""
 
 import random
 
@@ -13,14 +13,13 @@ def tasks_of(**counts):
 
 
 def owned(assignments):
-    """What members say that they have after taking these assignments."""
     return {member: Owned(frozenset(a.connectors), frozenset(a.tasks)) for member, a in assignments.items()}
 
 
 @pytest.mark.parametrize("protocol", sorted(ASSIGNORS))
 @pytest.mark.parametrize("members", [1, 2, 3, 5])
 def test_everything_is_assigned_once_and_evenly(protocol, members):
-    """618.41: from nothing, both protocols give every connector and task to exactly one member."""
+    """618.41: From nothing, both protocols give every connector and task to exactly one member."""
     tasks = tasks_of(a=3, b=4)
     made = ASSIGNORS[protocol](dict.fromkeys(range(members), NOBODY), ["a", "b"], tasks)
     assert sorted(t for a in made.values() for t in a.tasks) == tasks
@@ -31,7 +30,7 @@ def test_everything_is_assigned_once_and_evenly(protocol, members):
 
 
 def test_eager_goes_round():
-    """618.41: connectors first, then the tasks from where these ended."""
+    """618.41: The eager assignor gives connectors first, and then tasks from where the connectors ended."""
     assert eager({4: NOBODY, 2: NOBODY}, ["c"], tasks_of(c=2)) == {
         2: Assignment(("c",), (("c", 1),)),
         4: Assignment((), (("c", 0),)),
@@ -39,7 +38,6 @@ def test_eager_goes_round():
 
 
 def test_order_of_what_is_given_does_not_matter():
-    """The same members and tasks in another order: the same assignment."""
     tasks = tasks_of(a=3, b=2)
     for assign in ASSIGNORS.values():
         forth = assign({0: NOBODY, 1: NOBODY}, ["a", "b"], tasks)
@@ -47,7 +45,7 @@ def test_order_of_what_is_given_does_not_matter():
 
 
 def test_cooperative_keeps_what_is_balanced():
-    """618.41: nothing moves without a reason."""
+    """618.41: A balanced assignment does not change."""
     members = {0: Owned(frozenset("c"), frozenset({("c", 1)})), 1: Owned(frozenset(), frozenset({("c", 0)}))}
     assert cooperative(members, ["c"], tasks_of(c=2)) == {
         0: Assignment(("c",), (("c", 1),)),
@@ -56,7 +54,7 @@ def test_cooperative_keeps_what_is_balanced():
 
 
 def test_cooperative_revokes_before_it_gives():
-    """618.41: what moves to a newcomer is in nobody's assignment until its owner has let go of it."""
+    """618.41: A task that moves to a newcomer is in no assignment until its owner has revoked it."""
     members = {0: Owned(frozenset("c"), frozenset(tasks_of(c=2))), 1: NOBODY}
     first = cooperative(members, ["c"], tasks_of(c=2))
     assert first == {0: Assignment(("c",), (("c", 0),), (), (("c", 1),)), 1: Assignment()}
@@ -66,7 +64,7 @@ def test_cooperative_revokes_before_it_gives():
 
 
 def test_cooperative_revokes_what_two_claim():
-    """B36: a member that comes back with a task that another one got meanwhile; both let go of it."""
+    """B36: A task that a returning member and a new owner both claim is revoked from both."""
     members = {n: Owned(frozenset(), frozenset(tasks_of(c=1))) for n in range(2)}
     first = cooperative(members, [], tasks_of(c=1))
     assert [a.revoked_tasks for a in first.values()] == [(("c", 0),), (("c", 0),)]
@@ -75,13 +73,12 @@ def test_cooperative_revokes_what_two_claim():
 
 
 def test_cooperative_revokes_what_is_gone():
-    """A deleted connector's tasks, and tasks beyond a smaller set, are revoked."""
     made = cooperative({0: Owned(frozenset("d"), frozenset(tasks_of(c=2, d=1)))}, ["c"], tasks_of(c=1))
     assert made == {0: Assignment(("c",), (("c", 0),), ("d",), (("c", 1), ("d", 0)))}
 
 
 def test_cooperative_settles_after_two_rebalances():
-    """618.41: from any distribution, doubled and outdated claims included, the third assignment changes nothing."""
+    """618.41: From any distribution, even with doubled and outdated claims, the third assignment changes nothing."""
     chance = random.Random(618)
     for _ in range(300):
         tasks, connectors = tasks_of(a=chance.randrange(4), b=chance.randrange(4)), ["a", "b"]
@@ -104,5 +101,4 @@ def test_cooperative_settles_after_two_rebalances():
 
 
 def test_nobody_gets_nothing():
-    """A group without members."""
     assert eager({}, ["c"], tasks_of(c=1)) == cooperative({}, ["c"], tasks_of(c=1)) == {}

@@ -1,4 +1,4 @@
-"""A worker's view of the config topic: what takes effect when, and what needs fencing."""
+"""A worker's view of the config topic decides what takes effect when, and what needs fencing."""
 
 import itertools
 
@@ -8,7 +8,6 @@ from fencepost.reference_impl.connect.config_records import NOTHING, ClusterConf
 
 
 def new_set(tasks, name="c"):
-    """The records of one set."""
     tasks_of_set = [config_records.task_record(name, n, {"n": str(n)}) for n in range(tasks)]
     return [*tasks_of_set, config_records.commit_record(name, tasks)]
 
@@ -22,7 +21,7 @@ DELETE = config_records.connector_tombstone("c")
 
 
 def view(*topic, places=None):
-    """A worker that has read these records."""
+    """Return the state of a worker that has read these records."""
     state = ClusterConfigState()
     for offset, record in zip(places or itertools.count(), topic, strict=False):
         state.apply(record, offset)
@@ -30,7 +29,7 @@ def view(*topic, places=None):
 
 
 def test_a_set_takes_effect_at_its_commit_record():
-    """618.3: before it, the set is as if absent; its place is its commit record's."""
+    """618.3: A set is absent before its commit record, whose offset is the set's place."""
     before = view(CREATE, *new_set(2)[:-1])
     assert (before.tasks("c"), before.set_place("c"), before.needs_fencing("c")) == (0, NOTHING, False)
     after = view(CREATE, *new_set(2))
@@ -40,37 +39,37 @@ def test_a_set_takes_effect_at_its_commit_record():
 
 
 def test_first_example_of_the_documents():
-    """618.2: tasks, commit, count: workers may run the tasks."""
+    """618.2: After tasks, commit and count, workers may run the tasks."""
     state = view(CREATE, *new_set(2), count(2))
     assert (state.may_run("c"), state.count("c"), state.count_place("c")) == (True, 2, 4)
 
 
 def test_second_example_of_the_documents():
-    """618.2, 618.4: count, tasks, commit: they may not, and a round is needed."""
+    """618.2, 618.4: After count, tasks and commit, the tasks may not run, and a round is needed."""
     state = view(CREATE, count(2), *new_set(2))
     assert (state.may_run("c"), state.needs_fencing("c"), state.count("c")) == (False, True, 2)
 
 
 def test_without_a_count_record_nothing_may_run():
-    """618.2: no record at all."""
+    """618.2: Without any count record no task may run."""
     state = view(CREATE, *new_set(1))
     assert (state.may_run("c"), state.count("c"), state.count_place("c")) == (False, None, NOTHING)
 
 
 def test_the_latest_count_record_counts():
-    """618.6: an older, larger one does not."""
+    """618.6: An older, larger count has no effect."""
     state = view(CREATE, *new_set(3), count(3), *new_set(1), count(1))
     assert (state.count("c"), state.may_run("c")) == (1, True)
 
 
 def test_generations_are_counted_from_zero():
-    """618.19: one more for every set that takes effect."""
+    """618.19: The generation grows by one for every set that takes effect."""
     assert view(CREATE).generation("c") == -1
     assert [view(CREATE, *new_set(1), *new_set(2)[:n]).generation("c") for n in range(4)] == [0, 0, 0, 1]
 
 
 def test_an_incomplete_set_does_not_take_effect():
-    """618.3: with a task missing before its commit record nothing is applied, and the connector is inconsistent."""
+    """618.3: If a task is missing before the commit record, nothing is applied, and the connector is inconsistent."""
     state = view(
         CREATE,
         *new_set(2),
@@ -84,7 +83,7 @@ def test_an_incomplete_set_does_not_take_effect():
 
 
 def test_the_next_whole_set_ends_the_inconsistency():
-    """618.3: what was buffered of the incomplete one is gone; a set with all its tasks takes effect."""
+    """618.3: The buffered tasks of an incomplete set are dropped, and a set with all its tasks takes effect."""
     broken = (CREATE, config_records.task_record("c", 1, {"n": "old"}), config_records.commit_record("c", 2))
     state = view(*broken, config_records.task_record("c", 0, {"n": "0"}), config_records.commit_record("c", 2))
     assert state.inconsistent == {"c"}
@@ -93,13 +92,11 @@ def test_the_next_whole_set_ends_the_inconsistency():
 
 
 def test_tasks_beyond_the_committed_number_are_tolerated():
-    """A set of one task after records of two."""
     state = view(CREATE, *new_set(2)[:2], config_records.commit_record("c", 1))
     assert (state.tasks("c"), state.generation("c")) == (1, 0)
 
 
 def test_a_commit_record_of_an_unknown_connector_is_dropped():
-    """No round is needed for it, and what was buffered is gone."""
     state = view(*new_set(2))
     assert not state.needs_fencing("c")
     assert state.buffered == {}
@@ -107,7 +104,7 @@ def test_a_commit_record_of_an_unknown_connector_is_dropped():
 
 
 def test_deletion_keeps_count_and_need_of_fencing():
-    """618.38, B34: the tasks of the deleted connector may be alive when it is created again."""
+    """618.38, B34: The tasks of the deleted connector may be alive when it is created again."""
     state = view(CREATE, *new_set(2), count(2), DELETE)
     assert (state.is_known("c"), state.tasks("c"), state.set_place("c")) == (False, 0, NOTHING)
     assert (state.count("c"), state.generation("c"), state.needs_fencing("c")) == (2, 0, False)
@@ -118,20 +115,20 @@ def test_deletion_keeps_count_and_need_of_fencing():
 
 
 def test_a_stopped_connector_has_a_set_of_no_tasks():
-    """618.42: such a set takes effect, and counts 0; without any task ever it is no new generation."""
+    """618.42: A set of no tasks takes effect with count 0, but is no new generation if there never was a task."""
     state = view(CREATE, *new_set(2), count(2), *new_set(0), count(0))
     assert (state.tasks("c"), state.generation("c"), state.count("c"), state.may_run("c")) == (0, 1, 0, True)
     assert view(CREATE, *new_set(0)).generation("c") == -1
 
 
 def test_a_tombstone_of_the_count_forgets_it():
-    """618.38, rejected: then nothing is known of the producers."""
+    """618.38: After the rejected tombstone nothing is known of the producers."""
     state = view(CREATE, *new_set(2), count(2), config_records.count_tombstone("B", "c"))
     assert (state.count("c"), state.may_run("c")) == (None, False)
 
 
 def test_connectors_do_not_disturb_one_another():
-    """618.9: one needs a round, the other does not."""
+    """618.9: One connector may need a round while another does not."""
     other = config_records.connector_record("d", {})
     state = view(CREATE, other, *new_set(1), *new_set(2, "d"), count(1))
     assert (state.needs_fencing("c"), state.needs_fencing("d")) == (False, True)
@@ -139,7 +136,7 @@ def test_connectors_do_not_disturb_one_another():
 
 
 def test_target_state_and_session_key_are_remembered():
-    """What a user wants, STARTED if nothing is said, and the latest key."""
+    """The target state is STARTED by default, and the latest session key counts."""
     key = config_records.session_key_record("AA==", "HmacSHA256", 1)
     state = view(CREATE, config_records.target_state_record("c", "STOPPED"), key)
     assert state.target_state("c") == "STOPPED"
@@ -154,7 +151,7 @@ def test_target_state_and_session_key_are_remembered():
 
 
 def test_reading_goes_forward_only():
-    """A record before the next expected one is refused; a gap is what compaction leaves."""
+    """A record before the next expected offset is refused, but compaction may leave gaps."""
     state = view(CREATE, *new_set(1), places=[0, 4, 9])
     assert (state.offset, state.set_place("c")) == (10, 9)
     with pytest.raises(ValueError, match="at offset 9: the next one to read is 10"):
@@ -165,14 +162,13 @@ TOPIC = list(enumerate([CREATE, *new_set(2), count(2), *new_set(1), count(1), DE
 
 
 def test_compaction_keeps_the_last_of_every_key_in_place():
-    """Offsets stay, and so does the order of commit record and count record (618.2)."""
+    """618.2: Compaction preserves offsets, and so the order of commit record and count record."""
     assert [offset for offset, _ in compacted(TOPIC[:-1])] == [0, 2, 5, 6, 7]
     places, left = zip(*compacted(TOPIC[:-1]), strict=True)
     assert view(*left, places=places).may_run("c")
 
 
 def test_compaction_drops_tombstones_unless_retained():
-    """A connector deleted long ago has left its count record only, beside what nobody applies."""
     assert [offset for offset, _ in compacted(TOPIC)] == [2, 5, 6, 7]
     assert [offset for offset, _ in compacted(TOPIC, keep_tombstones=True)] == [2, 5, 6, 7, 8]
     places, left = zip(*compacted(TOPIC), strict=True)
@@ -181,20 +177,20 @@ def test_compaction_drops_tombstones_unless_retained():
 
 
 def test_compaction_leaves_the_end_alone():
-    """What stands from `upto` on (the active segment) is not touched, and makes nothing older superfluous."""
+    """Records from `upto` on (the active segment) stay, and make nothing older superfluous."""
     assert [offset for offset, _ in compacted(TOPIC[:-1], upto=6)] == [0, 2, 3, 4, 5, 6, 7]
     assert compacted([]) == []
 
 
 def test_generations_differ_after_compaction():
-    """618.19: who reads the compacted topic counts fewer, so that generations compare within one worker only."""
+    """618.19: A reader of the compacted topic counts fewer generations, so they compare within one worker only."""
     places, left = zip(*compacted(TOPIC[:-1]), strict=True)
     assert view(*(record for _, record in TOPIC[:-1])).generation("c") == 1
     assert view(*left, places=places).generation("c") == 0
 
 
 def test_compaction_between_a_set_and_its_commit_record_leaves_it_inconsistent():
-    """618.3: the older commit record is read without its tasks, until the newer one follows."""
+    """618.3: The older commit record is read without its tasks until the newer one follows."""
     half = TOPIC[:6]
     places, left = zip(*compacted(half), strict=True)
     assert places == (0, 2, 3, 4, 5)

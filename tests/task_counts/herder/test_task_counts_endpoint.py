@@ -1,4 +1,4 @@
-"""The internal endpoint: session keys, signatures, statuses and forwarding."""
+"""The internal endpoint has session keys, signatures, statuses and forwarding."""
 
 from random import Random
 
@@ -29,14 +29,14 @@ def answer(status):
 
 
 def test_path_is_as_shipped():
-    """618.10: `PUT /connectors/<c>/fence`, and what the hops add to it."""
+    """618.10: The path is `PUT /connectors/<c>/fence`, to which each hop adds a parameter."""
     assert FenceRequest("my-c", None).path == "/connectors/my-c/fence"
     assert FenceRequest("c", None, True).path == "/connectors/c/fence?forward=true"
     assert FenceRequest("c", None, False).path == "/connectors/c/fence?forward=false"
 
 
 def test_a_signed_request_at_the_leader_gets_its_round():
-    """618.10: over no, one or two hops."""
+    """618.10: A request gets its round over no, one or two hops."""
     for forward in (None, True, False):
         assert ENDPOINT.decide(FenceRequest("c", SIGNED, forward), LEADER) == Decision(Verdict.ROUND)
 
@@ -54,7 +54,7 @@ def test_a_signed_request_at_the_leader_gets_its_round():
     ],
 )
 def test_signature_is_checked_first(signature, key, status):
-    """618.10: 400 unsigned or an algorithm not accepted, 503 no key yet, 403 a wrong one; before anything else."""
+    """618.10: The status is 400 for no signature or algorithm, 503 for no key, and 403 for a wrong signature."""
     assert config_records.signature_status(signature, BODY, key) == status
     if status != 200:
         for receiver in (LEADER, FOLLOWER):
@@ -62,7 +62,7 @@ def test_signature_is_checked_first(signature, key, status):
 
 
 def test_a_follower_forwards_over_two_hops_at_most():
-    """618.10, as shipped: the signature travels along; then 409, as when no leader is known."""
+    """618.10: As shipped, the signature is forwarded, and a third hop or an unknown leader is answered with 409."""
     first = ENDPOINT.decide(FenceRequest("c", SIGNED), FOLLOWER)
     assert first == Decision(Verdict.FORWARD, target=0, request=FenceRequest("c", SIGNED, True))
     second = ENDPOINT.decide(first.request, FOLLOWER._replace(worker=2, leader=1))
@@ -72,19 +72,19 @@ def test_a_follower_forwards_over_two_hops_at_most():
 
 
 def test_the_leader_knows_its_connectors():
-    """404 for one that there is none of, 400 for a sink; a follower does not look."""
+    """The leader answers 404 for an unknown connector and 400 for a sink, which a follower does not check."""
     assert ENDPOINT.decide(FenceRequest("gone", SIGNED), LEADER) == answer(404)
     assert ENDPOINT.decide(FenceRequest("sink", SIGNED), LEADER) == answer(400)
     assert ENDPOINT.decide(FenceRequest("gone", SIGNED), FOLLOWER).verdict is Verdict.FORWARD
 
 
 def test_a_version_without_the_feature_has_no_such_endpoint():
-    """618.35: during the first rolling upgrade the leader may lack it: 404."""
+    """618.35: During the first rolling upgrade the leader may lack the endpoint, and answers 404."""
     assert ENDPOINT.decide(FenceRequest("c", SIGNED), LEADER._replace(serves=False)) == answer(404)
 
 
 def test_every_refusal_has_a_reason_for_the_trace():
-    """618.11: what a FAILED task's trace says holds status, reason and cause."""
+    """618.11: The trace of a FAILED task has status, reason and cause."""
     assert sorted(REASONS) == [400, 403, 404, 409, 500, 503]
     assert trace(500, "c", "TimeoutException").startswith(
         "ConnectRestException: 500: The round of zombie fencing failed"
@@ -96,7 +96,7 @@ def test_every_refusal_has_a_reason_for_the_trace():
 
 
 def test_a_key_comes_back_from_the_config_topic():
-    """618.10: a follower learns from the record what the leader signs with."""
+    """618.10: A follower learns the leader's session key from the record."""
     value = parse(KEY.record()).value
     assert key_in(value) == KEY
     assert key_in(None) is None
@@ -104,7 +104,7 @@ def test_a_key_comes_back_from_the_config_topic():
 
 
 def test_a_key_lives_for_an_hour():
-    """KIP-507: the leader replaces a missing or expired key, or one of another kind."""
+    """KIP-507: The leader replaces a key that is missing, expired, or of another kind."""
     key = new_key(Random(3), 1000)
     assert needs_new_key(None, 0)
     assert not needs_new_key(key, 1000 + 3_600_000 - 1)
@@ -115,7 +115,7 @@ def test_a_key_lives_for_an_hour():
 
 
 def test_the_headers_carry_algorithm_and_mac():
-    """KIP-507: base64 of the MAC; without a key a request goes out unsigned."""
+    """KIP-507: The header has the MAC in base64, and a request without a key is unsigned."""
     headers = SIGNED.headers()
     assert headers["X-Connect-Request-Signature-Algorithm"] == "HmacSHA256"
     assert len(headers["X-Connect-Authorization"]) == 44
@@ -123,7 +123,6 @@ def test_the_headers_carry_algorithm_and_mac():
 
 
 def test_seeds_make_different_keys():
-    """Two keys of one generator differ; the same seed gives the same."""
     chance = Random(5)
     first, second = new_key(chance, 0), new_key(chance, 0)
     assert first != second

@@ -1,4 +1,4 @@
-"""The rules of KIP-618 that are interfaces, one by one, as the workers keep them."""
+"""These tests check how workers implement each interface rule of KIP-618."""
 
 import json
 
@@ -20,7 +20,7 @@ from fencepost.reference_impl.systems.task_counts_cluster import System, referen
 
 MODES = ("A", "M", "B", "shipped")
 BY_HAND = {"mode": "shipped", "workers": 1, "support": "enabled", "creates_internal_topics": False}
-"""internal.topics.automatic.creation.enable=false"""
+"""This config stands for internal.topics.automatic.creation.enable=false."""
 
 
 def cluster(mode: str, **config: object) -> Script:
@@ -33,7 +33,7 @@ def keys(system: System) -> list[str]:
 
 @pytest.mark.parametrize("mode", MODES)
 def test_the_task_count_record(mode: str) -> None:
-    """618.1: `tasks-count-<connector>`, {"tasks": n}; as shipped `tasks-fencing-<connector>`, {"task-count": n}."""
+    """618.1: `tasks-count-<connector>` has {"tasks": n}, as shipped `tasks-fencing-<connector>` {"task-count": n}."""
     script = cluster(mode, workers=1)
     script.configure(0, tasks=2)
     key, value = script.system.config_topic()[-1][1]
@@ -45,7 +45,7 @@ def test_the_task_count_record(mode: str) -> None:
 @pytest.mark.parametrize("mode", ["B", "shipped"])
 @pytest.mark.rule("618.10")
 def test_rounds_are_asked_for_over_the_internal_endpoint(mode: str) -> None:
-    """618.10: a follower asks the leader, signed with the session key from the config topic; its answer is 200."""
+    """618.10: A follower sends the leader a request that is signed with the session key, and is answered 200."""
     script = cluster(mode, workers=2)
     assert keys(script.system) == ["session-key"]
     script.system.configure(0, 0, 2)
@@ -61,7 +61,7 @@ def test_rounds_are_asked_for_over_the_internal_endpoint(mode: str) -> None:
 )
 @pytest.mark.rule("618.10")
 def test_requests_that_are_not_signed_as_they_must_be_are_refused(key: str, status: int) -> None:
-    """618.10: an unsigned request is answered 400, one signed under another key 403; the task that asked is FAILED."""
+    """618.10: An unsigned request is answered 400, one with another key 403, and the asking task is FAILED."""
     script = cluster("B", workers=2)
     script.system.configure(0, 0, 2)
     asking = script.until("ask", worker=1)
@@ -77,7 +77,7 @@ def test_requests_that_are_not_signed_as_they_must_be_are_refused(key: str, stat
 @pytest.mark.parametrize("mode", ["M", "B", "shipped"])
 @pytest.mark.rule("618.10")
 def test_the_endpoint_is_served_whatever_the_flag_says(mode: str) -> None:
-    """618.10: a leader with the feature off serves rounds for workers that have it on: for their tasks, in M for their
+    """618.10: A leader without the feature serves rounds for workers that have it, for their tasks or, in M, their
     Connectors."""
     script = cluster(mode, workers=2, connectors=2, support=["disabled", "enabled"])
     script.configure(0, tasks=2)
@@ -91,7 +91,7 @@ def test_the_endpoint_is_served_whatever_the_flag_says(mode: str) -> None:
 
 
 def test_the_session_key_is_replaced_in_time() -> None:
-    """618.10: after an hour the leader writes a new key; requests are signed with it as soon as it is read."""
+    """618.10: After an hour the leader writes a new key, which signs requests as soon as it is read."""
     script = cluster("B", workers=2)
     script.configure(0, tasks=2)
     script.system.advance(3_600_000)
@@ -102,7 +102,7 @@ def test_the_session_key_is_replaced_in_time() -> None:
 
 
 def test_a_version_without_the_endpoint_answers_404() -> None:
-    """618.10, 618.35: a leader of an older version has no such endpoint: the task that asked is FAILED."""
+    """618.10, 618.35: A leader of an older version has no such endpoint, and the asking task is FAILED."""
     script = cluster("shipped", workers=2, support=["none", "enabled"])
     script.configure(0, tasks=2)
     state, trace = script.system.status(0, 1)
@@ -111,7 +111,7 @@ def test_a_version_without_the_endpoint_answers_404() -> None:
 
 @pytest.mark.rule("618.10")
 def test_a_request_to_a_worker_that_does_not_lead_is_forwarded() -> None:
-    """618.10: whoever gets a request without leading hands it on to the leader, whose answer is the asker's."""
+    """618.10: A follower forwards a request to the leader, and returns its answer."""
     script = cluster("shipped", workers=3)
     script.configure(0, tasks=2)
     leader = script.leader()
@@ -135,7 +135,7 @@ def test_a_request_to_a_worker_that_does_not_lead_is_forwarded() -> None:
 @pytest.mark.parametrize("mode", ["B", "shipped"])
 @pytest.mark.rule("618.11")
 def test_a_failed_round_is_the_trace_of_the_task(mode: str) -> None:
-    """618.11: the leader answers 500; the asking task is FAILED, and its trace is the answer's."""
+    """618.11: The leader answers 500, and the asking task is FAILED with the answer as its trace."""
     script = cluster(mode, workers=2)
     script.configure(0, tasks=2)
     script.system.configure(0, 0, 2)
@@ -150,7 +150,7 @@ def test_a_failed_round_is_the_trace_of_the_task(mode: str) -> None:
 
 @pytest.mark.rule("618.11")
 def test_a_failed_round_is_the_trace_of_the_connector() -> None:
-    """618.11 (M): the Connector is FAILED, with the answer as its trace; its tasks just do not start."""
+    """618.11: In M the Connector is FAILED with the answer as its trace, and its tasks do not start."""
     script = cluster("M", workers=1)
     script.configure(0, tasks=2)
     script.system.configure(0, 0, 2)
@@ -163,7 +163,7 @@ def test_a_failed_round_is_the_trace_of_the_connector() -> None:
 
 @pytest.mark.rule("618.13")
 def test_fencing_gives_a_result_for_each_id() -> None:
-    """618.13: every id has a result of its own, with producer id and epoch, whatever becomes of the others."""
+    """618.13: Each id has its own result, with producer id and epoch, independent of the others."""
     script = cluster("shipped", workers=1)
     script.configure(0, tasks=2)
     opened = {e.task: e for e in script.kinds("producer_opened")}
@@ -178,7 +178,7 @@ def test_fencing_gives_a_result_for_each_id() -> None:
 @pytest.mark.parametrize("mode", ["B", "shipped"])
 @pytest.mark.rule("618.17")
 def test_a_separate_offsets_topic_is_created(mode: str) -> None:
-    """618.17: by the first task that starts; that it exists fails nobody after that, nor that it may not be created."""
+    """618.17: The first task creates the topic, and no later task fails because it exists or may not be created."""
     script = cluster(mode, workers=1, offsets_topic="mine")
     script.configure(0, tasks=2)
     script.configure(0, tasks=2)
@@ -194,7 +194,7 @@ def test_a_separate_offsets_topic_is_created(mode: str) -> None:
 @pytest.mark.parametrize("mode", ["B", "shipped"])
 @pytest.mark.rule("618.48")
 def test_of_a_separate_offsets_topic_only_the_name_is_the_connectors(mode: str) -> None:
-    """618.48: partitions and replication factor are the workers', whatever the connector's configuration says."""
+    """618.48: Partitions and replication factor are the workers', whatever the connector's config contains."""
     sizes = {"offset_partitions": 5, "offset_replication": 2, "connector_partitions": 1}
     script = cluster(mode, workers=1, offsets_topic="mine", **sizes)
     script.configure(0, tasks=1)
@@ -204,7 +204,7 @@ def test_of_a_separate_offsets_topic_only_the_name_is_the_connectors(mode: str) 
 @pytest.mark.parametrize("mode", ["B", "shipped"])
 @pytest.mark.rule("618.17")
 def test_an_offsets_topic_that_cannot_be_created_fails_the_task(mode: str) -> None:
-    """618.17: any other error does, in B before the task's producer is opened, as shipped when the store starts."""
+    """618.17: Any other error fails the task, in B before its producer is opened, as shipped when the store starts."""
     script = cluster(mode, workers=1, offsets_topic="mine")
     script.system.env.brokers.policy_error = 44  # POLICY_VIOLATION
     script.configure(0, tasks=1)
@@ -215,8 +215,8 @@ def test_an_offsets_topic_that_cannot_be_created_fails_the_task(mode: str) -> No
 
 @pytest.mark.rule("618.54")
 def test_an_offsets_topic_that_is_not_created_has_to_be_there() -> None:
-    """618.54: with automatic creation off, a missing one fails the task, and so does one that its admin may not
-    describe, though for creation that is tolerated; nothing is created."""
+    """618.54: Without automatic creation nothing is created, and a topic that is missing or may not be described fails
+    the task. Creation would tolerate the latter."""
     system = reference({**BY_HAND, "offsets_topic": "mine"})
     brokers = system.env.brokers
     brokers.internal.update({"connect-configs", "connect-offsets", "connect-status"})
@@ -238,7 +238,7 @@ def test_an_offsets_topic_that_is_not_created_has_to_be_there() -> None:
 
 
 def test_workers_do_not_start_without_their_topics() -> None:
-    """618.54: a worker of such a cluster ends, until somebody has created all three."""
+    """618.54: Without automatic creation a worker stops until all three topics exist."""
     system = reference(BY_HAND)
     topics = system.env.brokers.internal
     assert [e.kind for e in system.drain_events()] == ["worker_started", "worker_stopped"]
@@ -254,7 +254,7 @@ def test_workers_do_not_start_without_their_topics() -> None:
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.rule("618.20")
 def test_only_then_it_polls(mode: str) -> None:
-    """618.20: nothing is sent before the second check has passed; records and offsets go into one transaction."""
+    """618.20: Nothing is sent before the second check has passed, and records and offsets share one transaction."""
     script = cluster(mode, workers=1)
     script.configure(0, tasks=1)
     script.work()
@@ -271,8 +271,8 @@ def test_only_then_it_polls(mode: str) -> None:
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.rule("618.20")
 def test_an_abandoned_start_is_no_failure(mode: str) -> None:
-    """618.20: abandoned in the documents, with no action needed; FAILED as shipped, and the newer set's task all the
-    same comes by itself."""
+    """618.20: In the documents the start is abandoned and needs no action. As shipped it is FAILED, and the newer set's
+    task still comes by itself."""
     script = cluster(mode, workers=1, preemptive_stop=False)
     script.system.configure(0, 0, 1)
     held = script.until("open_producer")
@@ -289,7 +289,7 @@ def test_an_abandoned_start_is_no_failure(mode: str) -> None:
 @pytest.mark.parametrize("ms", [0, 5_000, 20_000])
 @pytest.mark.rule("618.23")
 def test_the_graceful_timeout_is_configured(ms: int) -> None:
-    """618.23: a task is waited for as long as task.shutdown.graceful.timeout.ms says, and no longer."""
+    """618.23: A worker waits for a task for task.shutdown.graceful.timeout.ms, and no longer."""
     script = cluster("B", workers=1, graceful_shutdown_ms=ms)
     script.configure(0, tasks=1)
     script.system.step(script.threads("poll")[0].number)
@@ -302,7 +302,7 @@ def test_the_graceful_timeout_is_configured(ms: int) -> None:
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("support", ["none", "disabled", "preparing", "enabled"])
 def test_when_the_leader_writes_transactionally(mode: str, support: str) -> None:
-    """618.24: under `connect-cluster-<group>`, in A only with the feature on, in M and B always, as shipped with
+    """618.24: The id is `connect-cluster-<group>`, used in A with the feature on, in M and B always, as shipped with
     `preparing` or `enabled`."""
     if support == "preparing" and mode != "shipped":
         with pytest.raises(ValueError, match="a boolean flag"):
@@ -317,7 +317,7 @@ def test_when_the_leader_writes_transactionally(mode: str, support: str) -> None
 
 
 def test_an_override_of_the_leaders_id_is_ignored() -> None:
-    """618.24: a user's transactional.id for the worker is ignored, and that is said."""
+    """618.24: A user's transactional.id for the worker is ignored with a warning."""
     script = cluster("B", workers=1, transactional_id="mine")
     herder = script.system.env.workers[0].herder
     assert herder is not None and "mine is ignored" in herder.warnings[0]
@@ -326,7 +326,7 @@ def test_an_override_of_the_leaders_id_is_ignored() -> None:
 
 @pytest.mark.parametrize("mode", MODES)
 def test_transactions_of_the_leader(mode: str) -> None:
-    """618.25: a transaction for every record; as shipped one for every call, and the commit record in its own."""
+    """618.25: Each record has a transaction. As shipped each call has one, and the commit record its own."""
     script = cluster(mode, workers=1)
     script.configure(0, tasks=2)
     log = script.system.env.brokers.log(0)
@@ -342,12 +342,12 @@ def test_transactions_of_the_leader(mode: str) -> None:
 @pytest.mark.rule("618.46")
 @pytest.mark.parametrize("mode", MODES)
 def test_off_by_default(mode: str) -> None:
-    """618.46: where nobody says anything, tasks run without transactions, rounds and checks."""
+    """618.46: By default tasks run without transactions, rounds and checks."""
     script = Script(reference({"mode": mode, "workers": 2}), workers=2)
     assert {e.support for e in script.kinds("worker_started")} == {1}  # disabled
     script.configure(0, tasks=2)
     script.work()
-    # In A nobody but the leader has a part in a round, and it holds one whatever its flag says.
+    # In A only the leader takes part in a round, and it holds one whatever its flag is.
     assert not script.kinds("round_asked", "task_checked", "producer_opened", "task_checked_again")
     assert len(script.kinds("transaction_committed")) == 2
     assert {e.producer_id for e in script.kinds("transaction_committed")} == {-1}
@@ -356,7 +356,7 @@ def test_off_by_default(mode: str) -> None:
 @pytest.mark.rule("618.46")
 @pytest.mark.parametrize("mode", ["B", "shipped"])
 def test_it_must_be_on_at_every_worker(mode: str) -> None:
-    """618.46: with it on at one worker only, only that one's tasks are protected."""
+    """618.46: If one worker only has the feature on, only its tasks are protected."""
     script = cluster(mode, workers=2, support=["enabled", "disabled"])
     script.configure(0, tasks=2)
     script.work()
@@ -366,7 +366,7 @@ def test_it_must_be_on_at_every_worker(mode: str) -> None:
 
 @pytest.mark.rule("618.46")
 def test_values_of_the_flag() -> None:
-    """618.46: boolean in the documents; disabled, preparing and enabled as shipped."""
+    """618.46: The flag is boolean in the documents, and disabled, preparing or enabled as shipped."""
     system = reference({"mode": "shipped", "workers": 1})
     for value in ("preparing", "disabled", "none", "enabled"):
         system.set_support(0, value)
@@ -377,8 +377,8 @@ def test_values_of_the_flag() -> None:
 
 @pytest.mark.rule("618.47")
 def test_config_topic_writes_are_the_workers_producer() -> None:
-    """618.47: without Write on its id for the worker's producer principal nobody becomes leader in deed; what the
-    connector's admin may does not matter for that."""
+    """618.47: A leader needs Write on its id for the worker's producer principal, whatever the connector's admin may
+    do."""
     script = cluster("shipped", workers=1)
     script.system.env.brokers.acls.deny(Permission(WORKER_PRODUCER, WRITE, TRANSACTIONAL_ID, "connect-cluster-connect"))
     script.system.restart_worker(0)

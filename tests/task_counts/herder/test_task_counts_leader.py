@@ -1,4 +1,4 @@
-"""The leader's write privilege: who may write to the config topic, in which transactions (618.24 to 618.26, 618.43)."""
+"""The leader's write privilege decides which transactions write to the config topic (618.24 to 618.26, 618.43)."""
 
 import pytest
 from fencepost.properties.task_counts.scenarios.known import Script
@@ -12,8 +12,8 @@ def cluster(mode: str, **config: object) -> Script:
 
 @pytest.mark.parametrize("mode", MODES)
 def test_a_zombie_leader_cannot_write_a_count_record(mode: str) -> None:
-    """A leader that stalls before it writes the count record is refused when it comes back (618.26): the new leader
-    has claimed the topic, and a newer set stands there."""
+    """618.26: A leader that stalls before it writes the count record is refused, since the new leader has claimed the
+    topic and written a newer set."""
     script = cluster(mode, workers=3)
     script.configure(0, tasks=2)
     leader = script.leader()
@@ -31,8 +31,8 @@ def test_a_zombie_leader_cannot_write_a_count_record(mode: str) -> None:
 
 
 def test_a_round_that_was_overtaken_writes_nothing() -> None:
-    """A set committed while ids are being fenced cancels the round: it fences on, looks at the end, writes nothing, and
-    answers 409 to everybody who waits; the tasks of the newer set get a round of their own (618.43)."""
+    """618.43: A set committed during a round cancels it: the round fences on, writes nothing, and answers 409 to all,
+    and the newer set's tasks get their own round."""
     script = cluster("shipped", workers=2, preemptive_stop=False)
     script.configure(0, tasks=2)
     script.system.configure(0, 0, 2)
@@ -62,8 +62,7 @@ def test_a_round_that_was_overtaken_writes_nothing() -> None:
 
 @pytest.mark.parametrize("mode", ["B", "shipped"])
 def test_who_joins_a_cancelled_round_is_answered_409_too(mode: str) -> None:
-    """A task of the newer set that asks while the cancelled round still fences joins it, and is FAILED with its 409: a
-    restart helps. (Every caller stacked on a round shares its result.)"""
+    """A task of the newer set that joins a cancelled round shares its result, FAILED with 409, and a restart helps."""
     script = cluster(mode, workers=2)
     script.configure(0, tasks=2)
     script.system.configure(0, 0, 2)
@@ -80,7 +79,7 @@ def test_who_joins_a_cancelled_round_is_answered_409_too(mode: str) -> None:
 
 
 def test_the_look_at_the_end_finds_a_foreign_set() -> None:
-    """check_round reads to the end: a set that nobody told the leader of is found there; the round fails (618.43)."""
+    """618.43: check_round reads to the end, finds a set from outside, and the round fails."""
     script = cluster("B", workers=1)
     script.configure(0, tasks=2)
     script.system.configure(0, 0, 2)
@@ -93,8 +92,7 @@ def test_the_look_at_the_end_finds_a_foreign_set() -> None:
 
 
 def test_nothing_comes_between_the_look_and_the_write() -> None:
-    """Between check_round and write_count the leader's thread does nothing else: it claims no privilege, and takes no
-    request, whatever is waiting (618.43)."""
+    """618.43: Between check_round and write_count the leader claims no privilege and takes no request."""
     script = cluster("shipped", workers=1)
     script.configure(0, tasks=2)
     script.system.configure(0, 0, 2)
@@ -109,8 +107,8 @@ def test_nothing_comes_between_the_look_and_the_write() -> None:
 
 @pytest.mark.parametrize("mode", MODES)
 def test_a_leader_that_was_fenced_claims_again(mode: str) -> None:
-    """A zombie that has not noticed its expiry claims the topic back; the real leader's next write is refused, it
-    claims again in its next tick, and the user's request can be repeated (618.26)."""
+    """618.26: A zombie claims the topic back. The real leader's next write is refused, it claims again, and the user
+    may repeat the request."""
     script = cluster(mode, workers=2, heartbeat_ms=3000)
     script.configure(0, tasks=1)
     old = script.leader()
@@ -141,7 +139,6 @@ def test_a_leader_that_was_fenced_claims_again(mode: str) -> None:
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("outcome", ["failed", "lost"])
 def test_a_write_of_unknown_fate_costs_the_privilege(mode: str, outcome: str) -> None:
-    """After a write that timed out, done or not, the leader opens a new producer before it writes anything else."""
     script = cluster(mode, workers=1)
     script.system.configure(0, 0, 1)
     held = script.until("write")
@@ -161,7 +158,7 @@ def test_a_write_of_unknown_fate_costs_the_privilege(mode: str, outcome: str) ->
 
 @pytest.mark.parametrize("mode", MODES)
 def test_a_claim_that_fails_is_tried_again(mode: str) -> None:
-    """Until its producer is open a leader does nothing else; it tries again every 250 ms."""
+    """A leader does nothing else until its producer is open, and tries again every 250 ms."""
     script = cluster(mode, workers=1)
     script.system.restart_worker(0)
     held = script.until("claim")
@@ -173,8 +170,8 @@ def test_a_claim_that_fails_is_tried_again(mode: str) -> None:
 
 
 def test_a_leader_that_leads_again_keeps_its_old_producer() -> None:
-    """Leadership lost and regained without a write: the producer of before is still held, is refused with its next
-    write, and is replaced."""
+    """After leadership is lost and regained without a write, the old producer's next write is refused, and it is
+    replaced."""
     script = cluster("shipped", workers=2, heartbeat_ms=3000)
     script.configure(0, tasks=1)
     first = script.leader()
@@ -192,7 +189,7 @@ def test_a_leader_that_leads_again_keeps_its_old_producer() -> None:
 
 
 def test_followers_write_nothing() -> None:
-    """Whoever is asked, the leader's producer writes: every record carries its pair."""
+    """Every record has the leader's producer id and epoch, whichever worker gets the request."""
     script = cluster("B", workers=3)
     script.configure(0, tasks=2)
     for worker in range(3):

@@ -1,4 +1,4 @@
-"""Rebalances, eager and cooperative, and what stalls, crashes and slow tasks do to them (618.22, 618.23, 618.41)."""
+"""These tests check eager and cooperative rebalances under stalls, crashes and slow tasks (618.22, 618.23, 618.41)."""
 
 import pytest
 from fencepost.properties.task_counts.scenarios.known import Script
@@ -18,7 +18,7 @@ def all_run(script: Script, tasks: int) -> bool:
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.parametrize("mode", MODES)
 def test_both_protocols_bring_up_every_new_set(mode: str, protocol: str) -> None:
-    """Under either protocol every set's tasks come up, each on one worker, evenly (618.41)."""
+    """618.41: Under either protocol each task of every set starts on one worker, evenly."""
     script = cluster(mode, protocol, workers=2, max_tasks=4)
     for tasks in (2, 4, 1, 3):
         script.configure(0, tasks=tasks)
@@ -29,7 +29,6 @@ def test_both_protocols_bring_up_every_new_set(mode: str, protocol: str) -> None
 
 
 def test_eager_lets_go_of_everything() -> None:
-    """Eager: a rebalance for one connector stops the tasks of every other one too, and starts them again."""
     script = cluster(protocol="eager", workers=2, connectors=2)
     script.configure(0, tasks=2)
     before = {e.instance for e in script.kinds("task_running")}
@@ -39,7 +38,6 @@ def test_eager_lets_go_of_everything() -> None:
 
 
 def test_cooperative_lets_the_others_run_on() -> None:
-    """Cooperative: tasks of a connector that did not change run on through the rebalance, and need no round."""
     script = cluster(workers=2, connectors=2)
     script.configure(0, tasks=2)
     before = {e.instance for e in script.kinds("task_running")}
@@ -50,7 +48,6 @@ def test_cooperative_lets_the_others_run_on() -> None:
 
 
 def test_cooperative_revokes_before_it_gives() -> None:
-    """Cooperative: a task that moves to a new member is revoked and stopped in one rebalance, given in the next."""
     script = cluster(workers=2)
     script.system.crash(1)
     script.system.expire(1)
@@ -68,7 +65,7 @@ def test_cooperative_revokes_before_it_gives() -> None:
 
 @pytest.mark.parametrize("mode", MODES)
 def test_tasks_of_an_old_set_are_stopped_before_the_worker_joins(mode: str) -> None:
-    """Having read a newer set, a worker stops its tasks of the older one before it joins again (618.22)."""
+    """618.22: A worker that reads a newer set stops its tasks of the older one before it joins again."""
     script = cluster(mode, workers=2)
     script.configure(0, tasks=2)
     start = len(script.seen())
@@ -80,8 +77,8 @@ def test_tasks_of_an_old_set_are_stopped_before_the_worker_joins(mode: str) -> N
 
 @pytest.mark.parametrize("mode", MODES)
 def test_without_that_they_are_fenced(mode: str) -> None:
-    """Without the preemptive stop the round fences the tasks of the old set while they run: none of them commits once a
-    task of the newer set polls, so nothing is lost but the courtesy (618.22, 618.P1)."""
+    """618.22, 618.P1: Without the preemptive stop the round fences the old set's running tasks, so none of them commits
+    once a newer task polls."""
     script = cluster(mode, workers=2, preemptive_stop=False)
     script.configure(0, tasks=2)
     old = script.kinds("task_running")[0].set
@@ -102,8 +99,8 @@ def test_without_that_they_are_fenced(mode: str) -> None:
 
 @pytest.mark.parametrize("mode", MODES)
 def test_a_task_that_does_not_stop_is_left_running(mode: str) -> None:
-    """A task that has not stopped after 5 s is no longer waited for: the worker joins, the task goes on until it is
-    fenced (618.23); as shipped its producer is closed, so that it cannot even try."""
+    """618.23: A worker joins without a task that has not stopped after 5 s, which runs until it is fenced. As shipped
+    its producer is closed, so that it cannot even try."""
     script = cluster(mode, workers=2)
     script.configure(0, tasks=2)
     (polling,) = script.threads("poll", task=1)
@@ -127,8 +124,7 @@ def test_a_task_that_does_not_stop_is_left_running(mode: str) -> None:
 @pytest.mark.parametrize("support", ["enabled", "disabled"])
 @pytest.mark.parametrize("outcome", ["failed", "lost"])
 def test_a_task_that_does_not_get_to_its_end(outcome: str, support: str) -> None:
-    """A task whose stop "failed" polls once more, and then looks again whether it should stop; one whose stop was only
-    "lost" has stopped."""
+    """A task whose stop "failed" polls once more and checks again, but one whose stop was "lost" has stopped."""
     script = cluster(workers=1, support=support)
     script.configure(0, tasks=1)
     number = script.threads("poll")[0].number
@@ -145,7 +141,6 @@ def test_a_task_that_does_not_get_to_its_end(outcome: str, support: str) -> None
 
 
 def test_a_stop_that_fails_during_the_start_is_tried_again() -> None:
-    """A task told to stop before it polls has nothing else to do than stop."""
     script = cluster(workers=1)
     script.system.configure(0, 0, 1)
     held = script.until("check_after")
@@ -159,7 +154,7 @@ def test_a_stop_that_fails_during_the_start_is_tried_again() -> None:
 
 
 def test_a_task_left_running_can_still_commit_until_it_is_fenced() -> None:
-    """Before the round, a task that was left running commits as before: that is what the round is for (618.23)."""
+    """618.23: A task that was left running commits until the round fences it."""
     script = cluster("M", workers=2)
     script.configure(0, tasks=2)
     (polling,) = script.threads("poll", task=1)
@@ -179,7 +174,6 @@ def test_a_task_left_running_can_still_commit_until_it_is_fenced() -> None:
 
 @pytest.mark.parametrize("mode", MODES)
 def test_the_group_goes_on_without_a_crashed_worker(mode: str) -> None:
-    """When a crashed worker's session expires, the others run its tasks; its open transaction is not committed."""
     script = cluster(mode, workers=3)
     script.configure(0, tasks=2)
     (polling,) = script.threads("poll", task=1)
@@ -199,7 +193,6 @@ def test_the_group_goes_on_without_a_crashed_worker(mode: str) -> None:
 
 @pytest.mark.parametrize("mode", MODES)
 def test_a_rebalance_waits_for_a_stalled_member_until_it_expires(mode: str) -> None:
-    """Nobody gets an assignment while a member is awaited; once its session ends, the others go on."""
     script = cluster(mode, workers=2)
     script.configure(0, tasks=2)
     follower = 1 - script.leader()
@@ -214,7 +207,6 @@ def test_a_rebalance_waits_for_a_stalled_member_until_it_expires(mode: str) -> N
 
 
 def test_nothing_of_a_stalled_worker_happens() -> None:
-    """A stalled worker's threads cannot be stepped, and nobody can ask it for anything; resumed, they go on."""
     script = cluster(workers=2)
     script.configure(0, tasks=2)
     before = script.threads(worker=1)
@@ -230,7 +222,6 @@ def test_nothing_of_a_stalled_worker_happens() -> None:
 @pytest.mark.parametrize("outcome", ["failed", "lost"])
 @pytest.mark.parametrize("operation", ["join", "assign", "sync"])
 def test_a_step_of_the_rebalance_that_times_out_is_repeated(operation: str, outcome: str) -> None:
-    """Whatever request to the group times out, done or not, the member joins again, and everything comes up."""
     script = cluster(workers=2)
     script.system.configure(0, 0, 2)
     script.outcome(script.until(operation), outcome)
@@ -240,8 +231,8 @@ def test_a_step_of_the_rebalance_that_times_out_is_repeated(operation: str, outc
 
 @pytest.mark.parametrize("mode", MODES)
 def test_a_deleted_connector_stops_and_keeps_its_count(mode: str) -> None:
-    """Deletion stops the tasks and writes no tombstone for the count record: a connector made again under the same name
-    is fenced for as many as the old one had (618.38)."""
+    """618.38: Deletion writes no tombstone for the count record, so a new connector of the same name is fenced for as
+    many tasks as the old one had."""
     script = cluster(mode, workers=2)
     script.configure(0, tasks=2)
     script.delete(0)
@@ -254,8 +245,7 @@ def test_a_deleted_connector_stops_and_keeps_its_count(mode: str) -> None:
 
 @pytest.mark.parametrize("mode", MODES)
 def test_a_new_worker_reads_a_compacted_topic(mode: str) -> None:
-    """After compaction a restarted worker reads other records, and counts generations from another start; what may run
-    is the same."""
+    """After compaction a restarted worker counts generations differently, but the same tasks may run."""
     script = cluster(mode, workers=2)
     for tasks in (2, 1, 2):
         script.configure(0, tasks=tasks)

@@ -1,4 +1,4 @@
-"""Rounds of zombie fencing: when there is one, what it fences, what it writes, and whom it fails (618.4 to 618.13)."""
+"""These tests check when rounds of fencing happen, and what they fence, write and fail (618.4 to 618.13)."""
 
 import pytest
 from fencepost.properties.task_counts.scenarios.known import Script
@@ -18,11 +18,11 @@ def cluster(mode: str, **config: object) -> Script:
     [(1, 1, []), (1, 2, [0]), (2, 1, [0, 1]), (2, 3, [0, 1]), (3, 2, [0, 1, 2])],
 )
 def test_as_many_as_the_latest_count_record_says(mode: str, older: int, newer: int, fenced: list[int]) -> None:
-    """The ids fenced are those from 0 to the latest count record's number, not to the new set's (618.6); from one task
-    to one, none (618.5); the record is written either way, with the newest set's size (618.42)."""
+    """618.6, 618.5, 618.42: The round fences as many ids as the latest count record, not the new set, and none from one
+    task to one. It writes the newest set's size either way."""
     script = cluster(mode, workers=2, max_tasks=3)
     script.configure(0, tasks=older)
-    assert not script.kinds("id_fenced")  # there was no record: nobody can be alive
+    assert not script.kinds("id_fenced")  # without a record no task can be alive
     script.configure(0, tasks=newer)
     assert [(e.task, e.error) for e in script.kinds("id_fenced")] == [(task, 0) for task in fenced]
     assert [e.count for e in script.kinds("round_started")] == [0, len(fenced)]
@@ -32,7 +32,7 @@ def test_as_many_as_the_latest_count_record_says(mode: str, older: int, newer: i
 
 @pytest.mark.parametrize("mode", MODES)
 def test_the_record_comes_after_every_fencing(mode: str) -> None:
-    """No count record is written before the last id is fenced (618.7)."""
+    """618.7: No count record is written before the last id is fenced."""
     script = cluster(mode, workers=2)
     script.configure(0, tasks=2)
     script.configure(0, tasks=2)
@@ -41,8 +41,8 @@ def test_the_record_comes_after_every_fencing(mode: str) -> None:
 
 
 def test_fencing_ends_an_open_transaction_first() -> None:
-    """The fenced id's unfinished transaction is rolled back before the fencing succeeds: what it sent is never read
-    (618.12)."""
+    """618.12: The fenced id's open transaction is rolled back before the fencing succeeds, so its records are never
+    read."""
     script = cluster("shipped", workers=2)
     script.configure(0, tasks=2)
     (polling,) = script.threads("poll", task=1)
@@ -59,13 +59,13 @@ def test_fencing_ends_an_open_transaction_first() -> None:
 
 
 def test_zero_tasks_are_recorded_and_fence_nobody() -> None:
-    """A stopped connector commits a set of 0 tasks; its record says 0, and the round after it fences an empty list."""
+    """A stopped connector commits a set of 0 tasks with count 0, and the next round fences no id."""
     script = cluster("shipped", workers=1)
     script.configure(0, tasks=2)
     assert script.system.stop_connector(0, 0)
     script.settle()
     assert [e.count for e in script.kinds("set_written")] == [2, 0]
-    assert [e.count for e in script.kinds("count_written")] == [2]  # nobody starts, nobody asks
+    assert [e.count for e in script.kinds("count_written")] == [2]  # no task starts, and none asks
     script.configure(0, tasks=1)
     assert [e.count for e in script.kinds("count_written")] == [2, 1]
     assert [e.task for e in script.kinds("id_fenced")] == [0, 1]  # the latest record still said 2
@@ -73,12 +73,11 @@ def test_zero_tasks_are_recorded_and_fence_nobody() -> None:
     script.configure(0, tasks=2)
     assert [e.task for e in script.kinds("id_fenced")] == [0, 1]
     checked = script.kinds("round_checked")
-    assert (len(checked), checked[-1].status) == (2, 200)  # a round all the same, with nobody in it
+    assert (len(checked), checked[-1].status) == (2, 200)  # a round all the same, without any task
 
 
 @pytest.mark.parametrize("mode", ASKING)
 def test_everybody_who_asks_in_time_shares_one_round(mode: str) -> None:
-    """Tasks that ask while a round is under way get its result; those that ask later need none."""
     script = cluster(mode, workers=2)
     script.configure(0, tasks=2)
     rounds = len(script.kinds("round_started"))
@@ -91,8 +90,8 @@ def test_everybody_who_asks_in_time_shares_one_round(mode: str) -> None:
 @pytest.mark.parametrize("mode", ASKING)
 @pytest.mark.rule("618.11")
 def test_a_failed_round_fails_everybody_who_waits_for_it(mode: str) -> None:
-    """The first id that cannot be fenced fails the round: 500 to all, FAILED tasks with the answer as their trace, and
-    no record (618.7, 618.11, 618.15). A user's restart asks again."""
+    """618.7, 618.11, 618.15: The first id that cannot be fenced fails the round with 500, all waiting tasks are FAILED,
+    no record is written, and a user's restart asks again."""
     script = cluster(mode, workers=2)
     script.configure(0, tasks=2)
     script.system.configure(0, 0, 2)
@@ -113,8 +112,7 @@ def test_a_failed_round_fails_everybody_who_waits_for_it(mode: str) -> None:
 
 @pytest.mark.rule("618.11")
 def test_a_failed_round_fails_the_connector() -> None:
-    """M: the Connector is FAILED, and no task starts until it is restarted, which asks for another round (618.11,
-    618.21)."""
+    """618.11, 618.21: In M the Connector is FAILED, and no task starts until its restart asks for another round."""
     script = cluster("M", workers=2)
     script.configure(0, tasks=2)
     script.system.configure(0, 0, 2)
@@ -130,8 +128,8 @@ def test_a_failed_round_fails_the_connector() -> None:
 
 
 def test_the_owner_asks_when_it_starts_with_nothing_new() -> None:
-    """M: a Connector that would configure its tasks as they are asks for a round; one that publishes a set does not,
-    before the rebalance that follows it (618.21)."""
+    """618.21: In M a Connector whose tasks would not change asks for a round, and one that publishes a set does not
+    before the next rebalance."""
     script = cluster("M", workers=2)
     script.system.configure(0, 0, 2)
     script.until("write_count")
@@ -146,7 +144,7 @@ def test_the_owner_asks_when_it_starts_with_nothing_new() -> None:
 
 @pytest.mark.parametrize("mode", MODES)
 def test_rounds_of_different_connectors_run_side_by_side(mode: str) -> None:
-    """While one connector's round is held up, another's goes through, and its tasks run (618.9)."""
+    """618.9: While one connector's round is delayed, another's completes, and its tasks run."""
     script = cluster(mode, workers=2, connectors=2)
     for connector in (0, 1):
         script.configure(connector, tasks=2)
@@ -171,8 +169,8 @@ def test_rounds_of_different_connectors_run_side_by_side(mode: str) -> None:
 @pytest.mark.parametrize("mode", ASKING)
 @pytest.mark.rule("618.47")
 def test_fencing_is_the_connectors_admin(mode: str) -> None:
-    """Without Write on a task's id for the connector's admin principal a round fails with 53, and so do the tasks; with
-    the permission given back a restart goes through (618.47)."""
+    """618.47: Without Write on a task's id for the connector's admin principal a round and its tasks fail with 53. Once
+    it is granted, a restart succeeds."""
     script = cluster(mode, workers=1)
     script.configure(0, tasks=2)
     denied = Permission(CONNECTOR_ADMIN, WRITE, TRANSACTIONAL_ID, "connect-connector-0-1")
@@ -187,8 +185,8 @@ def test_fencing_is_the_connectors_admin(mode: str) -> None:
 
 
 def test_a_partial_failure_leaves_the_connector_in_need_of_a_round() -> None:
-    """After a round that fenced some ids and failed, the set still stands after the latest record: who asks next gets a
-    whole round, over all ids (618.4, 618.7)."""
+    """618.4, 618.7: After a round that failed midway the set is still newer than the latest record, so the next request
+    gets a whole round over all ids."""
     script = cluster("B", workers=1)
     script.configure(0, tasks=2)
     script.system.configure(0, 0, 2)
@@ -200,7 +198,6 @@ def test_a_partial_failure_leaves_the_connector_in_need_of_a_round() -> None:
 
 
 def test_a_connector_asks_again_after_a_newer_set() -> None:
-    """M: a round that a newer set has overtaken fails no Connector; it asks again, and the newer set's tasks start."""
     script = cluster("M", workers=2)
     script.configure(0, tasks=2)
     script.system.configure(0, 0, 2)

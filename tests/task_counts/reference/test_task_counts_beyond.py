@@ -1,5 +1,5 @@
-"""Where the promises about exactly-once source connectors end, or a user is needed: with what goes beyond a script
-violates a property of histories, and without it does not."""
+"""The promises about exactly-once source connectors end in these cases, or need a user. A script that goes beyond
+violates a history property, and one that does not go beyond is clean."""
 
 import pytest
 from fencepost.properties.history.pieces import columns_of
@@ -17,8 +17,8 @@ UPGRADING = {"mode": "shipped", "workers": 3, "max_tasks": 3, "support": ["prepa
 
 
 def task_waits_for_a_paused_leader(script):
-    """A task of another worker has asked a leader that is paused. Another one leads soon, and the task does not ask it:
-    it fails when its request times out, and stays FAILED until a user restarts it (618.11)."""
+    """618.11: A task has asked a leader that is paused. It does not ask the next leader, fails when its request times
+    out, and stays FAILED until a user restarts it."""
     script.configure(0, 2)
     script.work()
     script.system.configure(0, 0, 2)
@@ -35,8 +35,8 @@ def task_waits_for_a_paused_leader(script):
 
 
 def late_fence_of_a_former_leader(script):
-    """A round of a leader that is out of the group goes on where it was, when another one has counted: it fences a
-    healthy task, which stays FAILED until a user restarts it; no older one commits (618.6, 618.26)."""
+    """618.6, 618.26: A removed leader's round resumes after another leader has counted, and fences a healthy task,
+    which stays FAILED until a user restarts it. No older task commits."""
     script.configure(0, 2)
     script.work()
     script.system.configure(0, 0, 2)
@@ -54,7 +54,7 @@ def late_fence_of_a_former_leader(script):
 
 
 def worker_without_support(script):
-    """618.33: one worker without support is enough: its task cannot be fenced."""
+    """618.33: The task of a single worker without support cannot be fenced."""
     script.configure(0, 3)
     script.work()
     script.zombie(2)
@@ -65,7 +65,7 @@ def worker_without_support(script):
 
 
 def foreign_writer(script):
-    """618.34: a program that leads no group writes a count record: the next round trusts it."""
+    """618.34: A program that leads no group writes a count record, which the next round trusts."""
     script.configure(0, 2)
     script.work()
     if script.broken:
@@ -75,7 +75,7 @@ def foreign_writer(script):
 
 
 class CommittedWhilePreparing(Herder):
-    """A mend: who leads by transactions passes over those that were aborted."""
+    """This corrected herder skips aborted transactions whenever it leads by transactions."""
 
     @property
     def reads_committed(self) -> bool:
@@ -83,11 +83,11 @@ class CommittedWhilePreparing(Herder):
 
 
 def aborted_count_of_a_preparing_leader(script):
-    """618.35: a leader that is `preparing` reads a count record whose transaction was aborted, and goes by it.
+    """618.35: A leader that is `preparing` reads a count record whose transaction was aborted, and uses it.
 
-    The leader that wrote it was gone before the commit. The next one, as released, says that all is counted, so that a
-    task starts on the worker that is enabled already, and no count that covers it is ever there. Then the two others
-    finish the second upgrade, the last one right after a smaller set; the enabled leader finds no count to fence by.
+    The leader that wrote it crashed before the commit. The next one, as released, regards all tasks as counted, so that
+    a task starts on the worker that is already enabled without any count that covers it. Then the two others finish the
+    second upgrade, the last one right after a smaller set, and the enabled leader finds no count to fence by.
     """
     script.system.configure(0, 0, 3)
     counting = script.until("write_count")
@@ -110,8 +110,8 @@ def aborted_count_of_a_preparing_leader(script):
 
 
 def colliding_names(script):
-    """618.49: group "connect", connector "connector-0", task 1 and group "connect-connector", connector "0", task 1
-    have one transactional id: a task of that other cluster, on the same Kafka, fences this one."""
+    """618.49: Group "connect", connector "connector-0", task 1 and group "connect-connector", connector "0", task 1
+    have one transactional id, so that the other cluster's task fences this one."""
     script.configure(0, 2)
     script.work()
     names = ["0" if script.broken else "zero"]
@@ -134,17 +134,16 @@ CASES = {
     ),
     "618.49": (colliding_names, {**THREE, "workers": 2}, {}, {}, "newest_set_polls"),
 }  # fmt: skip
-"""By name: the script, its configuration, what is added where it goes beyond, and where it does not, and the property
-of histories that is violated then."""
+"""Each case has its script, its config, the config added to go beyond and to stay within, and the history property that
+is violated."""
 
 
 def of(herder, broken, **config):
-    """A script on a cluster whose workers are these."""
+    """Return a script on a cluster with this herder."""
     return Script(build({**Script.SMALL, **config}, Parts(herder=herder)), broken, **config)
 
 
 def violated(play, broken, herder=Herder, **config):
-    """The properties that the events of a script violate."""
     script = of(herder, broken, **config)
     play(script)
     rows = [(e.step, e.time_us, TASK_COUNTS.codes[e.kind], *e[3:]) for e in script.seen()]
@@ -154,7 +153,6 @@ def violated(play, broken, herder=Herder, **config):
 
 @pytest.mark.parametrize("name", CASES)
 def test_beyond_what_is_promised(name):
-    """The property is violated where the script goes beyond, and not where it does not."""
     play, both, beyond, within, found = CASES[name]
     assert found in violated(play, True, **both, **beyond)
     assert found not in violated(play, False, **both, **within)
@@ -162,8 +160,8 @@ def test_beyond_what_is_promised(name):
 
 @pytest.mark.parametrize(("support", "refused"), [("disabled", False), ("enabled", True)])
 def test_two_workers_run_one_task(support, refused):
-    """B36: a worker that has lost the group keeps its task, which another one has got meanwhile.  Without exactly-once
-    support both commit; with it the second producer has fenced the first."""
+    """B36: A worker that has lost the group runs its task on while another one has it too. Without exactly-once support
+    both commit, and with it the second producer has fenced the first."""
     script = Script.of_reference(mode="shipped", workers=2, support=support)
     script.configure(0, 1)
     script.work()
@@ -177,8 +175,8 @@ def test_two_workers_run_one_task(support, refused):
 
 @pytest.mark.parametrize("mend", [False, True])
 def test_who_is_preparing_reads_what_was_aborted(mend):
-    """618.35: a count whose writer was gone before its commit, also when the next leader's claim has aborted it.  An
-    enabled worker passes over it, as does a preparing one that is mended."""
+    """618.35: A count is aborted by the next leader's claim after its writer crashed. An enabled worker skips it, and
+    so does a corrected preparing one."""
     script = of(CommittedWhilePreparing if mend else Herder, False, **UPGRADING)
     script.system.configure(0, 0, 3)
     counting = script.until("write_count")
@@ -193,7 +191,6 @@ def test_who_is_preparing_reads_what_was_aborted(mend):
 
 
 def test_only_a_leaders_transaction_breaks_off():
-    """What is no write in a transaction is refused, by name."""
     script = of(Herder, False, mode="shipped", workers=1, support="disabled")
     script.system.configure(0, 0, 1)
     writing = script.until("write")

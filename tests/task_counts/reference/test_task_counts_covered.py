@@ -1,5 +1,5 @@
-"""618.P3 on the inside of the cluster: every producer that can still commit is covered by the latest count record, or
-belongs to the newest set, after every step of a driver without aim."""
+"""618.P3: After every step of a random driver, each producer that can still commit is covered by the latest count
+record or belongs to the newest set."""
 
 import random
 from typing import Any
@@ -15,7 +15,7 @@ WORKERS = 3
 
 
 class Watched(SourceTask):
-    """A task that says when it polls, and in which life of its worker."""
+    """A `Watched` task records when it polls, and in which life of its worker."""
 
     polling: list["Watched"]
     life = 0
@@ -26,7 +26,7 @@ class Watched(SourceTask):
         yield from super().poll_until_stopped()
 
     def may_commit(self) -> bool:
-        """Whether it is still there, with a producer that nobody has fenced."""
+        """Return whether the task is still alive, with a producer that has not been fenced."""
         worker, producer, brokers = self.env.workers[self.herder.node], self.producer, self.env.brokers
         if self.ended or worker.herder is None or worker.lives != self.life or producer is None or producer.closed:
             return False
@@ -35,7 +35,7 @@ class Watched(SourceTask):
 
 
 def newest_and_count(system: System) -> tuple[int, int]:
-    """The offset of the newest set in the topic, and what the latest count record says; 0 without one."""
+    """Return the offset of the newest set in the topic, and the latest count, which is 0 without a record."""
     newest, count = -1, 0
     for offset, record in system.config_topic():
         parsed = config_records.parse(record)
@@ -47,7 +47,7 @@ def newest_and_count(system: System) -> tuple[int, int]:
 
 
 def act(system: System, luck: random.Random) -> None:
-    """One thing that happens: mostly a step of some thread."""
+    """Take one random action, mostly a step of some thread."""
     worker, waiting = luck.randrange(WORKERS), system.threads()
     calls: list[tuple[int, Any]] = [
         (850, lambda: system.step(luck.choice(waiting)[0], luck.choices(("ok", "failed", "lost"), (98, 1, 1))[0])),
@@ -67,7 +67,7 @@ def act(system: System, luck: random.Random) -> None:
 @pytest.mark.parametrize("protocol", ["eager", "cooperative"])
 @pytest.mark.parametrize("mode", MODES)
 def test_every_live_producer_is_covered(mode: str, protocol: str) -> None:
-    """Seeds 0 and 1, 800 steps each, with and without the preemptive stop; some older tasks must have been alive."""
+    """Seeds 0 and 1 take 800 steps, with and without the preemptive stop, and some older tasks must be alive."""
     older = 0
     for seed in (0, 1):
         polling: list[Watched] = []

@@ -1,4 +1,4 @@
-"""Free-running histories of Connect workers: every kind of event, faults as asked for, all runs in the end."""
+"""Free-running histories of Connect workers have every kind of event, the configured faults, and an end."""
 
 from collections import Counter
 from functools import cache
@@ -10,7 +10,7 @@ from fencepost.reference_impl.systems.task_counts import Faults, simulate, simul
 MODES = ("A", "M", "B", "shipped")
 CALM = dict.fromkeys((*Faults.names, "failed", "lost", "round_failed", "slow_share"), 0.0)
 SEEDS = 40
-NEVER = {"count_tombstoned"}  # 618.38: nobody writes such records
+NEVER = {"count_tombstoned"}  # 618.38: such records are never written
 ONLY_IN = {
     "A": {"round_asked", "round_answered", "round_checked"},  # kinds that the revision does not have
     "M": set(),
@@ -21,7 +21,7 @@ ONLY_IN = {
 
 @cache
 def histories(mode):
-    """Some histories under the default faults, both protocols in turn: events, and counts of faults."""
+    """Return histories under the default faults, with both protocols in turn, as events and counts of faults."""
     found = []
     for seed in range(SEEDS):
         protocol = ("cooperative", "eager")[seed % 2]
@@ -32,7 +32,6 @@ def histories(mode):
 
 @pytest.mark.parametrize("mode", MODES)
 def test_every_kind_of_event_is_generated(mode):
-    """Every kind that the revision has, under the default faults."""
     kinds = {event.kind for events, _ in histories(mode) for event in events}
     assert set(KIND_NAMES.values()) - kinds - NEVER - {"claim_failed"} == ONLY_IN[mode]
     assert any(event.kind == "claim_failed" for m in MODES for events, _ in histories(m) for event in events)
@@ -40,7 +39,6 @@ def test_every_kind_of_event_is_generated(mode):
 
 @pytest.mark.parametrize("mode", MODES)
 def test_interesting_things_happen(mode):
-    """Zombie tasks are refused, rounds fail or are overtaken, starts find a newer set, zombie leaders are refused."""
     seen = Counter()
     for events, _ in histories(mode):
         for event in events:
@@ -55,13 +53,12 @@ def test_interesting_things_happen(mode):
 
 
 def test_connector_created_anew_before_its_owner_let_go_gets_a_set():
-    """Seed 10: deleted and created again while its owner is away, which goes on owning it."""
+    """In seed 10 a connector is deleted and created again while its owner is away and still owns it."""
     config = {"mode": "A", "quiet_end": True, "connectors": 2}
     assert len(simulate(10, config)) < 300 + 6000
 
 
 def test_faults_are_counted():
-    """The counts agree with the events that faults leave behind."""
     for events, faults in histories("shipped"):
         kinds = Counter(event.kind for event in events)
         assert kinds["worker_stalled"] <= faults.get("stall", 0) <= kinds["worker_stalled"] + 1
@@ -71,7 +68,7 @@ def test_faults_are_counted():
 
 @pytest.mark.parametrize("mode", MODES)
 def test_no_faults_means_none(mode):
-    """Without faults, nothing fails or is refused, but what a new set, a deletion or a stop makes obsolete."""
+    """Without faults nothing fails or is refused, except what a new set, a deletion or a stop makes obsolete."""
     rows, faults = simulate_with_stats(1, {**CALM, "mode": mode, "events": 1200})
     events = [readable(row) for row in rows]
     assert faults == {}
@@ -81,7 +78,6 @@ def test_no_faults_means_none(mode):
 
 
 def test_schedule_injects_faults_for_certain():
-    """Scheduled faults strike at their virtual time, at the number named."""
     schedule = [(40_000, "stall", 2), (60_000, "crash", 1)]
     rows, faults = simulate_with_stats(1, {**CALM, "schedule": schedule, "events": 400})
     found = {(event.time_us, event.kind, event.node) for event in map(readable, rows)}

@@ -1,4 +1,4 @@
-"""The plug as a driver sees it; progress (618.P4), and what nothing inside the workers can protect against."""
+"""These tests drive the reference, and check progress (618.P4) and what workers cannot protect against."""
 
 import random
 
@@ -9,15 +9,12 @@ from test_task_counts_threads import MODES, wander
 
 
 def test_events_are_drained_once() -> None:
-    """Draining gives the events since the last call."""
     system = reference({"workers": 2, "support": "enabled"})
     assert [event.kind for event in system.drain_events()] == ["worker_started"] * 2
     assert system.drain_events() == []
 
 
 def test_users_are_refused_where_nobody_can_take_the_request() -> None:
-    """Before there is a leader, on a stalled worker and on a crashed one, about connectors that there are none of, and
-    about tasks that are nowhere."""
     system = reference({"workers": 2, "mode": "shipped", "support": "enabled"})
     assert not system.configure(0, 0, 1)
     script = Script.of_reference(workers=2, mode="shipped")
@@ -30,14 +27,14 @@ def test_users_are_refused_where_nobody_can_take_the_request() -> None:
 
 @pytest.mark.parametrize("mode", ["A", "M", "B"])
 def test_users_of_the_documents_cannot_stop_a_connector(mode: str) -> None:
-    """A set of no tasks came later than the documents."""
+    """Sets of no tasks are newer than the documents."""
     script = Script.of_reference(mode=mode, workers=1)
     script.configure(0, tasks=1)
     assert not script.system.stop_connector(0, 0)
 
 
 def test_a_stopped_connector_starts_again_when_it_is_configured() -> None:
-    """As shipped: STOPPED ends the tasks; a new configuration, which says STARTED, brings a set of its own."""
+    """As shipped, STOPPED ends the tasks, and a new config, which implies STARTED, brings its own set."""
     script = Script.of_reference(mode="shipped", workers=2)
     script.configure(0, tasks=2)
     assert script.system.stop_connector(1, 0)
@@ -50,7 +47,7 @@ def test_a_stopped_connector_starts_again_when_it_is_configured() -> None:
 
 
 def calm_down(system: System, luck: random.Random) -> bool:
-    """No more faults: whoever can go on does, and time passes, until there is nothing left; False if it never ends."""
+    """Let threads run and time pass without faults until nothing is left. Return False if that never happens."""
     idle = 0
     for _ in range(3_000):
         waiting = [row for row in system.threads() if row[1] not in ("poll", "commit")]
@@ -68,8 +65,8 @@ def calm_down(system: System, luck: random.Random) -> bool:
 @pytest.mark.parametrize("seed", [1, 4, 5])
 @pytest.mark.parametrize("mode", MODES)
 def test_every_task_of_the_newest_set_polls_in_the_end(mode: str, seed: int) -> None:
-    """618.P4: after an aimless driver has done its worst, faults stop, and a last set is written, every task of it
-    polls, on one worker and for that set; tasks that FAILED are restarted."""
+    """618.P4: After a random driver's faults stop and a last set is written, each of its tasks polls on one worker,
+    once FAILED tasks are restarted."""
     system, luck = wander(mode, seed, 500), random.Random(seed)
     for worker in range(3):
         system.resume(worker)
@@ -96,8 +93,8 @@ def test_every_task_of_the_newest_set_polls_in_the_end(mode: str, seed: int) -> 
 
 @pytest.mark.parametrize("mode", MODES)
 def test_a_worker_without_support_breaks_the_guarantee_of_all(mode: str) -> None:
-    """618.33: a task of a worker with the feature off has no producer that could be fenced: stalled, it writes for an
-    old set when the newest has long polled."""
+    """618.33: A stalled task of a worker without the feature cannot be fenced, and writes for an old set after the
+    newest polls."""
     script = Script.of_reference(mode=mode, workers=3, support=["enabled", "enabled", "disabled"], max_tasks=3)
     script.configure(0, tasks=3)
     (polling,) = script.threads("poll", worker=2)
@@ -112,8 +109,8 @@ def test_a_worker_without_support_breaks_the_guarantee_of_all(mode: str) -> None
 
 @pytest.mark.parametrize("mode", ["B", "shipped"])
 def test_a_foreign_count_record_breaks_it(mode: str) -> None:
-    """618.34: after a count record of somebody else's the leader believes that nothing has to be fenced: a zombie of
-    the old set commits beside a task of the new one, whose id it does not share."""
+    """618.34: After a foreign count record the leader fences nothing, and a zombie of the old set commits along with a
+    new task of another id."""
     script = Script.of_reference(mode=mode, workers=3)
     script.configure(0, tasks=2)
     (zombie,) = script.threads("poll", task=1)
@@ -135,8 +132,8 @@ def test_a_foreign_count_record_breaks_it(mode: str) -> None:
 
 
 def test_colliding_ids_of_two_groups_fence_one_another() -> None:
-    """618.49: group `g` with connector `a-1` and group `g-a` with connector `1` have the task id `g-a-1-0` in common.
-    Within one group no two tasks share an id: what follows the last dash is the task, the rest the connector."""
+    """618.49: Group `g` with connector `a-1` and group `g-a` with connector `1` share the task id `g-a-1-0`. Within one
+    group no two tasks share an id, since the part after the last dash is the task."""
     system = reference({"workers": 1, "group_id": "g", "names": ["a-1"], "support": "enabled"})
     other = second_cluster(system, {"workers": 1, "group_id": "g-a", "names": ["1"], "support": "enabled"})
     for one in (system, other):

@@ -1,4 +1,4 @@
-"""The race of the documents: F stalls before it opens its producer, O runs the task meanwhile, L leads (618.40)."""
+"""In the race of the documents, F stalls before it opens its producer, O runs the task, and L leads (618.40)."""
 
 from typing import NamedTuple
 
@@ -10,7 +10,7 @@ MODES = ("A", "M", "B", "shipped")
 
 
 class Race(NamedTuple):
-    """Where it stands when F is about to go on; the task is number 1, since task 0 runs on the leader."""
+    """A `Race` is the state in which F is about to resume task 1, since task 0 runs on the leader."""
 
     script: Script
     f: int
@@ -19,8 +19,8 @@ class Race(NamedTuple):
 
 
 def race(mode: str, protocol: str) -> Race:
-    """The documents' steps up to F coming back: F has passed everything that comes before its producer (in A the look
-    at its own view, after the leader fenced in the rebalance; in B and as shipped the round that it asked for)."""
+    """Take the documents' steps up to F's return, after everything that precedes its producer: in A the check of its
+    own view after the leader's fencing in the rebalance, in B and as shipped the round that it asked for."""
     script = Script.of_reference(mode=mode, protocol=protocol, workers=3, heartbeat_ms=3000)
     script.system.configure(0, 0, 2)
     held = script.until("open_producer", task=1)
@@ -43,8 +43,8 @@ def of_f(script: Script, start: Event) -> list[str]:
 @pytest.mark.parametrize("protocol", ["eager", "cooperative"])
 @pytest.mark.parametrize("mode", MODES)
 def test_the_stalled_start_fences_the_new_task_and_stops_there(mode: str, protocol: str) -> None:
-    """F's producer fences O's: O fails. F itself sees the newer set and does not poll, so nobody polls for an old set:
-    that is safe, and costs a task."""
+    """F's producer fences O's task, which fails. F sees the newer set and does not poll, which is safe and costs a
+    task."""
     script, f, old, new = race(mode, protocol)
     script.system.step(*[t.number for t in script.threads("open_producer", worker=f, task=1)])
     (opened,) = [e for e in script.kinds("producer_opened") if e.instance == old.instance]
@@ -60,8 +60,8 @@ def test_the_stalled_start_fences_the_new_task_and_stops_there(mode: str, protoc
 
 @pytest.mark.parametrize("mode", MODES)
 def test_a_restart_brings_the_fenced_task_back(mode: str) -> None:
-    """After the race a user's restart, or the rebalance that F's return brings, makes the task run again, and only for
-    the newest set: the cost is progress, never safety."""
+    """After the race a user's restart, or the rebalance at F's return, runs the task again for the newest set only. The
+    race costs progress, never safety."""
     script, f, _, new = race(mode, "cooperative")
     script.system.step(*[t.number for t in script.threads("open_producer", worker=f, task=1)])
     script.system.step(*[t.number for t in script.threads("check_after", worker=f, task=1)])
@@ -78,8 +78,8 @@ def test_a_restart_brings_the_fenced_task_back(mode: str) -> None:
 
 @pytest.mark.parametrize("mode", MODES)
 def test_a_running_task_of_a_stalled_worker_cannot_commit_after_a_round(mode: str) -> None:
-    """A task that stalls with its worker in the middle of a transaction is fenced by the round for the newer set: what
-    it sent is never committed (618.P1)."""
+    """618.P1: The round for the newer set fences a task that stalls within a transaction, whose records are never
+    committed."""
     script = Script.of_reference(mode=mode, workers=3)
     script.configure(0, tasks=2)
     zombie = script.owner(0, 1)

@@ -1,4 +1,4 @@
-"""What Kafka does as released, and its texts rule out: what the history properties find in it, and what mends it."""
+"""The history properties find what released Kafka does against its texts, and nothing once it is corrected."""
 
 from dataclasses import replace
 
@@ -21,7 +21,7 @@ FOUND = {
     "lingering-round": {"no_zombie_commits", "running_with_count", "answers_with_count"},
     "removed-task": {"no_zombie_commits", "producers_covered", "checked_again_newest"},
 }
-"""By scenario: the properties that are violated."""
+"""These properties are violated in each scenario."""
 PINNED = {
     "answers_for_any_set": (55, {
         "slow_share": 0.03, "slow_us": 1_500_000, "burst_share": 0.0, "change_us": 200_000, "failed": 0.0, "lost": 0.0,
@@ -29,7 +29,7 @@ PINNED = {
     }),
     "starts_removed_tasks": (3, {}),
 }  # fmt: skip
-"""By defect: the seed of a history that shows it, and its pace."""
+"""Each defect has the seed and the pace of a history that exposes it."""
 OBSERVED = {
     "answers_for_any_set": {"running_with_count", "answers_with_count"},
     "starts_removed_tasks": {"no_zombie_commits", "producers_covered", "checked_again_newest"},
@@ -45,16 +45,15 @@ MENDS = {
         herder=task_counts.AsReleased, task=task_counts.OfItsConfiguration, state=task_counts.DropsRemovedConfigurations
     ),
 }
-"""Of what is released, with one thing mended."""
+"""Each entry is the released implementation with one thing corrected."""
 
 
 def of(parts, **config):
-    """A script on a cluster of these parts."""
     return Script(build({**Script.SMALL, **config}, parts), **config)
 
 
 def violated(events):
-    """The history properties that these events violate, of those that the mode promises."""
+    """Return the history properties that the mode promises and these events violate."""
     rows = [(e.step, e.time_us, TASK_COUNTS.codes[e.kind], *e[3:]) for e in events]
     found, _ = HELD.check(columns_of(TASK_COUNTS, [(0, rows)]), PROMISED)
     return {name for name, finding in found.items() if finding.violations}
@@ -62,7 +61,7 @@ def violated(events):
 
 @pytest.mark.parametrize("name", sorted(FOUND))
 def test_what_is_released_is_found(name):
-    """618.P1 and more is violated in the scenario, and nothing once it is mended."""
+    """618.P1: This and other properties are violated in the scenario, and none once it is corrected."""
     bug = KNOWN_BUGS[name]
     for parts, found in ((REGISTRY[bug.defect].parts, FOUND[name]), (Parts(), set())):
         script = of(parts, **bug.fixed)
@@ -72,7 +71,6 @@ def test_what_is_released_is_found(name):
 
 @pytest.mark.parametrize("name", sorted(PINNED))
 def test_what_is_released_is_found_in_a_free_history(name):
-    """Under this seed; the same history without the defect is clean."""
     seed, pace = PINNED[name]
     for broken in (name, ""):
         rows = simulate(seed, {"mode": "shipped", "events": 500, "broken": broken, **pace})
@@ -82,7 +80,6 @@ def test_what_is_released_is_found_in_a_free_history(name):
 
 @pytest.mark.parametrize("mend", sorted(MENDS))
 def test_each_mend_is_enough_for_a_removed_task(mend):
-    """The worker that comes back has no task 1, and the newest set polls."""
     script = of(MENDS[mend], mode="shipped", workers=3)
     KNOWN_BUGS["removed-task"].play(script)
     assert violated(script.seen()) == set()
@@ -92,7 +89,6 @@ def test_each_mend_is_enough_for_a_removed_task(mend):
 
 @pytest.mark.parametrize("mend", sorted(MENDS))
 def test_each_mend_is_enough_in_free_histories(mend, monkeypatch):
-    """Of the histories that the defect spoils none is spoilt."""
     entry = REGISTRY["starts_removed_tasks"]
     monkeypatch.setitem(REGISTRY, entry.name, replace(entry, parts=MENDS[mend]))
     for seed in (3, 4, 9):
@@ -101,7 +97,6 @@ def test_each_mend_is_enough_in_free_histories(mend, monkeypatch):
 
 
 def test_a_removed_task_is_revoked_in_the_next_rebalance():
-    """By then the leader has handed it out itself. Its epoch is newer than the fence of its id."""
     script = of(REGISTRY["starts_removed_tasks"].parts, mode="shipped", workers=3)
     KNOWN_BUGS["removed-task"].play(script)
     (started,) = [e for e in script.kinds("producer_opened") if e.task == 1][1:]

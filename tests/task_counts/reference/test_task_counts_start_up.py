@@ -1,4 +1,4 @@
-"""How a task starts, in the exact order of each revision, and what ends a start (618.14 to 618.20, 618.44)."""
+"""Each revision starts a task in its exact order, and some events end a start (618.14 to 618.20, 618.44)."""
 
 import pytest
 from fencepost.properties.task_counts.scenarios.known import Script
@@ -23,7 +23,7 @@ def cluster(mode: str, **config: object) -> Script:
 
 
 def operations(script: Script, number: int) -> list[str]:
-    """What one thread does until it polls; everybody else goes on beside it."""
+    """Return the operations of one thread until it polls, while the other threads run too."""
     found: list[str] = []
     while (mine := [t for t in script.threads() if t.number == number]) and mine[0].operation != "poll":
         found.append(mine[0].operation)
@@ -34,7 +34,6 @@ def operations(script: Script, number: int) -> list[str]:
 
 @pytest.mark.parametrize("mode", MODES)
 def test_the_steps_of_a_start_on_the_leader(mode: str) -> None:
-    """The operations of a task's thread, from its first one to polling, are those of the revision, in order."""
     script = cluster(mode, workers=1)
     script.system.configure(0, 0, 1)
     first = script.until(STARTS[mode][0], task=0)
@@ -44,7 +43,7 @@ def test_the_steps_of_a_start_on_the_leader(mode: str) -> None:
 
 @pytest.mark.parametrize("mode", ["B", "shipped"])
 def test_the_steps_of_a_start_on_a_follower(mode: str) -> None:
-    """The answer to a follower's request travels back as an operation of its own."""
+    """The answer to a follower's request arrives as an operation of its own."""
     script = cluster(mode, workers=2)
     script.system.configure(0, 0, 2)
     first = script.until("ask", worker=1)
@@ -53,7 +52,7 @@ def test_the_steps_of_a_start_on_a_follower(mode: str) -> None:
 
 @pytest.mark.parametrize("mode", MODES)
 def test_the_count_record_stands_after_the_set_when_a_task_polls(mode: str) -> None:
-    """No task polls before the config topic has a count record after the set that it starts from (618.2)."""
+    """618.2: No task polls before the config topic has a count record after the task's set."""
     script = cluster(mode, workers=2)
     script.configure(0, tasks=2)
     kinds = [event.kind for event in script.kinds("set_written", "count_written", "task_running")]
@@ -63,8 +62,8 @@ def test_the_count_record_stands_after_the_set_when_a_task_polls(mode: str) -> N
 
 
 def test_a_refuses_until_the_next_rebalance() -> None:
-    """A: without a count record after the latest set in the worker's own view, a task is warned about and not started;
-    the next rebalance tries again (618.14)."""
+    """618.14: In A a task without a count record after the latest set in its worker's view does not start until the
+    next rebalance."""
     script = cluster("A", workers=1)
     script.system.configure(0, 0, 1)
     script.outcome(script.until("write_count"), "failed")
@@ -81,7 +80,7 @@ def test_a_refuses_until_the_next_rebalance() -> None:
 
 
 def test_m_starts_as_soon_as_the_record_is_read() -> None:
-    """M: a task waits for the count record, and needs no rebalance to start when its worker reads it (618.44)."""
+    """618.44: In M a task waits for the count record, and starts without a rebalance when its worker reads it."""
     script = cluster("M", workers=2)
     script.system.configure(0, 0, 2)
     lagging = script.until("write_count")
@@ -95,8 +94,8 @@ def test_m_starts_as_soon_as_the_record_is_read() -> None:
 
 
 def test_b_reads_to_the_end_before_it_opens_a_producer() -> None:
-    """B: a set committed after the round's answer, but before the look at the topic, ends the start unopened (618.16);
-    that is no failure, and the newer set brings up its own task (618.20)."""
+    """618.16, 618.20: In B a set committed after the round's answer, but before the check of the topic, ends the start
+    unopened. This is no failure, and the newer set's task starts."""
     script = cluster("B", workers=1, preemptive_stop=False)
     script.system.configure(0, 0, 1)
     held = script.until("check_before", task=0)
@@ -111,8 +110,8 @@ def test_b_reads_to_the_end_before_it_opens_a_producer() -> None:
 
 @pytest.mark.parametrize("mode", MODES)
 def test_a_newer_set_after_the_producer_is_opened(mode: str) -> None:
-    """A set committed while the producer was being opened keeps the task from polling: abandoned in the documents
-    (618.19), FAILED with a trace as shipped (618.20); a task of the newer set comes in its place."""
+    """618.19, 618.20: A set committed while the producer was being opened prevents polling. The task is abandoned in
+    the documents, FAILED with a trace as shipped, and replaced by one of the newer set."""
     script = cluster(mode, workers=1, preemptive_stop=False)
     script.system.configure(0, 0, 1)
     held = script.until("check_after", task=0)
@@ -131,8 +130,8 @@ def test_a_newer_set_after_the_producer_is_opened(mode: str) -> None:
 
 @pytest.mark.parametrize("mode", MODES)
 def test_generations_are_compared_and_not_records(mode: str) -> None:
-    """A whole round for the newer set, finished while a task of the older one was held up, does not let it poll: it is
-    a newer set than the one started from that counts, not that a record stands after it (618.19, H4)."""
+    """618.19, H4: A complete round for the newer set does not let a delayed task of the older one poll, since it
+    compares its own set and not the position of a count record."""
     script = cluster(mode, workers=3)
     script.configure(0, tasks=2)
     old = script.owner(0, 1)
@@ -154,7 +153,6 @@ def test_generations_are_compared_and_not_records(mode: str) -> None:
 
 @pytest.mark.parametrize("mode", MODES)
 def test_a_start_that_times_out_fails_with_a_trace(mode: str) -> None:
-    """Without an answer to initTransactions the task is FAILED, and a user's restart brings it up."""
     script = cluster(mode, workers=1)
     script.system.configure(0, 0, 1)
     script.outcome(script.until("open_producer"), "failed")
@@ -166,7 +164,6 @@ def test_a_start_that_times_out_fails_with_a_trace(mode: str) -> None:
 
 
 def test_a_task_that_is_stopped_in_its_start_touches_no_producer() -> None:
-    """As shipped: a task told to stop while its round was under way returns before it opens its producer."""
     script = cluster("shipped", workers=1)
     script.configure(0, tasks=2)
     script.system.configure(0, 0, 2)
@@ -181,7 +178,6 @@ def test_a_task_that_is_stopped_in_its_start_touches_no_producer() -> None:
 
 
 def test_a_set_that_shrinks_takes_its_last_tasks_with_it() -> None:
-    """Nothing starts that the newest set does not have."""
     script = cluster("B", workers=2)
     script.configure(0, tasks=2)
     script.configure(0, tasks=1)

@@ -1,4 +1,4 @@
-"""The threads that a driver moves, the brokers under them, and that everything follows from seed and calls alone."""
+"""A driver steps these threads over the brokers, and everything follows from seed and calls alone."""
 
 import random
 
@@ -12,7 +12,7 @@ MODES = ("A", "M", "B", "shipped")
 
 
 def recorded(found: list[object], act: object = "done") -> Script:
-    """A thread of one operation, which notes what came of it."""
+    """A thread of one operation records its result."""
     try:
         found.append((yield Operation("it", 0, lambda: found.append("happens") or act)))
     except OperationError as error:
@@ -23,7 +23,7 @@ def recorded(found: list[object], act: object = "done") -> Script:
     ("outcome", "expected"), [("ok", ["happens", "done"]), ("failed", [7]), ("lost", ["happens", 7])]
 )
 def test_outcomes(outcome: str, expected: list[object]) -> None:
-    """ok: it happens; failed: it does not, and the thread is told; lost: it does, and the thread is told the same."""
+    """An operation happens if "ok", not if "failed", and if "lost" it happens but the thread gets an error."""
     threads, found = Threads(), list[object]()
     number = threads.start(0, recorded(found))
     threads.settle()
@@ -33,7 +33,6 @@ def test_outcomes(outcome: str, expected: list[object]) -> None:
 
 
 def test_what_cannot_be_stepped() -> None:
-    """A thread that is over, or never was, and an outcome that there is none of, are refused by name."""
     threads, found = Threads(), list[object]()
     number = threads.start(0, recorded(found))
     threads.settle()
@@ -45,8 +44,8 @@ def test_what_cannot_be_stepped() -> None:
 
 
 def test_waits_and_interruptions() -> None:
-    """A thread goes on by itself when what it waits for holds, and turns back from an operation when told to; while its
-    worker stands still, neither."""
+    """A thread continues by itself when its condition holds, and leaves an operation when interrupted, but does neither
+    while its worker is stalled."""
     threads, found, flags = Threads(), list[object](), {"go": False, "stop": False}
 
     def script() -> Script:
@@ -70,8 +69,8 @@ def test_waits_and_interruptions() -> None:
 
 @pytest.mark.parametrize("transactions", ["v1", "v1-verified", "v2"])
 def test_a_producer_call_runs_to_its_end(transactions: str) -> None:
-    """Opening, sending and committing are over when they return; a second holder of the name fences the first, whose
-    open transaction is aborted before the second one opens."""
+    """A second producer of the same id fences the first, whose open transaction is aborted before the second
+    one opens."""
     brokers = Brokers(Config(transactions=transactions))
     first = TransactionalProducer(brokers, "name", ())
     first.open()
@@ -91,7 +90,7 @@ def test_a_producer_call_runs_to_its_end(transactions: str) -> None:
 
 
 def test_fencing_an_unknown_name_makes_it_known() -> None:
-    """Admin.fenceProducers of an id that nobody ever had leaves it idle, under its first epoch (618.12)."""
+    """618.12: Admin.fenceProducers of an unused id leaves it idle under its first epoch."""
     brokers = Brokers(Config())
     assert brokers.fence("nobody").error == 0
     producer = TransactionalProducer(brokers, "nobody", ())
@@ -100,7 +99,6 @@ def test_fencing_an_unknown_name_makes_it_known() -> None:
 
 
 def test_events_are_rows_of_the_columns() -> None:
-    """An event has the columns of its row, the kind by name; codes and names are unique."""
     system = reference({"workers": 1, "support": "enabled"})
     (started,) = system.drain_events()
     assert started._fields == COLUMNS and isinstance(started, Event)
@@ -122,13 +120,11 @@ def test_events_are_rows_of_the_columns() -> None:
     ],
 )
 def test_a_configuration_out_of_range_is_refused(config: dict[str, object], message: str) -> None:
-    """What is wrong, and what is allowed, in one line."""
     with pytest.raises(ValueError, match=message):
         Config.parse(config)
 
 
 def test_calls_out_of_range_are_refused() -> None:
-    """So are calls."""
     system = reference({"workers": 1, "support": "enabled"})
     with pytest.raises(ValueError, match="must be 1 to max_tasks=2"):
         system.configure(0, 0, 3)
@@ -137,7 +133,7 @@ def test_calls_out_of_range_are_refused() -> None:
 
 
 def wander(mode: str, seed: int, steps: int = 400) -> System:
-    """A driver without any aim: mostly steps, sometimes users, faults and time."""
+    """Return a cluster after random steps, user requests, faults and time."""
     luck = random.Random(seed)
     config = {"seed": seed, "mode": mode, "workers": 3, "connectors": 2, "heartbeat_ms": 3000 * (seed % 2)}
     system = reference(
@@ -167,13 +163,12 @@ def wander(mode: str, seed: int, steps: int = 400) -> System:
 
 @pytest.mark.parametrize("mode", MODES)
 def test_same_seed_and_calls_same_events(mode: str) -> None:
-    """Two runs of the same seed and the same calls give the same rows, columns and all."""
     assert wander(mode, 7).drain_events() == wander(mode, 7).drain_events()
 
 
 @pytest.mark.parametrize("mode", MODES)
 def test_no_task_of_an_older_set_commits_once_a_newer_one_polls(mode: str) -> None:
-    """618.P1, wherever an aimless driver with stalls, crashes and lost answers leads (seeds 0 to 5)."""
+    """618.P1: The promise holds under random stalls, crashes and lost answers (seeds 0 to 5)."""
     committed = 0
     for seed in range(6):
         polled: dict[int, int] = {}

@@ -1,4 +1,5 @@
-"""Histories of exactly-once source connectors told step by step, as text B of KIP-618 has it, without a simulation.
+"""This module builds histories of exactly-once source connectors step by step, as text B of KIP-618 has it, without a
+simulation.
 
     story = TaskCountStory(workers=2)
     story.lead(0)
@@ -6,7 +7,7 @@
     one = story.run(node=0, connector=0, task=0)
     story.commit(one)
 
-`story.columns(history)` then are the columns of one history in which every promise is kept. Tests bend one event of it.
+`story.columns(history)` returns the columns of one history without violations, in which tests change one event.
 """
 
 from collections import defaultdict
@@ -21,7 +22,7 @@ LEADER_ID = 0  # producer id of the leader; those of tasks come after
 
 
 class Instance(NamedTuple):
-    """A start of a task, and the pair that its producer was given."""
+    """An `Instance` is one start of a task, with its producer id and epoch."""
 
     number: int
     node: int
@@ -33,7 +34,7 @@ class Instance(NamedTuple):
 
 
 class TaskCountStory(Reported):
-    """Workers 0 … `workers` - 1, and connectors of up to `most` tasks."""
+    """A `TaskCountStory` has the workers 0 to `workers` - 1, and connectors of up to `most` tasks."""
 
     vocabulary = TASK_COUNTS
 
@@ -49,27 +50,27 @@ class TaskCountStory(Reported):
             self.emit(Kind.worker_started, node=node, support=SUPPORT["enabled"])
 
     def lead(self, node: int) -> None:
-        """A rebalance after which this worker leads, and claims the topic."""
+        """Rebalance so that this worker leads and claims the topic."""
         self.leader = node
         self.rebalance()
         self.emit(Kind.topic_claimed, node=node, producer_id=LEADER_ID, epoch=self._bumped(LEADER_ID))
 
     def rebalance(self) -> None:
-        """The leader makes the assignment, and takes its own."""
+        """Let the leader make the assignment and take its own."""
         member = self._next("member")
         self.emit(Kind.joined, node=self.leader, member=member)
         self.emit(Kind.assignment_made, node=self.leader, member=member, offset=self.end)
         self.emit(Kind.assigned, node=self.leader, member=member, offset=self.end, count=1)
 
     def write(self, kind: Kind, connector: int, **values: int) -> int:
-        """The leader writes a record, with a transaction of its own; its offset."""
+        """Write a record in a transaction of the leader, and return its offset."""
         offset, self.end = self.end, self.end + 2  # the marker has an offset too
         own = {"producer_id": LEADER_ID, "epoch": self._epochs[LEADER_ID]}
         self.emit(kind, node=self.leader, connector=connector, offset=offset, **own, **values)
         return offset
 
     def configure(self, connector: int, tasks: int) -> None:
-        """A user asks for so many tasks."""
+        """Let a user ask for this many tasks."""
         self.emit(Kind.asked, node=self.leader, connector=connector, count=tasks)
         self.write(Kind.connector_written, connector)
         for task in range(tasks):
@@ -78,12 +79,12 @@ class TaskCountStory(Reported):
         self.sets[connector] = (self.end - 2, tasks)
 
     def delete(self, connector: int) -> None:
-        """A user asks to delete the connector; its count stays (618.38)."""
+        """Let a user delete the connector, whose count stays (618.38)."""
         self.emit(Kind.asked, node=self.leader, connector=connector, count=-1)
         self.write(Kind.connector_tombstoned, connector)
 
     def ask(self, node: int, connector: int, task: int) -> None:
-        """A round, if the newest set needs one, asked for by a task."""
+        """Let a task ask for a round, which happens if the newest set needs one."""
         about = {"connector": connector, "request": self._next("request")}
         self.emit(Kind.round_asked, node=node, task=task, **about)
         newest, size = self.sets[connector]
@@ -94,7 +95,7 @@ class TaskCountStory(Reported):
         self.emit(Kind.round_answered, node=node, task=task, status=OK, **about)
 
     def round(self, connector: int, newest: int, ids: int, request: int) -> None:
-        """The leader fences so many ids, and writes the count."""
+        """Let the leader fence this many ids and write the count."""
         about = {"node": self.leader, "connector": connector, "set": newest, "request": request}
         self.emit(Kind.round_started, count=ids, **about)
         for task in range(ids):
@@ -106,7 +107,7 @@ class TaskCountStory(Reported):
         self.counts[connector] = (self.write(Kind.count_written, connector, set=newest, count=size), size)
 
     def run(self, node: int, connector: int, task: int) -> Instance:
-        """A task starts, and comes to poll."""
+        """Start a task, and let it poll."""
         about = {"node": node, "connector": connector, "task": task, "instance": self._next("instance")}
         about["set"] = self.sets[connector][0]
         self.emit(Kind.task_starting, **about)
@@ -122,27 +123,26 @@ class TaskCountStory(Reported):
         return Instance(about["instance"], node, connector, task, about["set"], own, pair["epoch"])
 
     def commit(self, instance: Instance) -> None:
-        """It sends records and their offsets in a transaction."""
+        """Let the task commit records and their offsets in a transaction."""
         self.report(Kind.records_sent, instance)
         self.report(Kind.transaction_committed, instance)
 
     def stop(self, instance: Instance) -> None:
-        """It stops when asked to."""
         self.report(Kind.task_stopped, instance)
 
     def refuse(self, instance: Instance) -> None:
-        """It sends records, and finds itself fenced."""
+        """Let the task send records and find itself fenced."""
         self.report(Kind.records_sent, instance)
         self.report(Kind.transaction_refused, instance, error=FENCED)
         self.report(Kind.task_failed, instance, error=FENCED)
 
     def report(self, kind: Kind, instance: Instance, **values: int) -> None:
-        """An event of an instance, with all that is known of it."""
+        """Add an event of an instance, with all its known columns."""
         about = instance._asdict()
         self.emit(kind, instance=about.pop("number"), **about, **values)
 
     def producer_id(self, connector: int, task: int) -> int:
-        """Of a task's transactional id."""
+        """Return the producer id of a task's transactional id."""
         return LEADER_ID + 1 + connector * self.most + task
 
     def _bumped(self, producer_id: int) -> int:

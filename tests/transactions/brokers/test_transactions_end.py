@@ -1,4 +1,4 @@
-"""EndTxn: every row of both tables, when the outcome is fixed, and the pair for the next transaction."""
+"""These tests check both tables of EndTxn, when the outcome is fixed, and the next transaction's pair."""
 
 import pytest
 from fencepost.reference_impl.kafka.errors import ErrorCode as E
@@ -12,7 +12,7 @@ COMMIT, ABORT = True, False
 
 
 def idle(bench, state):
-    """Bring transactional id 0 to an idle state; its current epoch."""
+    """Bring transactional id 0 to an idle state, and return its epoch."""
     bench.init()
     if state != S.EMPTY:
         bench.add(0, 0)
@@ -34,7 +34,7 @@ def idle(bench, state):
     ],
 )
 def test_v1_on_an_idle_id(mode, state, committed, error):
-    """txn.7: without bumps the same outcome asked again is success, the other one is INVALID_TXN_STATE."""
+    """txn.7: Without bumps a repeated outcome succeeds, and the other one is INVALID_TXN_STATE."""
     bench = Bench(mode)
     epoch = idle(bench, state)
     assert bench.end(0, epoch, committed) == (error, -1, -1)
@@ -56,7 +56,7 @@ def test_v1_on_an_idle_id(mode, state, committed, error):
     ],
 )
 def test_v2_on_an_idle_id(state, committed, retry, error):
-    """txn.7: in v2 only the epoch just ended may ask again, and is told the pair that replaced it."""
+    """txn.7: In v2 only the epoch just ended may ask again, and gets the pair that replaced it."""
     bench = Bench(V2)
     epoch = idle(bench, state)
     if state == S.EMPTY:
@@ -68,7 +68,7 @@ def test_v2_on_an_idle_id(state, committed, retry, error):
 
 @pytest.mark.parametrize("state", [S.EMPTY, S.COMPLETE_COMMIT, S.COMPLETE_ABORT])
 def test_v2_aborts_what_was_never_written(state):
-    """txn.9: an abort with the current epoch ends even an empty transaction, and bumps."""
+    """txn.9: An abort with the current epoch ends even an empty transaction, and bumps the epoch."""
     bench = Bench(V2)
     epoch = idle(bench, state)
     assert bench.end(0, epoch, ABORT) == (0, 0, epoch + 1)
@@ -78,7 +78,7 @@ def test_v2_aborts_what_was_never_written(state):
 
 @pytest.mark.parametrize("table", [V1_RESULT, V2_RESULT])
 def test_tables_are_complete(table):
-    """txn.7: the tables answer every state that can be the present, for commit and abort (and retry)."""
+    """txn.7: The tables have every current state, for commit and abort (and retry)."""
     states = {key[0] for key in table}
     assert states == set(range(6))
     assert len(table) == 6 * 2 * (2 if table is V2_RESULT else 1)
@@ -106,7 +106,7 @@ def test_open_transaction_ends(mode, committed):
 
 @pytest.mark.parametrize("mode", MODES)
 def test_every_end_bumps_in_v2_only(mode):
-    """txn.9: in v2 each of three transactions has its own epoch, before that all have the same."""
+    """txn.9: In v2 each of three transactions has its own epoch, and before v2 all have the same."""
     bench = Bench(mode)
     bench.init()
     epochs = [0]
@@ -120,7 +120,7 @@ def test_every_end_bumps_in_v2_only(mode):
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("first", [COMMIT, ABORT])
 def test_outcome_is_final(mode, first):
-    """txn.8: once decided, the other outcome is refused, and the outcome stands."""
+    """txn.8: Once the outcome is decided, the other one is refused."""
     bench = Bench(mode)
     bench.init()
     bench.add(0, 0)
@@ -132,7 +132,7 @@ def test_outcome_is_final(mode, first):
 
 @pytest.mark.parametrize("mode", MODES)
 def test_exact_pair_or_nothing(mode):
-    """txn.7: another producer id is 49, an epoch too low or too high is 90, an unknown or missing id is 49 or 42."""
+    """txn.7: A wrong producer id is 49, an epoch too low or too high is 90, an unknown or missing id is 49 or 42."""
     bench = Bench(mode)
     assert bench.end(0, 0)[0] == E.INVALID_PRODUCER_ID_MAPPING
     assert bench.end(0, 0, txn_id=-1)[0] == E.INVALID_REQUEST
@@ -146,7 +146,7 @@ def test_exact_pair_or_nothing(mode):
 
 
 def test_retry_is_fenced_while_the_next_transaction_is_open():
-    """txn.7: a late EndTxn of the transaction before cannot decide the one that is open (KAFKA-17754)."""
+    """txn.7: A late EndTxn of the previous transaction cannot decide the open one (KAFKA-17754)."""
     bench = Bench(V2)
     bench.init()
     bench.add(0, 0)
@@ -157,7 +157,7 @@ def test_retry_is_fenced_while_the_next_transaction_is_open():
 
 
 def test_late_end_decides_the_next_transaction_in_v1():
-    """txn.9: without the bump a late copy of EndTxn commits the transaction after its own (KAFKA-17754)."""
+    """txn.9: Without the bump a late copy of EndTxn commits the next transaction (KAFKA-17754)."""
     bench = Bench(V1)
     bench.init()
     for _ in range(2):
@@ -167,7 +167,7 @@ def test_late_end_decides_the_next_transaction_in_v1():
 
 
 def test_pending_completion_answers_51_before_the_epoch():
-    """txn.5: with the Complete record under way the pair just handed out is told to wait, not that it is fenced."""
+    """txn.5: While the Complete record is being written the new pair gets CONCURRENT_TRANSACTIONS."""
     bench = Bench(V2)
     bench.init()
     bench.add(0, 0)
@@ -182,7 +182,7 @@ def test_pending_completion_answers_51_before_the_epoch():
 
 
 def test_exhausted_epoch_moves_to_the_next_producer_id():
-    """txn.4: v2, after the last epoch the answer names the next producer id at epoch 0; the markers use the reserve."""
+    """txn.4: In v2 the last epoch is followed by the next producer id, and the markers use the reserved epoch."""
     bench = Bench(V2, max_epoch=2)
     bench.init()
     bench.init()
@@ -202,7 +202,7 @@ def test_exhausted_epoch_moves_to_the_next_producer_id():
 
 
 def test_new_pair_waits_for_the_overflow_to_complete():
-    """txn.5: before the next producer id is the present, a request with it is told to wait, not 49 (KAFKA-18660)."""
+    """txn.5: Before the next producer id is the current one, a request with it gets 51 and not 49 (KAFKA-18660)."""
     bench = Bench(V2, max_epoch=1)
     bench.init()
     bench.add(0, 0)
@@ -215,7 +215,7 @@ def test_new_pair_waits_for_the_overflow_to_complete():
 
 
 def test_fence_on_the_last_epoch_leaves_no_way_to_it():
-    """txn.4: a time-out at the last epoch moves to the next producer id too; a late abort never gets the reserve."""
+    """txn.4: A time-out at the last epoch changes the producer id, and a late abort never gets the reserved epoch."""
     bench = Bench(V2, max_epoch=2)
     bench.init()
     bench.init()
@@ -230,7 +230,7 @@ def test_fence_on_the_last_epoch_leaves_no_way_to_it():
 
 @pytest.mark.parametrize("mode", MODES)
 def test_failed_prepare_leaves_the_transaction_open(mode):
-    """txn.8: if the Prepare record did not become durable nothing is decided, and the other outcome is still open."""
+    """txn.8: If the Prepare record is not durable nothing is decided, and the other outcome is still possible."""
     bench = Bench(mode)
     bench.init()
     bench.add(0, 0)
@@ -246,7 +246,7 @@ def test_failed_prepare_leaves_the_transaction_open(mode):
 
 @pytest.mark.parametrize(("mode", "final"), [(V1, 1), (VERIFIED, 1), (V2, 2)])
 def test_timeout_fences_and_aborts(mode, final):
-    """txn.18: the first check after the time-out bumps the epoch, aborts, and the producer's commit is fenced."""
+    """txn.18: The first check after the time-out bumps the epoch and aborts, and the producer's commit is fenced."""
     bench = Bench(mode)
     bench.init()
     bench.add(0, 0)
@@ -263,7 +263,7 @@ def test_timeout_fences_and_aborts(mode, final):
 
 
 def test_timeout_waits_while_something_is_pending():
-    """txn.18: a transaction that is just being committed is not timed out."""
+    """txn.18: A transaction whose commit is pending does not time out."""
     bench = Bench(V2)
     bench.init()
     bench.add(0, 0)
@@ -276,7 +276,7 @@ def test_timeout_waits_while_something_is_pending():
 
 
 def test_failed_timeout_is_tried_again():
-    """txn.18: if the abort of a timed-out transaction is not recorded, the next check tries again, with no new bump."""
+    """txn.18: If the abort of a timed-out transaction is not recorded, the next check retries without a bump."""
     bench = Bench(V1)
     bench.init()
     bench.add(0, 0)

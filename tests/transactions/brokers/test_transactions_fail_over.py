@@ -1,4 +1,4 @@
-"""Fail-over of the coordinator: what the log brings back, what is lost, and that what was decided is carried out."""
+"""After a fail-over of the coordinator the log restores its state, and what was decided is carried out."""
 
 import pytest
 from fencepost.reference_impl.kafka.errors import ErrorCode as E
@@ -13,7 +13,7 @@ MODES = (V1, VERIFIED, V2)
 
 
 def ending(mode, committed=True):
-    """A bench whose EndTxn has its Prepare record under way."""
+    """Return a bench whose EndTxn has its Prepare record under way."""
     bench = Bench(mode)
     bench.init()
     bench.add(0, 0, 0)
@@ -26,7 +26,7 @@ def ending(mode, committed=True):
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("committed", [True, False])
 def test_new_coordinator_resends_every_marker(mode, committed):
-    """txn.19: with a Prepare record in the log the new coordinator sends all markers anew, and completes."""
+    """txn.19: With a Prepare record in the log the new coordinator sends all markers again, and completes."""
     bench = ending(mode, committed)
     bench.system.log_append()
     bench.system.deliver(bench.flying("marker")[0])
@@ -45,7 +45,7 @@ def test_new_coordinator_resends_every_marker(mode, committed):
 
 @pytest.mark.parametrize("mode", MODES)
 def test_unfinished_prepare_decides_only_if_durable(mode):
-    """txn.8: lost with its coordinator, a Prepare record decided nothing; in the log it is the outcome."""
+    """txn.8: A Prepare record that is lost with its coordinator decides nothing, and one in the log is the outcome."""
     lost, kept = ending(mode), ending(mode)
     lost.system.fail_over(durable=False)
     assert (lost.state, lost.metadata.now.topic_partitions) == (S.ONGOING, {0, 1})
@@ -57,7 +57,7 @@ def test_unfinished_prepare_decides_only_if_durable(mode):
 
 
 def test_durable_record_is_reported_though_nobody_was_told():
-    """txn.19: an append that made it into the log is an event of the old coordinator, before the new one loads."""
+    """txn.19: A durable append is an event of the old coordinator, before the new one loads."""
     bench = ending(V2)
     bench.events()
     bench.system.fail_over(durable=True)
@@ -66,7 +66,7 @@ def test_durable_record_is_reported_though_nobody_was_told():
 
 
 def test_markers_of_the_old_coordinator_come_too_late():
-    """txn.11: once the new coordinator's marker is written, the old one's is refused with 52."""
+    """txn.11: Once the new coordinator's marker is written, the old one's is refused with 52."""
     bench = ending(V1)
     bench.system.log_append()
     late = bench.flying("marker")
@@ -81,7 +81,7 @@ def test_markers_of_the_old_coordinator_come_too_late():
 
 
 def test_answers_to_the_old_coordinator_do_not_count():
-    """txn.19: an answer to a marker that the old coordinator sent tells the new one nothing."""
+    """txn.19: The new coordinator ignores the answer to a marker that the old one sent."""
     bench = ending(V2)
     bench.system.log_append()
     bench.flow("marker")
@@ -93,7 +93,7 @@ def test_answers_to_the_old_coordinator_do_not_count():
 
 
 def test_pending_transition_is_forgotten():
-    """txn.19: what was pending at the old coordinator does not make the new one wait."""
+    """txn.19: A transition that was pending at the old coordinator does not block the new one."""
     bench = Bench()
     bench.init()
     bench.send("init", "coordinator", InitProducerIdRequest(0, 60_000))
@@ -103,7 +103,7 @@ def test_pending_transition_is_forgotten():
 
 
 def test_last_epoch_is_forgotten():
-    """txn.2: the epoch before the bump is not recorded: a retry across a fail-over is fenced, as in Kafka."""
+    """txn.2: The epoch before the bump is not recorded, so that a retry across a fail-over is fenced, as in Kafka."""
     bench = Bench()
     bench.init()
     bench.init(0, 0)
@@ -112,7 +112,7 @@ def test_last_epoch_is_forgotten():
 
 
 def test_failed_fence_is_forgotten():
-    """txn.18: a fence that never became durable is gone with its coordinator, and made anew by the next."""
+    """txn.18: A fence that never became durable is lost with its coordinator, and made anew by the next."""
     bench = Bench(V1)
     bench.init()
     bench.add(0, 0)
@@ -126,7 +126,7 @@ def test_failed_fence_is_forgotten():
 
 
 def test_overflow_survives_a_fail_over():
-    """txn.4: the next producer id is in the Prepare record: completed by another coordinator it is the one answered."""
+    """txn.4: The next producer id is in the Prepare record, and another coordinator answers with it."""
     bench = Bench(V2, max_epoch=1)
     bench.init()
     bench.add(0, 0)
@@ -141,7 +141,7 @@ def test_overflow_survives_a_fail_over():
 
 
 def test_timeout_goes_on_after_a_fail_over():
-    """txn.18: the new coordinator times the transaction out by its recorded start."""
+    """txn.18: The new coordinator times the transaction out by its recorded start."""
     bench = Bench(V1)
     bench.init()
     bench.add(0, 0)
@@ -153,7 +153,7 @@ def test_timeout_goes_on_after_a_fail_over():
 
 
 def test_loading_coordinator_answers_14():
-    """txn.19: until the log is loaded every request is COORDINATOR_LOAD_IN_PROGRESS."""
+    """txn.19: Until the log is loaded every request gets COORDINATOR_LOAD_IN_PROGRESS."""
     bench = Bench()
     bench.system.coordinator.loading = True
     assert bench.init()[0] == bench.end(0, 0)[0] == E.COORDINATOR_LOAD_IN_PROGRESS
@@ -161,7 +161,7 @@ def test_loading_coordinator_answers_14():
 
 
 def test_unfinished_tombstone_forgets_the_id_if_durable():
-    """txn.20: an expiry under way at a fail-over happened if its tombstone is in the log."""
+    """txn.20: An expiry under way at a fail-over has happened if its tombstone is in the log."""
     for durable, known in ((True, 0), (False, 1)):
         bench = Bench()
         bench.init()
@@ -172,12 +172,12 @@ def test_unfinished_tombstone_forgets_the_id_if_durable():
 
 
 def rebuilt(bench):
-    """What a coordinator would load from the log now."""
+    """Return what a coordinator would load from the log now."""
     return {txn_id: loaded(value) for txn_id, value in bench.system.transaction_log.replay().items()}
 
 
 def live(bench):
-    """What the coordinator has in memory, without what is never recorded."""
+    """Return what the coordinator has in memory, without what is never recorded."""
     transactions = bench.system.coordinator.transactions.values()
     return {m.transactional_id: loaded(value_of(m.now)) for m in transactions if m.now.producer_epoch >= 0}
 
@@ -193,7 +193,7 @@ STEPS = st.one_of(
 @settings(max_examples=60)
 @given(mode=st.sampled_from(MODES), steps=st.lists(STEPS, max_size=25))
 def test_rebuilt_state_equals_the_live_one(mode, steps):
-    """txn.P9: after every operation the log, compacted or not, amounts to what the coordinator has in memory."""
+    """txn.P9: After every operation the log, compacted or not, equals what the coordinator has in memory."""
     bench = Bench(mode, max_epoch=3, expiration_ms=300_000, expiration_check_ms=60_000)
     for what, number, flag in steps:
         known = bench.system.coordinator.transactions.get(number)
@@ -222,7 +222,7 @@ def test_rebuilt_state_equals_the_live_one(mode, steps):
 
 
 def test_compaction_keeps_the_last_record_of_each_id():
-    """txn.P9: compaction drops older records and tombstones, and nothing that replay would see."""
+    """txn.P9: Compaction drops older records and tombstones, and nothing that replay would see."""
     bench = Bench(V1)
     for _ in range(3):
         bench.init()

@@ -1,4 +1,4 @@
-"""InitProducerId in all its cases: who gets which producer id and epoch, and who is fenced."""
+"""These tests check which producer id and epoch InitProducerId gives, and which producers it fences."""
 
 import pytest
 from fencepost.reference_impl.kafka.errors import ErrorCode as E
@@ -10,7 +10,7 @@ MODES = (V1, VERIFIED, V2)
 
 
 def test_unknown_transactional_id_starts_at_epoch_0():
-    """txn.1: a transactional id never heard of gets a fresh producer id at epoch 0, and is recorded as Empty."""
+    """txn.1: An unknown transactional id gets a new producer id at epoch 0, and is recorded as Empty."""
     bench = Bench()
     assert bench.init() == (0, 0, 0)
     (logged,) = bench.events("txn_logged")
@@ -18,14 +18,14 @@ def test_unknown_transactional_id_starts_at_epoch_0():
 
 
 def test_every_new_instance_bumps_the_epoch():
-    """txn.1: each InitProducerId without a pair bumps by one, under the same producer id."""
+    """txn.1: Each InitProducerId without a pair bumps the epoch by one, under the same producer id."""
     bench = Bench()
     assert [bench.init() for _ in range(3)] == [(0, 0, 0), (0, 0, 1), (0, 0, 2)]
 
 
 @pytest.mark.parametrize("mode", MODES)
 def test_older_instance_is_refused_everywhere(mode):
-    """txn.1: after the bump the older epoch may neither add a partition nor end a transaction."""
+    """txn.1: After the bump the older epoch may neither add a partition nor end a transaction."""
     bench = Bench(mode)
     bench.init()
     bench.init()
@@ -34,21 +34,21 @@ def test_older_instance_is_refused_everywhere(mode):
 
 
 def test_current_pair_bumps_once():
-    """txn.2: naming the current pair bumps it."""
+    """txn.2: A request with the current pair bumps the epoch."""
     bench = Bench()
     bench.init()
     assert bench.init(0, 0) == (0, 0, 1)
 
 
 def test_retry_with_the_previous_epoch_gets_the_same_answer():
-    """txn.2: a producer that missed the answer asks again with its old pair and is told the same again."""
+    """txn.2: A producer that missed the answer asks again with its old pair, and gets the same answer."""
     bench = Bench()
     bench.init()
     assert [bench.init(0, 0) for _ in range(3)] == [(0, 0, 1)] * 3
 
 
 def test_anything_older_is_fenced():
-    """txn.2: an epoch from before the last bump, or from the future, is PRODUCER_FENCED."""
+    """txn.2: An epoch from before the last bump, or from the future, is PRODUCER_FENCED."""
     bench = Bench()
     for epoch in range(3):
         bench.init(0, epoch - 1) if epoch else bench.init()
@@ -57,7 +57,7 @@ def test_anything_older_is_fenced():
 
 
 def test_new_instance_erases_the_memory_of_retries():
-    """txn.2: once another instance has come without a pair, the older one's retry is fenced."""
+    """txn.2: After another instance's request without a pair, the older one's retry is fenced."""
     bench = Bench()
     bench.init()
     bench.init(0, 0)
@@ -66,14 +66,14 @@ def test_new_instance_erases_the_memory_of_retries():
 
 
 def test_foreign_producer_id_is_fenced():
-    """txn.2: an expected producer id that is not this transactional id's is PRODUCER_FENCED."""
+    """txn.2: An expected producer id that is not this transactional id's is PRODUCER_FENCED."""
     bench = Bench()
     bench.init()
     assert bench.init(9, 0)[0] == E.PRODUCER_FENCED
 
 
 def test_foreign_producer_id_cannot_end_a_transaction():
-    """txn.2: a foreign producer id leaves the open transaction alone; an older epoch of the same id ends it."""
+    """txn.2: A foreign producer id does not affect the open transaction, but an older epoch of the same id ends it."""
     bench = Bench()
     bench.init()
     bench.init()
@@ -86,18 +86,18 @@ def test_foreign_producer_id_cannot_end_a_transaction():
 
 
 def test_id_without_epoch_takes_any_pair():
-    """txn.20: after its id has expired a producer's old pair is as good as none (the hole of KAFKA-18019)."""
+    """txn.20: After its id has expired a producer's old pair is treated like none (the hole of KAFKA-18019)."""
     assert Bench().init(9, 4) == (0, 0, 0)
 
 
 def test_exhausted_epoch_rotates_the_producer_id():
-    """txn.4: the epoch after the last one to hand out is epoch 0 of the next producer id."""
+    """txn.4: The last usable epoch is followed by epoch 0 of the next producer id."""
     bench = Bench(max_epoch=3)
     assert [bench.init()[1:] for _ in range(4)] == [(0, 0), (0, 1), (0, 2), (1, 0)]
 
 
 def test_retry_after_rotation_gets_the_new_pair():
-    """txn.2: (old id, last epoch) asked again after the rotation is told (new id, 0) again."""
+    """txn.2: A retry with (old id, last epoch) after the rotation gets (new id, 0) again."""
     bench = Bench(max_epoch=2)
     bench.init()
     bench.init()
@@ -106,7 +106,7 @@ def test_retry_after_rotation_gets_the_new_pair():
 
 
 def test_rotation_without_pair_leaves_no_retry():
-    """txn.4: if another instance caused the rotation, the older one with the last epoch is fenced."""
+    """txn.4: If another instance caused the rotation, the older one with the last epoch is fenced."""
     bench = Bench(max_epoch=2)
     for _ in range(3):
         bench.init()
@@ -114,7 +114,7 @@ def test_rotation_without_pair_leaves_no_retry():
 
 
 def test_retry_that_led_to_the_last_epoch_fails():
-    """txn.2: at the last epoch whoever names another one is told -1, the producer that missed the answer too."""
+    """txn.2: At the last epoch a request with another one gets -1, even from the producer that missed the answer."""
     bench = Bench(max_epoch=3)
     bench.init()
     bench.init(0, 0)
@@ -124,14 +124,14 @@ def test_retry_that_led_to_the_last_epoch_fails():
 
 
 def test_single_epoch_still_tells_a_retry_from_a_new_wish():
-    """txn.2: with one epoch per id every bump rotates; the old pair still gets the same answer twice."""
+    """txn.2: With one epoch per id every bump rotates, and the old pair still gets the same answer twice."""
     bench = Bench(max_epoch=1)
     bench.init()
     assert [bench.init(0, 0) for _ in range(2)] == [(0, 1, 0)] * 2
 
 
 def test_pending_transition_answers_51_before_any_epoch_check():
-    """txn.5: while another InitProducerId is being recorded even a fenced pair is told CONCURRENT_TRANSACTIONS."""
+    """txn.5: While another InitProducerId is being recorded even a fenced pair gets CONCURRENT_TRANSACTIONS."""
     bench = Bench()
     bench.init()
     bench.init()
@@ -146,10 +146,8 @@ def test_pending_transition_answers_51_before_any_epoch_check():
 
 @pytest.mark.parametrize(("mode", "aborted_at"), [(V1, 1), (VERIFIED, 1), (V2, 2)])
 def test_open_transaction_is_fenced_and_aborted_first(mode, aborted_at):
-    """txn.3: with a transaction open InitProducerId answers 51, aborts it under a higher epoch, and succeeds when over.
-
-    The fence costs one epoch; in v2 the abort costs another.
-    """
+    """txn.3: InitProducerId answers 51 while a transaction is open, aborts it under a higher epoch, and then succeeds.
+    The fence costs one epoch, and in v2 the abort another."""
     bench = Bench(mode)
     bench.init()
     bench.add(0, 0, 1)
@@ -171,7 +169,7 @@ def test_open_transaction_is_fenced_and_aborted_first(mode, aborted_at):
 
 
 def test_failed_append_hands_out_nothing():
-    """txn.8: if the record did not become durable the answer is COORDINATOR_NOT_AVAILABLE and the epoch stays."""
+    """txn.8: If the record is not durable the answer is COORDINATOR_NOT_AVAILABLE, and the epoch stays."""
     bench = Bench()
     bench.init()
     number = bench.send("init", "coordinator", init_request())
@@ -184,7 +182,7 @@ def test_failed_append_hands_out_nothing():
 
 @pytest.mark.parametrize("mode", MODES)
 def test_failed_fence_is_remembered_and_does_not_bump_again(mode):
-    """txn.18: however often the abort's record fails, the epoch in memory moves by one; the old one stays fenced."""
+    """txn.18: However often the abort's record fails, the epoch grows by one, and the old one stays fenced."""
     bench = Bench(mode)
     bench.init()
     bench.add(0, 0)
@@ -203,7 +201,7 @@ def test_failed_fence_is_remembered_and_does_not_bump_again(mode):
 
 @pytest.mark.parametrize("mode", MODES)
 def test_fence_at_the_last_epoch_uses_the_reserved_one(mode):
-    """txn.4: a transaction at the last epoch is fenced with the reserved epoch, which no client ever gets."""
+    """txn.4: A transaction at the last epoch is fenced with the reserved epoch, which no client ever gets."""
     bench = Bench(mode, max_epoch=1)
     bench.init()
     bench.add(0, 0)
@@ -215,7 +213,7 @@ def test_fence_at_the_last_epoch_uses_the_reserved_one(mode):
 
 
 def test_without_transactional_id_every_request_gets_a_fresh_id():
-    """txn.1: an idempotent producer gets a fresh id at epoch 0, and the coordinator remembers nothing."""
+    """txn.1: An idempotent producer gets a new id at epoch 0, which the coordinator does not store."""
     bench = Bench()
     assert [bench.init(txn_id=-1) for _ in range(2)] == [(0, 0, 0), (0, 1, 0)]
     assert not bench.system.coordinator.transactions
@@ -224,19 +222,19 @@ def test_without_transactional_id_every_request_gets_a_fresh_id():
 
 @pytest.mark.parametrize("pair", [(0, -1), (-1, 0)])
 def test_half_a_pair_is_an_invalid_request(pair):
-    """txn.2: producer id without epoch, or epoch without producer id, is INVALID_REQUEST."""
+    """txn.2: A producer id without epoch, or an epoch without producer id, is INVALID_REQUEST."""
     assert Bench().init(*pair)[0] == E.INVALID_REQUEST
 
 
 @pytest.mark.parametrize("timeout_ms", [-1, 0, 900_001])
 def test_timeout_out_of_range(timeout_ms):
-    """txn.18: a transaction time-out must be above 0 and at most transaction.max.timeout.ms."""
+    """txn.18: A transaction time-out must be above 0 and at most transaction.max.timeout.ms."""
     assert Bench().init(timeout_ms=timeout_ms)[0] == E.INVALID_TRANSACTION_TIMEOUT
     assert Bench().init(timeout_ms=900_000)[0] == 0
 
 
 def test_permissions():
-    """618.12: without permission to write the answer is 53, for ids without a transactional id 31."""
+    """618.12: Without permission to write the answer is 53, or 31 for requests without a transactional id."""
     bench = Bench()
     bench.env.without_write |= {0, -1}
     assert bench.init()[0] == E.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
@@ -245,7 +243,7 @@ def test_permissions():
 
 @pytest.mark.rule("txn.22")
 def test_fencing_an_unknown_id_creates_it_idle():
-    """txn.22: a request without a pair from an admin leaves an Empty id; the next instance gets a higher epoch."""
+    """txn.22: A request without a pair from an admin leaves an Empty id, and the next instance gets a higher epoch."""
     bench = Bench()
     assert bench.init(timeout_ms=30_000) == (0, 0, 0)
     assert (bench.state, bench.metadata.now.txn_timeout_ms) == (S.EMPTY, 30_000)
@@ -253,5 +251,4 @@ def test_fencing_an_unknown_id_creates_it_idle():
 
 
 def init_request(producer_id=-1, epoch=-1):
-    """InitProducerId of transactional id 0."""
     return InitProducerIdRequest(0, 60_000, producer_id, epoch)

@@ -1,4 +1,4 @@
-"""Markers: that they reach every partition, what a partition accepts, and that completion is recorded once."""
+"""Markers reach every partition, a partition accepts only some of them, and completion is recorded once."""
 
 import pytest
 from fencepost.reference_impl.kafka.errors import ErrorCode as E
@@ -16,7 +16,7 @@ MODES = (V1, VERIFIED, V2)
 
 
 def ending(mode=V2, partitions=(0, 1)):
-    """A bench whose transaction is committed, with the markers for these partitions in flight."""
+    """Return a bench whose transaction is committed, with the markers for these partitions in flight."""
     bench = Bench(mode, partitions=max(partitions, default=0) + 1)
     bench.init()
     for partition in partitions:
@@ -31,7 +31,7 @@ def ending(mode=V2, partitions=(0, 1)):
 
 @pytest.mark.parametrize("mode", MODES)
 def test_markers_go_to_every_partition(mode):
-    """txn.10: one marker to each partition of the transaction, then the Complete record."""
+    """txn.10: Each partition of the transaction gets one marker, before the Complete record is written."""
     bench = ending(mode, (0, 1, 2))
     assert len(bench.flying("marker")) == 3
     bench.settle()
@@ -42,7 +42,7 @@ def test_markers_go_to_every_partition(mode):
 
 
 def test_completion_waits_for_the_last_partition():
-    """txn.10: with one answer missing the transaction is not complete, and nothing new may begin."""
+    """txn.10: With one answer missing the transaction is not complete, and no new one may begin."""
     bench = ending()
     bench.system.deliver(bench.flying("marker")[0])
     bench.flow("marker_answer")
@@ -54,7 +54,7 @@ def test_completion_waits_for_the_last_partition():
 @pytest.mark.parametrize("lost", ["marker", "marker_answer"])
 @pytest.mark.parametrize("mode", MODES)
 def test_markers_are_sent_again_without_end(mode, lost):
-    """txn.10: whatever is lost, the marker is sent again every 30 s; a second copy is accepted (KAFKA-19999)."""
+    """txn.10: A lost marker is sent again every 30 s, and a second copy is accepted (KAFKA-19999)."""
     bench = ending(mode, (0,))
     for _ in range(5):
         bench.flow("marker" if lost == "marker_answer" else "nothing")
@@ -67,7 +67,7 @@ def test_markers_are_sent_again_without_end(mode, lost):
 
 
 def test_answered_markers_are_not_sent_again():
-    """txn.10: after the answer the retry timer finds nothing to do."""
+    """txn.10: After the answer the retry timer finds nothing to do."""
     bench = ending()
     bench.settle()
     bench.system.advance(120_000)
@@ -75,7 +75,7 @@ def test_answered_markers_are_not_sent_again():
 
 
 def test_completion_is_recorded_once():
-    """txn.10: second copies of marker answers change nothing."""
+    """txn.10: Second copies of marker answers have no effect."""
     bench = ending()
     bench.flow("marker")
     for number in bench.flying("marker_answer"):
@@ -85,7 +85,7 @@ def test_completion_is_recorded_once():
 
 
 def test_late_answer_is_not_taken_for_the_next_transaction():
-    """txn.10: an answer to a marker of the transaction before does not count for the one being completed."""
+    """txn.10: An answer to a marker of the previous transaction does not count for the next one."""
     bench = ending(V2, (0,))
     bench.flow("marker")
     bench.system.deliver(bench.flying("marker_answer")[0], keep=True)
@@ -105,7 +105,7 @@ def test_late_answer_is_not_taken_for_the_next_transaction():
 
 
 def test_failed_completion_is_appended_again():
-    """txn.10: the Complete record is tried until it is durable; the transaction stays pending meanwhile."""
+    """txn.10: The Complete record is tried until it is durable, and the transaction stays pending meanwhile."""
     bench = ending()
     bench.flow()
     for _ in range(3):
@@ -117,7 +117,7 @@ def test_failed_completion_is_appended_again():
 
 @pytest.mark.parametrize(("epoch", "error"), [(5, 47), (0, 52)])
 def test_overtaken_coordinator_leaves_the_transaction_alone(epoch, error):
-    """txn.11: told 47 or 52 the coordinator stops sending, and records nothing; the next one carries it out."""
+    """txn.11: After an answer of 47 or 52 the coordinator stops and records nothing, and the next one continues."""
     bench = ending(V1, (0,))
     bench.log().write(newer_marker(bench, epoch, coordinator_epoch=5))
     bench.settle()
@@ -140,7 +140,7 @@ def test_overtaken_coordinator_leaves_the_transaction_alone(epoch, error):
     ],
 )
 def test_what_a_partition_accepts_before_v2(epoch, coordinator_epoch, error):
-    """txn.11, txn.12: known are epoch 2 and coordinator epoch 1; equal or higher is written, lower is refused."""
+    """txn.11, txn.12: At epoch 2 and coordinator epoch 1, equal or higher is written, and lower is refused."""
     bench = Bench(V1)
     bench.marker(7, 2, coordinator_epoch=1)
     bench.produce(7, 2)
@@ -160,7 +160,7 @@ def test_what_a_partition_accepts_before_v2(epoch, coordinator_epoch, error):
     ],
 )
 def test_what_a_partition_accepts_in_v2(open_here, epoch, error):
-    """txn.11: a v2 marker must be above the epoch known, 1; an equal one passes only if nothing is open (KIP-1228)."""
+    """txn.11: A v2 marker must be above epoch 1, and may equal it only if no transaction is open (KIP-1228)."""
     bench = Bench(V1)
     bench.marker(7, 1)
     if open_here:
@@ -169,7 +169,7 @@ def test_what_a_partition_accepts_in_v2(open_here, epoch, error):
 
 
 def test_marker_raises_the_epoch():
-    """txn.12: a marker with a higher epoch fences older batches, whether or not it ended anything."""
+    """txn.12: A marker with a higher epoch fences older batches, whether or not it ended a transaction."""
     bench = Bench(V1)
     bench.marker(7, 3)
     assert bench.produce(7, 2) == (E.INVALID_PRODUCER_EPOCH, -1)
@@ -177,7 +177,7 @@ def test_marker_raises_the_epoch():
 
 
 def test_marker_without_open_transaction_ends_nothing():
-    """txn.11: it is written, and neither moves readers nor enters the index of aborted transactions."""
+    """txn.11: The marker is written, moves no reader, and is not in the index of aborted transactions."""
     bench = Bench(V1)
     bench.produce(1, 0)
     assert bench.marker(7, 0, committed=False) == 0
@@ -185,7 +185,7 @@ def test_marker_without_open_transaction_ends_nothing():
 
 
 def test_second_copy_of_a_v1_marker_ends_the_next_transaction():
-    """txn.9: before v2 nothing tells the marker of one transaction from that of the next (KIP-1228)."""
+    """txn.9: Before v2 the markers of two successive transactions cannot be distinguished (KIP-1228)."""
     bench = Bench(V1)
     bench.produce(7, 0, 0)
     bench.marker(7, 0)
@@ -195,13 +195,13 @@ def test_second_copy_of_a_v1_marker_ends_the_next_transaction():
 
 
 def newer_marker(bench, epoch, coordinator_epoch):
-    """What another coordinator has written to partition 0."""
+    """Return the marker that another coordinator has written to partition 0."""
     return Batch(len(bench.log().batches), 0, epoch, -1, -1, True, 0, 0, 0, coordinator_epoch)
 
 
 def test_second_copy_of_a_v2_marker_leaves_the_next_question_open():
-    """txn.15: a marker's late copy is accepted as a retry; its epoch is that of the transaction that has just begun,
-    whose record waits for the coordinator's answer (KAFKA-18654)."""
+    """txn.15: A marker's late copy is accepted as a retry. Its epoch is that of the new transaction, whose record waits
+    for the coordinator's answer (KAFKA-18654)."""
     bench = Bench(V2)
     bench.init()
     bench.produce(0, 0)
@@ -215,7 +215,7 @@ def test_second_copy_of_a_v2_marker_leaves_the_next_question_open():
 
 
 def test_marker_of_another_epoch_voids_the_question():
-    """txn.15: whatever the version, the transaction that was asked about is over with it."""
+    """txn.15: A marker of another epoch ends the transaction that is being verified, in every version."""
     bench = Bench(V2)
     bench.init()
     number = bench.send("produce", "partition-0", ProduceRequest(0, 0, 0, 0, 0, 1))

@@ -1,4 +1,4 @@
-"""What a partition lets a producer append: epochs, sequence numbers, duplicates, and the coordinator's consent."""
+"""A partition checks epochs, sequence numbers, duplicates and the coordinator's consent before it appends."""
 
 import pytest
 from fencepost.reference_impl.kafka.errors import ErrorCode as E
@@ -13,7 +13,7 @@ from txn_bench import V1, V2, VERIFIED, Bench
 
 
 def with_epoch(epoch, *sequences):
-    """A v1 bench whose partition 0 has these batches of producer 7; records are numbered like sequences."""
+    """Return a v1 bench with these batches of producer 7 in partition 0, whose records are numbered like sequences."""
     bench = Bench(V1)
     for sequence in sequences:
         assert bench.produce(7, epoch, sequence, sequence)[0] == 0
@@ -21,7 +21,7 @@ def with_epoch(epoch, *sequences):
 
 
 def transaction(mode, partition=0):
-    """A bench whose producer (0, 0) may write to a partition: added to its transaction before v2, by itself in v2."""
+    """Return a bench whose producer (0, 0) may write to a partition, which is added before v2 and implicit in v2."""
     bench = Bench(mode)
     bench.init()
     if mode != V2:
@@ -34,14 +34,14 @@ def transaction(mode, partition=0):
 
 @pytest.mark.parametrize(("epoch", "error"), [(1, E.INVALID_PRODUCER_EPOCH), (2, E.NONE), (3, E.NONE)])
 def test_lower_epoch_is_refused(epoch, error):
-    """txn.12: an epoch below the one the partition knows is INVALID_PRODUCER_EPOCH."""
+    """txn.12: An epoch below the one the partition knows is INVALID_PRODUCER_EPOCH."""
     bench = with_epoch(2, 0)
     assert bench.produce(7, epoch, 1 if epoch == 2 else 0)[0] == error
 
 
 @pytest.mark.parametrize("sequence", [0, 1, 3, 5])
 def test_sequence_numbers_follow_on(sequence):
-    """txn.13: after 0, 1, 2 only 3 is next; what came is a duplicate, what is further is a gap."""
+    """txn.13: After 0, 1, 2 only 3 is next. A smaller number is a duplicate and a greater one a gap."""
     bench = with_epoch(0, 0, 1, 2)
     error, offset = bench.produce(7, 0, sequence)
     assert (error, offset) == {0: (0, 0), 1: (0, 1), 3: (0, 3), 5: (E.OUT_OF_ORDER_SEQUENCE_NUMBER, -1)}[sequence]
@@ -49,32 +49,32 @@ def test_sequence_numbers_follow_on(sequence):
 
 @pytest.mark.parametrize(("sequence", "error"), [(0, E.NONE), (1, E.OUT_OF_ORDER_SEQUENCE_NUMBER)])
 def test_new_epoch_starts_at_0(sequence, error):
-    """txn.13: the first batch of a higher epoch must be number 0."""
+    """txn.13: The first batch of a higher epoch must have number 0."""
     assert with_epoch(0, 0, 1, 2).produce(7, 1, sequence)[0] == error
 
 
 @pytest.mark.parametrize(("sequence", "error"), [(0, E.NONE), (1, E.OUT_OF_ORDER_SEQUENCE_NUMBER)])
 def test_epoch_known_from_a_marker_starts_at_0(sequence, error):
-    """txn.13: where only a marker of the epoch was seen, number 0 is required too."""
+    """txn.13: Number 0 is required too if only a marker of the epoch was seen."""
     bench = with_epoch(0, 0, 1)
     bench.marker(7, 1)
     assert bench.produce(7, 1, sequence)[0] == error
 
 
 def test_unknown_producer_may_start_anywhere():
-    """txn.13: a partition that knows nothing of a producer accepts any first number."""
+    """txn.13: A partition that knows nothing of a producer accepts any first number."""
     assert Bench(V1).produce(7, 4, 99) == (0, 0)
 
 
 def test_sequence_numbers_wrap():
-    """txn.13: after the largest int32 comes 0."""
+    """txn.13: After the largest int32 comes 0."""
     bench = with_epoch(0, SEQUENCE_MAX)
     assert bench.produce(7, 0, 1)[0] == E.OUT_OF_ORDER_SEQUENCE_NUMBER
     assert bench.produce(7, 0, 0) == (0, 1)
 
 
 def test_last_five_batches_answer_duplicates():
-    """txn.14: the last five batches answer with their old offset and write nothing; the sixth is a gap."""
+    """txn.14: Copies of the last five batches get their old offset without a write, and the sixth is a gap."""
     bench = with_epoch(0, *range(6))
     bench.events()
     assert [bench.produce(7, 0, sequence)[1] for sequence in range(1, 6)] == [1, 2, 3, 4, 5]
@@ -85,20 +85,20 @@ def test_last_five_batches_answer_duplicates():
 
 
 def test_new_epoch_clears_the_window():
-    """txn.14: number 0 of a new epoch is no duplicate of number 0 of the old one."""
+    """txn.14: Number 0 of a new epoch is no duplicate of number 0 of the old one."""
     bench = with_epoch(0, 0)
     assert bench.produce(7, 1, 0) == (0, 1)
 
 
 def test_duplicate_of_an_old_epoch_is_fenced():
-    """txn.14: after a bump an old batch is not answered as a duplicate, but fenced."""
+    """txn.14: After a bump a copy of an old batch is fenced."""
     bench = with_epoch(0, 0)
     bench.marker(7, 1)
     assert bench.produce(7, 0, 0) == (E.INVALID_PRODUCER_EPOCH, -1)
 
 
 def test_committed_batches_go_on_answering():
-    """txn.14: within an epoch a commit leaves the window, so that a late duplicate still gets its offset."""
+    """txn.14: A commit within an epoch does not clear the window, so that a late duplicate still gets its offset."""
     bench = with_epoch(0, 0, 1)
     bench.marker(7, 0)
     assert bench.produce(7, 0, 1) == (0, 1)
@@ -106,7 +106,7 @@ def test_committed_batches_go_on_answering():
 
 
 def test_aborted_batches_do_not_answer():
-    """txn.14: after an abort in the same epoch an old number is a gap, and the numbers go on."""
+    """txn.14: After an abort in the same epoch an old number is a gap, and the numbers continue."""
     bench = with_epoch(0, 0, 1)
     bench.marker(7, 0, committed=False)
     assert bench.produce(7, 0, 1) == (E.OUT_OF_ORDER_SEQUENCE_NUMBER, -1)
@@ -114,7 +114,7 @@ def test_aborted_batches_do_not_answer():
 
 
 def test_transactional_and_other_batches_do_not_mix():
-    """txn.15: a batch outside a transaction is INVALID_TXN_STATE while one is open, and fine after it."""
+    """txn.15: A batch outside a transaction is INVALID_TXN_STATE while one is open, and accepted after it."""
     bench = with_epoch(0, 0)
     assert bench.produce(7, 0, 1, transactional=False) == (E.INVALID_TXN_STATE, -1)
     bench.marker(7, 0)
@@ -124,7 +124,7 @@ def test_transactional_and_other_batches_do_not_mix():
 
 @pytest.mark.parametrize("mode", [VERIFIED, V2])
 def test_batches_outside_transactions_need_no_consent(mode):
-    """txn.15: an idempotent producer's batches are appended without a question."""
+    """txn.15: An idempotent producer's batches are appended without verification."""
     bench = Bench(mode)
     assert bench.produce(7, 0, transactional=False) == (0, 0)
     assert not bench.events("check_asked")
@@ -135,14 +135,14 @@ def test_batches_outside_transactions_need_no_consent(mode):
 
 @pytest.mark.parametrize("mode", [V1, VERIFIED, V2])
 def test_leader_asks_before_the_first_append_only(mode):
-    """txn.15: one question per partition and transaction, none at all before KIP-890."""
+    """txn.15: The leader verifies once per partition and transaction, and not at all before KIP-890."""
     bench = transaction(mode)
     assert [bench.produce(0, 0, sequence)[0] for sequence in range(3)] == [0, 0, 0]
     assert len(bench.events("check_asked")) == (0 if mode == V1 else 1)
 
 
 def test_nothing_is_appended_before_the_answer():
-    """txn.15: while the question is open the log stays empty."""
+    """txn.15: The log stays empty until the coordinator answers the verification."""
     bench = transaction(VERIFIED)
     bench.send("produce", "partition-0", ProduceRequest(0, 0, 0, 0, 0, 0))
     bench.flow("produce")
@@ -150,7 +150,7 @@ def test_nothing_is_appended_before_the_answer():
 
 
 def test_partition_outside_the_transaction_is_refused():
-    """txn.15: v1-verified, a batch of no transaction is TRANSACTION_ABORTABLE (KAFKA-14402)."""
+    """txn.15: In v1-verified a batch of no transaction is TRANSACTION_ABORTABLE (KAFKA-14402)."""
     bench = transaction(VERIFIED, partition=0)
     assert bench.produce(0, 0, partition=1) == (E.TRANSACTION_ABORTABLE, -1)
     assert transaction(V1, partition=0).produce(0, 0, partition=1) == (0, 0)
@@ -158,7 +158,7 @@ def test_partition_outside_the_transaction_is_refused():
 
 @pytest.mark.parametrize("mode", [VERIFIED, V2])
 def test_coordinators_fence_becomes_the_partitions(mode):
-    """txn.15: PRODUCER_FENCED of the coordinator reaches the producer as INVALID_PRODUCER_EPOCH."""
+    """txn.15: The coordinator's PRODUCER_FENCED reaches the producer as INVALID_PRODUCER_EPOCH."""
     bench = transaction(mode)
     bench.end(0, 0)
     bench.init()
@@ -166,7 +166,7 @@ def test_coordinators_fence_becomes_the_partitions(mode):
 
 
 def test_late_batch_of_an_aborted_transaction_is_refused():
-    """txn.15: a batch that comes after its transaction's abort opens nothing (KAFKA-14402)."""
+    """txn.15: A batch that arrives after its transaction's abort opens no transaction (KAFKA-14402)."""
     bench = transaction(VERIFIED)
     number = bench.send("produce", "partition-0", ProduceRequest(0, 0, 0, 0, 0, 0))
     bench.send("end", "coordinator", EndTxnRequest(0, 0, 0, False))
@@ -181,10 +181,8 @@ def test_late_batch_of_an_aborted_transaction_is_refused():
 
 @pytest.mark.parametrize("next_asked", [False, True])
 def test_answer_that_a_marker_overtook_is_void(next_asked):
-    """txn.15: verified, then aborted, then answered: the guard is gone, or another one's, and nothing is appended.
-
-    With the next transaction already asking, only the guard's identity tells the two questions apart (KAFKA-14884).
-    """
+    """txn.15: An answer that arrives after the abort finds no guard, or another one's, and nothing is appended. If the
+    next transaction is being verified, only the guard's identity distinguishes the two (KAFKA-14884)."""
     bench = transaction(VERIFIED)
     first = bench.send("produce", "partition-0", ProduceRequest(0, 0, 0, 0, 0, 0))
     bench.flow("produce", "check")
@@ -201,7 +199,7 @@ def test_answer_that_a_marker_overtook_is_void(next_asked):
 
 
 def test_batches_waiting_together_share_the_guard():
-    """txn.15: several batches in flight wait with one guard; the first appended opens the transaction for the rest."""
+    """txn.15: Batches in flight wait with one guard, and the first appended opens the transaction for all."""
     bench = transaction(VERIFIED)
     numbers = [bench.send("produce", "partition-0", ProduceRequest(0, 0, 0, 0, n, n)) for n in range(3)]
     bench.settle()
@@ -209,7 +207,7 @@ def test_batches_waiting_together_share_the_guard():
 
 
 def test_first_waiting_batch_must_come_first():
-    """txn.13: with numbers 0 and 1 waiting for consent, 1 cannot be appended before 0."""
+    """txn.13: If batches 0 and 1 wait for consent, 1 cannot be appended before 0."""
     bench = transaction(VERIFIED)
     zero, one = (bench.send("produce", "partition-0", ProduceRequest(0, 0, 0, 0, n, n)) for n in range(2))
     bench.flow("produce", "check")
@@ -222,13 +220,13 @@ def test_first_waiting_batch_must_come_first():
 
 @pytest.mark.parametrize(("mode", "error"), [(VERIFIED, E.NONE), (V2, E.OUT_OF_ORDER_SEQUENCE_NUMBER)])
 def test_v2_transaction_of_an_unknown_producer_starts_at_0(mode, error):
-    """txn.13: in v2 every transaction starts at 0, so a partition that knows nothing insists on it."""
+    """txn.13: In v2 every transaction starts at 0, which even a partition without any state requires."""
     bench = transaction(mode)
     assert bench.produce(0, 0, sequence=4)[0] == error
 
 
 def test_newer_transaction_waits_for_the_older_ones_marker():
-    """txn.16: in v2 a batch of the next epoch is CONCURRENT_TRANSACTIONS until the marker has come (KAFKA-18575)."""
+    """txn.16: In v2 a batch of the next epoch is CONCURRENT_TRANSACTIONS until the marker has arrived (KAFKA-18575)."""
     bench = transaction(V2)
     bench.produce(0, 0)
     bench.send("end", "coordinator", EndTxnRequest(0, 0, 0, True))
@@ -245,7 +243,7 @@ def test_newer_transaction_waits_for_the_older_ones_marker():
 
 @pytest.mark.parametrize("mode", [VERIFIED, V2])
 def test_no_answer_is_a_retriable_error(mode):
-    """txn.15: a lost question is given up after 30 s, as NOT_ENOUGH_REPLICAS; a late answer then meets nothing."""
+    """txn.15: A lost verification ends after 30 s with NOT_ENOUGH_REPLICAS, and a late answer has no effect."""
     bench = transaction(mode)
     number = bench.send("produce", "partition-0", ProduceRequest(0, 0, 0, 0, 0, 0))
     bench.flow("produce")
@@ -265,7 +263,7 @@ def test_loading_coordinator_is_a_retriable_error():
 
 
 def test_lost_question_of_an_offset_commit_is_14():
-    """txn.21: a group coordinator that gets no answer says COORDINATOR_LOAD_IN_PROGRESS."""
+    """txn.21: A group coordinator that gets no answer responds COORDINATOR_LOAD_IN_PROGRESS."""
     bench = transaction(V2)
     number = bench.send("produce", "partition-2", TxnOffsetCommitRequest(0, 0, 0, 0, 0))
     bench.flow("produce")
@@ -278,7 +276,7 @@ def test_lost_question_of_an_offset_commit_is_14():
 
 
 def test_new_leader_has_forgotten_the_questions():
-    """txn.15: what waits at a leader that goes is lost, and its answer means nothing to the next one."""
+    """txn.15: Batches that wait at a former leader are lost, and the next one ignores their answer."""
     bench = transaction(VERIFIED)
     number = bench.send("produce", "partition-0", ProduceRequest(0, 0, 0, 0, 0, 0))
     bench.flow("produce", "check")
@@ -290,7 +288,7 @@ def test_new_leader_has_forgotten_the_questions():
 
 @pytest.mark.parametrize("kind", ["replica", "restart"])
 def test_new_leader_knows_what_the_log_tells(kind):
-    """txn.P9: epochs, numbers, open and aborted transactions come back; a snapshot keeps one batch per producer."""
+    """txn.P9: A new leader restores epochs, numbers and transactions, and a snapshot has one batch per producer."""
     bench = Bench(V1, leader_change=kind)
     for sequence in range(3):
         bench.produce(7, 2, sequence)

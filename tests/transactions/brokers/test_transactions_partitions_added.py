@@ -1,4 +1,4 @@
-"""AddPartitionsToTxn, AddOffsetsToTxn, and the questions of leaders: every guard with its error code."""
+"""AddPartitionsToTxn, AddOffsetsToTxn and verification by leaders have guards with error codes."""
 
 import pytest
 from fencepost.reference_impl.kafka.errors import ErrorCode as E
@@ -8,7 +8,7 @@ from txn_bench import V1, V2, VERIFIED, Bench
 
 
 def opened(mode=V1, **config):
-    """A bench whose id 0 is at epoch 1 with partition 0 in its open transaction."""
+    """Return a bench whose id 0 is at epoch 1 with partition 0 in its open transaction."""
     bench = Bench(mode, **config)
     bench.init()
     bench.init()
@@ -17,7 +17,7 @@ def opened(mode=V1, **config):
 
 
 def test_first_partition_opens_the_transaction():
-    """txn.6: the first partition makes the transaction Ongoing and starts its clock; more only join."""
+    """txn.6: The first partition makes the transaction Ongoing and starts its clock, which further ones do not."""
     bench = Bench(V1)
     bench.init()
     bench.system.advance(5)
@@ -29,7 +29,7 @@ def test_first_partition_opens_the_transaction():
 
 
 def test_partition_that_is_in_already_is_not_written_again():
-    """txn.6: adding twice is success without a record."""
+    """txn.6: A partition that is added twice succeeds without a record."""
     bench = opened()
     bench.events()
     assert bench.add(0, 1, 0) == 0
@@ -41,7 +41,7 @@ def test_partition_that_is_in_already_is_not_written_again():
     [(0, 0, E.PRODUCER_FENCED), (0, 2, E.PRODUCER_FENCED), (5, 1, E.INVALID_PRODUCER_ID_MAPPING)],
 )
 def test_exact_pair_or_nothing(producer_id, epoch, error):
-    """txn.6: an epoch too low or too high is 90, another producer id is 49; for adding and verifying alike."""
+    """txn.6: An epoch too low or too high is 90, and a wrong producer id is 49, for adding and verifying alike."""
     bench = opened(VERIFIED)
     assert bench.add(producer_id, epoch, 1) == error
     assert bench.add_offsets(producer_id, epoch) == error
@@ -50,7 +50,7 @@ def test_exact_pair_or_nothing(producer_id, epoch, error):
 
 
 def test_unknown_things():
-    """txn.6: no transactional id is 42, an unknown one 49, an unknown partition or group 3."""
+    """txn.6: No transactional id is 42, an unknown one 49, an unknown partition or group 3."""
     bench = opened()
     assert bench.add(0, 1, txn_id=-1) == E.INVALID_REQUEST
     assert bench.add(0, 1, txn_id=9) == E.INVALID_PRODUCER_ID_MAPPING
@@ -60,21 +60,21 @@ def test_unknown_things():
 
 
 def test_without_permission():
-    """txn.6: without permission to write under the id every request for it is 53."""
+    """txn.6: Without permission to write under the id every request for it gets 53."""
     bench = opened()
     bench.env.without_write.add(0)
     assert bench.add(0, 1) == bench.verify(0, 1) == E.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
 
 
 def test_offsets_partition_of_a_group_joins():
-    """txn.21: AddOffsetsToTxn adds the group's offsets partition, numbered behind the data partitions."""
+    """txn.21: AddOffsetsToTxn adds the group's offsets partition, whose number follows the data partitions."""
     bench = opened(groups=2)
     assert bench.add_offsets(0, 1, group=1) == 0
     assert bench.metadata.now.topic_partitions == {0, 3}
 
 
 def test_pending_transition_comes_first():
-    """txn.5: while a record is under way an add is told 51, even with a pair that is fenced."""
+    """txn.5: While a record is under way an add gets 51, even with a pair that is fenced."""
     bench = opened()
     bench.send("end", "coordinator", EndTxnRequest(0, 0, 1, True))
     bench.flow()
@@ -85,7 +85,7 @@ def test_pending_transition_comes_first():
 
 
 def test_failed_append_adds_nothing():
-    """txn.8: if the record is not durable the answer is 15 and the partition is not in the transaction."""
+    """txn.8: If the record is not durable the answer is 15, and the partition is not in the transaction."""
     bench = opened()
     number = bench.send("add", "coordinator", AddPartitionsToTxnRequest(0, 0, 1, 1))
     bench.flow()
@@ -98,7 +98,7 @@ def test_failed_append_adds_nothing():
 
 
 def test_verification_says_whether_the_partition_is_in():
-    """txn.15: verify-only is 0 inside the open transaction, 120 outside of it, and never adds."""
+    """txn.15: Verification answers 0 for a partition in the open transaction, 120 for another one, and never adds."""
     bench = opened(VERIFIED)
     assert (bench.verify(0, 1, 0), bench.verify(0, 1, 1)) == (0, E.TRANSACTION_ABORTABLE)
     bench.end(0, 1)
@@ -107,7 +107,7 @@ def test_verification_says_whether_the_partition_is_in():
 
 
 def test_verification_ignores_what_is_pending():
-    """txn.15: until Prepare is durable the partition is in; from then on the answer is 51."""
+    """txn.15: The partition counts as added until Prepare is durable, and from then on the answer is 51."""
     bench = opened(VERIFIED)
     question = AddPartitionsToTxnRequest(0, 0, 1, 0, True)
     bench.send("end", "coordinator", EndTxnRequest(0, 0, 1, False))
@@ -122,7 +122,7 @@ def test_verification_ignores_what_is_pending():
 
 
 def test_question_of_a_v2_leader_adds():
-    """txn.15: in v2 the leader's question makes the partition part of the transaction."""
+    """txn.15: In v2 the leader's verification adds the partition to the transaction."""
     bench = Bench(V2)
     bench.init()
     assert bench.produce(0, 0, partition=1) == (0, 0)
@@ -132,7 +132,7 @@ def test_question_of_a_v2_leader_adds():
 
 
 def test_id_expires_only_when_idle():
-    """txn.20: a week after its last change an idle id is forgotten, an open transaction's is not."""
+    """txn.20: An idle id expires a week after its last change, but not one with an open transaction."""
     bench = Bench(V1, max_transaction_timeout_ms=10**10)
     bench.init(timeout_ms=10**10)
     bench.init(txn_id=1)
@@ -145,7 +145,7 @@ def test_id_expires_only_when_idle():
 
 
 def test_id_is_kept_to_the_last_hour():
-    """txn.20: looked at every hour, an id is kept for as long as it has been idle for less than a week."""
+    """txn.20: The hourly check removes no id that has been idle for less than a week."""
     bench = Bench()
     bench.system.advance(1)
     bench.init()
@@ -158,7 +158,7 @@ def test_id_is_kept_to_the_last_hour():
 
 
 def test_failed_tombstone_keeps_the_id():
-    """txn.20: an id whose tombstone is not durable lives on, and can be used again."""
+    """txn.20: An id whose tombstone is not durable still exists and can be used."""
     bench = Bench()
     bench.init()
     bench.system.advance(8 * 24 * 3600 * 1000)

@@ -1,4 +1,4 @@
-"""What readers see: the last stable offset, aborted ranges, pending offsets of groups, and the log's real bytes."""
+"""Readers see the last stable offset, aborted ranges, pending offsets of groups, and the log's real bytes."""
 
 import pytest
 from fencepost.reference_impl.kafka.errors import ErrorCode as E
@@ -11,7 +11,7 @@ from txn_bench import V1, V2, VERIFIED, Bench
 
 
 def written(*steps, **config):
-    """A v1 bench with these on partition 0: ("data", id) or ("commit"|"abort", id); records are numbered by offset."""
+    """Return a v1 bench with ("data", id) or ("commit"|"abort", id) on partition 0, numbered by offset."""
     bench = Bench(V1, **config)
     sequences = {}
     for offset, (what, producer_id) in enumerate(steps):
@@ -27,7 +27,7 @@ def written(*steps, **config):
 
 
 def test_readers_stop_where_the_oldest_open_transaction_begins():
-    """txn.17: the last stable offset is the first offset of the oldest open transaction, else the end."""
+    """txn.17: The last stable offset is the first offset of the oldest open transaction, or else the end."""
     bench = written(("data", 1), ("data", 2), ("data", 1))
     assert bench.log().last_stable_offset() == 0
     bench.marker(1, 0)
@@ -38,7 +38,7 @@ def test_readers_stop_where_the_oldest_open_transaction_begins():
 
 
 def test_fetch_is_strictly_below_the_last_stable_offset():
-    """txn.17: read_committed gets offsets below the last stable one, read_uncommitted everything (Redpanda 3036)."""
+    """txn.17: A read_committed fetch ends below the last stable offset, others do not (Redpanda 3036)."""
     log = written(("data", 1), ("commit", 1), ("data", 2)).log()
     committed, uncommitted = log.fetch(0, True), log.fetch(0, False)
     assert (committed.upto, [batch.base_offset for batch in committed.batches]) == (2, [0, 1])
@@ -46,7 +46,7 @@ def test_fetch_is_strictly_below_the_last_stable_offset():
 
 
 def test_batch_outside_transactions_is_stable_at_once():
-    """txn.17: without an open transaction the last stable offset is the end."""
+    """txn.17: Without an open transaction the last stable offset is the end."""
     bench = Bench(V1)
     bench.produce(1, 0, transactional=False)
     assert bench.log().last_stable_offset() == 1
@@ -56,20 +56,20 @@ def test_batch_outside_transactions_is_stable_at_once():
 
 
 def test_aborts_are_indexed_and_commits_are_not():
-    """txn.17: an aborted transaction leaves its producer, first and last offset; a commit leaves nothing."""
+    """txn.17: An aborted transaction has an entry with producer, first and last offset, and a commit has none."""
     bench = written(("data", 1), ("data", 2), ("commit", 1), ("abort", 2))
     assert bench.log().aborted == [(2, 1, 3, 4)]
     assert bench.log().fetch(0, True).aborted_transactions == (AbortedTransaction(2, 1),)
 
 
 def test_entry_remembers_the_stable_offset_behind_its_marker():
-    """txn.17: with another producer's transaction open, that is where it begins."""
+    """txn.17: The entry has the offset at which another producer's open transaction begins."""
     bench = written(("data", 3), ("data", 2), ("abort", 2))
     assert bench.log().aborted == [(2, 1, 2, 0)]
 
 
 def test_fetch_names_only_what_it_touches():
-    """txn.17: listed are the transactions that end at or behind the fetch offset and begin below its end."""
+    """txn.17: A fetch lists the transactions that end at or after its offset and begin before its end."""
     log = written(("data", 1), ("abort", 1), ("data", 1), ("abort", 1), ("data", 2)).log()
     assert log.fetch(0, True).aborted_transactions == ((1, 0), (1, 2))
     assert log.fetch(1, True).aborted_transactions == ((1, 0), (1, 2))
@@ -79,10 +79,8 @@ def test_fetch_names_only_what_it_touches():
 
 @given(st.lists(st.tuples(st.sampled_from(["data", "data", "commit", "abort"]), st.integers(1, 3)), max_size=30))
 def test_index_agrees_with_the_log(steps):
-    """txn.17: from every offset the fetch names every aborted record that it returns, and no other.
-
-    Which records are aborted is found the slow way: the first marker of the same producer behind the record.
-    """
+    """txn.17: From every offset the fetch lists every aborted record that it returns, and no other. The aborted records
+    are found the slow way, by the producer's first marker after each record."""
     log = written(*steps).log()
     fates = {}
     for offset, (what, producer_id) in enumerate(steps):
@@ -107,7 +105,7 @@ def test_index_agrees_with_the_log(steps):
 @pytest.mark.parametrize("mode", [V1, VERIFIED, V2])
 @pytest.mark.parametrize("committed", [True, False])
 def test_offsets_are_pending_until_the_marker(mode, committed):
-    """txn.21: OffsetFetch is UNSTABLE_OFFSET_COMMIT until the marker; a commit shows the new offset, an abort not."""
+    """txn.21: OffsetFetch is UNSTABLE_OFFSET_COMMIT until the marker, and only a commit exposes the new offset."""
     bench = Bench(mode)
     bench.init()
     group = bench.log(2)
@@ -121,7 +119,7 @@ def test_offsets_are_pending_until_the_marker(mode, committed):
 
 
 def test_last_commit_of_a_transaction_counts():
-    """txn.21: committed twice in a transaction, the later offset becomes visible."""
+    """txn.21: The later of two offsets that a transaction commits becomes visible."""
     bench = Bench(V1)
     bench.commit_offset(7, 0, record=1)
     bench.commit_offset(7, 0, record=2)
@@ -130,7 +128,7 @@ def test_last_commit_of_a_transaction_counts():
 
 
 def test_later_written_commit_wins():
-    """txn.21: of two producers' offsets the one written later stays, even if its transaction ends first."""
+    """txn.21: Of two producers' offsets the one written later stays, even if its transaction ends first."""
     bench = Bench(V1)
     bench.commit_offset(7, 0, record=1)
     bench.commit_offset(8, 0, record=2)
@@ -141,21 +139,21 @@ def test_later_written_commit_wins():
 
 
 def test_offset_commits_have_no_sequence_numbers():
-    """txn.21: the same commit sent twice is written twice, which commits the same offset."""
+    """txn.21: A commit that is sent twice is written twice, which commits the same offset."""
     bench = Bench(V1)
     assert [bench.commit_offset(7, 0, record=1) for _ in range(2)] == [(0, 0), (0, 1)]
     assert [event.sequence for event in bench.events("batch_appended")] == [-1, -1]
 
 
 def test_fenced_offset_commit():
-    """txn.12: an offsets partition refuses an old epoch as every partition does."""
+    """txn.12: An offsets partition refuses an old epoch as every partition does."""
     bench = Bench(V1)
     bench.marker(7, 3, partition=2)
     assert bench.commit_offset(7, 2)[0] == E.INVALID_PRODUCER_EPOCH
 
 
 def test_pending_offsets_survive_a_leader_change():
-    """txn.21: the next group coordinator reads committed and pending offsets from the log."""
+    """txn.21: The next group coordinator reads committed and pending offsets from the log."""
     bench = Bench(V1)
     bench.commit_offset(7, 0, record=1)
     bench.marker(7, 0, partition=2)
@@ -167,13 +165,13 @@ def test_pending_offsets_survive_a_leader_change():
 
 
 def test_offset_commit_belongs_to_a_group():
-    """txn.21: a produce request to an offsets partition is a mistake of the caller, and said so."""
+    """txn.21: A produce request to an offsets partition raises an error."""
     with pytest.raises(TypeError, match="takes TxnOffsetCommitRequest"):
         Bench(V1).produce(7, 0, partition=2)
 
 
 def test_only_groups_have_offsets():
-    """txn.21: OffsetFetch of a data partition says which partitions have offsets."""
+    """txn.21: The error of OffsetFetch of a data partition names the partitions that have offsets."""
     with pytest.raises(ValueError, match="offsets partitions are numbered from 2 to 2"):
         Bench(V1).system.fetch_offset(0, 1)
 
@@ -182,7 +180,7 @@ def test_only_groups_have_offsets():
 
 
 def test_log_bytes_are_record_batches():
-    """txn.17: kio reads the bytes back: producer, epoch, sequence, offsets, and markers as control batches."""
+    """txn.17: kio reads producer, epoch, sequence, offsets, and markers as control batches."""
     bench = Bench(V1)
     bench.system.advance(5_000)
     bench.produce(7, 2, 0, record=41)
@@ -201,7 +199,7 @@ def test_log_bytes_are_record_batches():
 
 
 def test_commit_marker_bytes():
-    """txn.8: the control record of a commit has type 1."""
+    """txn.8: The control record of a commit has type 1."""
     bench = Bench(V1)
     bench.marker(7, 0, committed=True)
     (batch,) = decoded(bench.system.log_bytes(0))
@@ -209,7 +207,7 @@ def test_commit_marker_bytes():
 
 
 def test_leader_epoch_is_in_the_batches():
-    """txn.P9: every batch carries the epoch of the leader that wrote it; offsets have their group as key."""
+    """txn.P9: Every batch has the epoch of the leader that wrote it, and offsets have their group as key."""
     bench = Bench(V1)
     bench.commit_offset(7, 0)
     bench.system.change_leader(2)
@@ -220,7 +218,7 @@ def test_leader_epoch_is_in_the_batches():
 
 
 def decoded(data):
-    """The record batches in some bytes; kio checks lengths and checksums."""
+    """Return the record batches in some bytes, whose lengths and checksums kio checks."""
     batches, offset = [], 0
     while offset < len(data):
         batch, size = read_batch(data, offset)

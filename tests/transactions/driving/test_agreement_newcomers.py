@@ -1,4 +1,4 @@
-"""Newcomers as a call of the machines: they come, break nothing that is right, and give away who repeats a pair."""
+"""Newcomers are a call of the machines that exposes an implementation that repeats a pair."""
 
 import pytest
 from command_line import fencepost
@@ -12,7 +12,7 @@ LIFE = 40  # epochs until they come again
 
 
 class Forgetful:
-    """A cluster whose epochs begin anew after forty, which takes more instances than other programs have."""
+    """This cluster starts its epochs again after forty, which takes more instances than other programs have."""
 
     def __init__(self, system):
         self.system = system
@@ -26,12 +26,11 @@ class Forgetful:
 
 
 def forgetful(config):
-    """Handed out twice: (id 0, epoch 0)."""
+    """Return a cluster that hands out (id 0, epoch 0) twice."""
     return Forgetful(prompt(config))
 
 
 def test_newcomers_come_and_break_nothing():
-    """They are among the calls, and the model is not followed any further."""
     report = agree(PROMPT, protocol=with_churn(OVER_THE_WIRE, 4), variant="v2", max_examples=20, seed=2)
     assert report.verdict == "holds", str(report.failure) + "\n" + report.program
     assert any("newcomers" in reason for reason in report.coverage.beyond)
@@ -39,7 +38,7 @@ def test_newcomers_come_and_break_nothing():
 
 @pytest.mark.parametrize(("count", "verdict"), [(LIFE // 2, "holds"), (LIFE + 1, "violated")])
 def test_repeated_pair_is_found_by_enough_of_them(count, verdict):
-    """So many see it that two of them are given the same pair (P7), as a program of one call."""
+    """txn.P7: With enough newcomers two get the same pair, in a program of one call."""
     protocol = with_churn(OVER_THE_WIRE, count)
     report = agree(forgetful, protocol=protocol, variant="v1", promises={"txn.P7"}, max_examples=40, steps=8)
     assert report.verdict == verdict
@@ -55,7 +54,6 @@ def test_repeated_pair_is_found_by_enough_of_them(count, verdict):
 
 @pytest.mark.parametrize(("count", "code"), [(LIFE // 2, 0), (LIFE + 1, 1)])
 def test_newcomers_on_the_command_line(count, code):
-    """As many come as are asked for."""
     words = ("--implementation", "test_agreement_newcomers:forgetful", "--promise", "txn.P7")
     ran = fencepost(
         "agree", "transactions/v1", *words, "--config", f"newcomers={count}", "--examples", 40, "--steps", 8
@@ -65,7 +63,6 @@ def test_newcomers_on_the_command_line(count, code):
 
 
 def test_newcomers_are_producers():
-    """Producer id blocks have none: one line, and exit code 2."""
     ran = fencepost("agree", "id-blocks", "--config", "newcomers=5")
     assert (ran.code, ran.err.count("\n")) == (2, 1)
     assert "id-blocks has no producers" in ran.err

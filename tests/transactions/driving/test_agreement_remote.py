@@ -1,8 +1,7 @@
-"""Agreement with brokers that act by themselves, of which nothing is seen but what clients send, are told and read
-(about 40 s): the reference made prompt is followed in all three modes, and implementations with one thing wrong are
-found.
+"""Agreement is tested with brokers that act by themselves, of which only the clients' requests, answers and reads are
+visible (about 40 s). The reference made prompt is followed in all three modes, and defects are found.
 
-What is found by the model alone breaks no promise in what a client can see, or only later, or only now and then.
+A defect that only the model finds breaks no promise that a client can see, or breaks it only later or at times.
 """
 
 from dataclasses import replace
@@ -37,8 +36,6 @@ def driven(implementation, variant, **options):
     [("v2", {}), ("v2", {"release": "4.3"}), ("v2", {"collapse": True}), ("v1", {}), ("v1-verified", {})],
 )
 def test_reference_is_followed(variant, config):
-    """Every answer and everything read is what the model allows, and nothing but the last call of an example is left
-    out of it."""
     report = driven(prompt, variant, max_examples=4, steps=20, seed=3, config=config)
     assert report.failure is None, str(report.failure) + "\n" + report.program
     assert (report.verdict, report.model) == ("holds", variant)
@@ -48,7 +45,6 @@ def test_reference_is_followed(variant, config):
 
 
 def test_time_outs_are_followed():
-    """Where transactions may time out, they may at any moment."""
     report = driven(prompt, "v2", max_examples=4, steps=20, seed=2, config={"timeouts": True})
     assert report.failure is None, str(report.failure) + "\n" + report.program
     assert report.coverage.actions["time_out"]
@@ -66,27 +62,28 @@ BY_PROMISES = {
     "sequence_reused", "six_in_flight", "stable_offset_inclusive",
     "unverified", "waits_after_an_abort", "window_outlives_epoch",
 }  # fmt: skip
-"""A promise, or a rule on the way to one, is broken in what clients and readers see."""
+"""Each of these defects breaks a promise, or a rule that leads to one, in what clients and readers see."""
 
 BY_THE_MODEL = {
     "add_takes_older_epoch", "fence_markers_keep_epoch", "init_answers_before_completion",
     "init_leaves_transaction_open", "new_epoch_takes_any_sequence", "produces_before_add",
     "sequence_unchecked", "time_out_keeps_epoch", "verifies_any_partition", "window_of_four",
 }  # fmt: skip
-"""Somebody is told what the model does not allow; what that breaks shows later, if at all.
+"""Each of these defects gives an answer that the model does not allow, and breaks a promise later or never.
 
-Other defects are not tried over the wire, or are out of reach of a driver outside the brokers: the end of the epochs is
-32,767 transactions away, ids are forgotten after a week, and nobody outside can replace a coordinator, make its log
-fail, or hold back, lose or repeat what brokers send one another."""
+Other defects are not tried over the wire, or are out of reach from outside the brokers: the epochs end after 32,767
+transactions, ids expire after a week, and a driver cannot replace a coordinator, make its log fail, or delay, lose or
+repeat the brokers' own messages.
+"""
 
 QUICK = {
     "abort_commits_offset", "aborted_list_cut_short", "end_keeps_epoch", "end_takes_older_epoch",
     "init_keeps_epoch", "older_epoch_accepted", "pending_offsets_visible", "produces_before_add", "reads_to_the_end",
     "sequence_unchecked", "unverified", "window_outlives_epoch",
 }  # fmt: skip
-"""A dozen, in every run; the others at night."""
+"""These dozen defects are tested in every run, and the others at night."""
 FEW = 4
-"""Seeds, of which one finds it."""
+"""One of this many seeds finds the defect."""
 
 
 @pytest.mark.parametrize(
@@ -97,8 +94,8 @@ FEW = 4
     ],
 )
 def test_broken_broker_is_found(name):
-    """With a short program that fails by itself when pasted, for one of a few seeds: a broker that acts by itself
-    leaves less to the driver."""
+    """One of a few seeds finds a short program that fails by itself, since a broker that acts by itself leaves less to
+    the driver."""
     factory, config = remote_doubles.broken(name), dict(REGISTRY[name].needs)
     if name == "time_out_keeps_epoch":
         config["timeouts"] = True
@@ -119,7 +116,6 @@ def test_broken_broker_is_found(name):
 
 
 def test_promise_is_asked_for_alone():
-    """Each promise that is broken has a program of its own; of the others nothing is said."""
     factory = remote_doubles.broken("reads_to_the_end")
     asked = driven(factory, "v2", max_examples=20, promises={"txn.P3"})
     assert asked.failure.rules == ("txn.P3",)
@@ -128,7 +124,6 @@ def test_promise_is_asked_for_alone():
 
 
 def test_what_is_predicted_of_a_variant_is_told_by_promise():
-    """What late copies break by design is told of the promises asked for, and of no others."""
     asked = {"txn.P3", "txn.P8"}
     report = driven(prompt, "v1", max_examples=40, promises=asked)
     assert report.verdict == "holds"
@@ -138,7 +133,6 @@ def test_what_is_predicted_of_a_variant_is_told_by_promise():
 
 
 def test_failure_that_does_not_come_again():
-    """Chance is told as such: in how many of how many tries the program failed again, with the program as it was."""
     once = driven(remote_doubles.NowAndThen(lambda number: 2 <= number <= 4), "v2", max_examples=10, promises_only=True)
     assert once.verdict == "violated"
     assert once.failure.again == (0, 5)
@@ -147,7 +141,7 @@ def test_failure_that_does_not_come_again():
 
 
 def test_failure_that_comes_now_and_then():
-    """What fails in every third cluster is shrunk all the same, and told with its odds."""
+    """A failure in every third cluster is shrunk all the same, and reported with its odds."""
     report = driven(
         remote_doubles.NowAndThen(lambda number: number % 3 == 0), "v2", max_examples=20, promises_only=True
     )
@@ -158,7 +152,7 @@ def test_failure_that_comes_now_and_then():
 
 
 def test_what_breaks_no_promise_has_a_word_of_its_own():
-    """Told as what it is, with its program; and the search goes on past it to its end."""
+    """A difference that breaks no promise has its own verdict and program, and the search continues to its end."""
     report = driven(remote_doubles.within, "v2", max_examples=12)
     assert report.verdict == "differs"
     assert report.failure is None
@@ -173,14 +167,12 @@ def test_what_breaks_no_promise_has_a_word_of_its_own():
 
 
 def test_what_breaks_no_promise_hides_nothing():
-    """A promise that is broken in the same programs is found, and is the verdict."""
     report = driven(remote_doubles.within_and_forgetful, "v2", max_examples=25)
     assert report.verdict == "violated"
     assert report.failure.promise.startswith("txn.P")
 
 
 def test_calls_that_were_compared_are_told():
-    """The share of them, without those that end a program; too few make the verdict unknown."""
     report = driven(prompt, "v2", max_examples=10)
     assert report.verdict == "holds"
     assert 0.8 < report.compared <= 1
@@ -192,8 +184,6 @@ def test_calls_that_were_compared_are_told():
 
 
 def test_report_so_far():
-    """What was found before a broker went away: how many clusters were driven, how many calls compared, and why it
-    ended."""
     so_far = []
     with pytest.raises(WireError):
         driven(remote_doubles.Leaving(300), "v2", max_examples=50, started=so_far.append)
@@ -206,7 +196,6 @@ def test_report_so_far():
 
 @pytest.mark.parametrize("after", [0, 40])
 def test_broker_that_goes_away(after):
-    """Whoever is out of reach, from the start or in the middle, breaks no promise: that is said, and nothing else."""
     with pytest.raises(WireError, match=r"127\.0\.0\.1:9092"):
         driven(remote_doubles.Leaving(after), "v2", max_examples=5)
 
@@ -226,11 +215,11 @@ OFFSET_LATE = [
     Call("abort", 0), to("end"), back("end"), *OFFSET_SENT, to("produce", "partition-1"),
     Call("fetch_offset", 0, OFFSETS),
 ]  # fmt: skip
-"""Offsets have no sequence numbers: in v1 a late copy is written once more, into the next transaction."""
+"""Offsets have no sequence numbers, so that in v1 a late copy is written again, into the next transaction."""
 
 
 def test_late_copy_of_an_offset_is_not_followed():
-    """What the model has no place for is no disagreement (found on live Kafka)."""
+    """A late copy that the model leaves out is no disagreement (found on live Kafka)."""
     size = {"clients": 1, "partitions": 1, "groups": 1}
     report = driven(prompt, "v1", prefixes=[OFFSET_LATE], max_examples=1, steps=1, config=size)
     assert report.failure is None, str(report.failure)
@@ -241,7 +230,7 @@ def test_late_copy_of_an_offset_is_not_followed():
 
 
 def test_too_many_states(monkeypatch):
-    """Where too many states fit, the model follows no further, which is no defect of the broker, and no agreement."""
+    """If too many states fit, the model stops following, which is neither a defect of the broker nor agreement."""
     monkeypatch.setattr(tracking, "MOST_CANDIDATES", 3)
     report = driven(prompt, "v2", max_examples=3)
     assert (report.verdict, report.failure) == ("unknown", None)
@@ -249,6 +238,5 @@ def test_too_many_states(monkeypatch):
 
 
 def test_implementation_that_is_no_factory():
-    """An error of the configuration is the caller's, not a violation."""
     with pytest.raises(ImplementationError, match="unknown keys"):
         driven(prompt, "v2", config={"colour": "red"})

@@ -1,7 +1,7 @@
-"""Transactions are driven: the reference keeps its promises in all three modes, what v1 is known to break is told
-apart, and what an implementation in any language, of which no model is followed, would be told.
+"""Driven transactions fulfil the promises in the reference's three modes, known violations of v1 are distinguished, and
+an implementation in any language is judged without a model.
 
-That every defect is found is for `tests/every_protocol/test_defects.py`.
+`tests/every_protocol/test_defects.py` checks that every defect is found.
 """
 
 import json
@@ -24,13 +24,13 @@ def driven(implementation, variant, **options):
 
 
 def needs(name):
-    """The variant, and the rest of the configuration, in which a defect can show."""
+    """Return the variant and the rest of the config in which a defect can be found."""
     config = dict(REGISTRY[name].needs)
     return config.pop("mode", "v2"), config
 
 
 def test_late_end_is_shown_as_predicted():
-    """KAFKA-17754 in v1-verified: a late EndTxn decides the next transaction, as a short program that fails by
+    """KAFKA-17754: In v1-verified a late EndTxn decides the next transaction, in a short program that fails by
     itself."""
     report = driven(
         REFERENCE, "v1-verified", max_examples=40, expecting={"txn.P2", "txn.P3", "txn.P4", "txn.P5", "txn.P8"}
@@ -45,8 +45,6 @@ def test_late_end_is_shown_as_predicted():
 
 
 def test_what_is_not_expected_is_a_failure():
-    """The same is no excuse for an implementation that is said to be mended: it breaks a promise, or a rule on the way
-    to one."""
     report = driven(REFERENCE, "v1-verified", max_examples=40, expecting=(), verdict_only=True)
     assert report.verdict == "violated"
     assert report.predicted == {}
@@ -54,7 +52,6 @@ def test_what_is_not_expected_is_a_failure():
 
 
 def test_black_box_keeps_its_promises():
-    """What clients do and are told is enough to judge by, and no false alarm comes of it."""
     report = driven(transactions_doubles.black_box, "v2", max_examples=12)
     assert report.failure is None, str(report.failure) + "\n" + report.program
     assert "txn_logged" not in report.observed
@@ -62,7 +59,6 @@ def test_black_box_keeps_its_promises():
 
 @pytest.mark.parametrize("name", ["aborted_list_cut_short", "lost_commit_told_ok", "markers_not_repeated"])
 def test_found_through_the_black_box(name):
-    """Seen only by what clients are told and readers get, these break a promise in the end."""
     variant, config = needs(name)
 
     def factory(given):
@@ -76,7 +72,7 @@ def test_found_through_the_black_box(name):
 
 
 def test_new_producer_id_is_seen_by_clients():
-    """Who is given another id for nothing has fenced nobody (txn.1); no log has to be shown for that."""
+    """txn.1: A needless new producer id has fenced no producer, which is found without any log."""
 
     def factory(given):
         return transactions_doubles.BlackBox(REGISTRY["init_takes_new_id"](given))
@@ -89,7 +85,7 @@ def test_new_producer_id_is_seen_by_clients():
 
 
 def test_lost_records():
-    """A committed record that nobody can read breaks txn.P4, and the program says which."""
+    """txn.P4: A committed record that no reader gets breaks the promise, and the program exposes it."""
     report = driven(transactions_doubles.forgetful, "v2", max_examples=20)
     assert report.failure.rules == ("txn.P4",)
     assert "in [record for _, record in result.records[0]]" in report.program
@@ -98,7 +94,6 @@ def test_lost_records():
 
 
 def test_call_that_raises():
-    """An implementation that breaks down disagrees, and its program raises what it raised."""
     report = driven(transactions_doubles.crashing, "v2", max_examples=20)
     assert "raised ZeroDivisionError('nobody is left')" in report.failure.first_bad
     with pytest.raises(ZeroDivisionError):
@@ -106,7 +101,6 @@ def test_call_that_raises():
 
 
 def test_variants_of_a_protocol():
-    """Each protocol has its own, and the first of them is the default."""
     with pytest.raises(ValueError, match="there are v2, v1, v1-verified"):
         driven(REFERENCE, "kraft")
     assert driven(REFERENCE, None, max_examples=1, steps=1).variant == "v2"
@@ -124,7 +118,6 @@ print(json.dumps([report.examples, report.program, str(report.failure), sorted(r
 
 
 def test_same_seed_same_report_in_any_process():
-    """Examples, program, words and counts are the same in two processes with different hash seeds."""
     outputs = [
         subprocess.run(
             [sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=True, env={"PYTHONHASHSEED": seed}

@@ -1,8 +1,7 @@
-"""Every request of the interface, in every state of its owner: some promise judges its answer, or what it leaves behind
-where it is refused; some scenario asks it; and a planted defect shows that both do, in the reference behind the same
-interface, by what a black box shows and by promises alone.
+"""Each request of the interface in each state of its owner is judged by some promise and sent by some scenario. A
+planted defect for each is evidence of both, through the black box and by promises alone.
 
-`answer_defects.TABLE` is the table, and `READS` that of what readers are answered; an empty cell fails here.
+`answer_defects.TABLE` is the table, and `READS` that of readers' answers. An empty cell fails here.
 """
 
 from itertools import product
@@ -19,11 +18,11 @@ from fencepost.properties.transactions.scenarios.lives import MACHINES, REMOTE_M
 
 REQUESTS = ("init", "add", "produce", "end")
 STATES = ("current", "fenced", "empty", "retried", "refused", "late")
-"""Of who asks: it holds the id; another was given it; nothing is open; it asks again; it is refused, and its successor
-goes on; its question comes after others."""
+"""These are the states of the client: it holds the id, was replaced, has nothing open, retries, is refused while its
+successor goes on, or is late."""
 
 READ_STATES = ("open", "committed", "aborted", "fenced")
-"""Of the transaction that a reader asks about, with Fetch or with OffsetFetch."""
+"""These are the states of the transaction that a reader meets with Fetch or with OffsetFetch."""
 
 QUICK = {"zombie_is_given_the_pair", "refused_record_aborts", "empty_end_keeps_epoch", "add_takes_older_epoch"}
 RULE_OF = {each.name: each.rule for each in (*properties_of("transactions").properties.values(), *DRIVEN)}
@@ -31,7 +30,6 @@ RULE_OF = {each.name: each.rule for each in (*properties_of("transactions").prop
 
 @pytest.mark.parametrize(("request_kind", "state"), list(product(REQUESTS, STATES)))
 def test_no_cell_is_empty(request_kind: str, state: str) -> None:
-    """A defect, with what shows it and the scenario that asks, of which both exist."""
     seeded = [each for each in TABLE if (each.request, each.state) == (request_kind, state)]
     assert seeded
     for each in seeded:
@@ -48,8 +46,8 @@ def test_no_cell_is_empty(request_kind: str, state: str) -> None:
     ],
 )
 def test_each_is_found_from_outside(seeded: Seeded) -> None:
-    """Within the default number of examples, by a promise or a rule beside it; some only in every fortieth example, so
-    that with one seed in twelve none shows it."""
+    """A promise finds the defect in one of three seeds. Some defects appear only in every fortieth example, so that one
+    seed in twelve misses them."""
     asked: dict[str, Any] = {"variant": seeded.mode, "promises_only": True, "observe": "black-box"}
     reports = (agree(seeded, protocol="transactions", seed=seed, **asked) for seed in (1, 2, 3))
     report = next((report for report in reports if report.verdict == "violated"), None)
@@ -59,7 +57,6 @@ def test_each_is_found_from_outside(seeded: Seeded) -> None:
 
 @pytest.mark.parametrize(("request_kind", "state"), list(product(("fetch", "offset_fetch"), READ_STATES)))
 def test_what_readers_are_answered(request_kind: str, state: str) -> None:
-    """One defect for each, found from outside by the promise that it breaks, within the default number of examples."""
     (seeded,) = [each for each in READS if (each.request, each.state) == (request_kind, state)]
     for machines in (MACHINES, REMOTE_MACHINES):
         assert callable(getattr(machines[seeded.mode], seeded.scenario))

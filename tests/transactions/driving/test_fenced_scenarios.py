@@ -1,4 +1,4 @@
-"""What the scenarios around a fence bring about on the reference, and which mistakes they lead to, played alone."""
+"""The scenarios around a fence have certain effects on the reference, and find certain defects when played alone."""
 
 from dataclasses import replace
 from typing import Any
@@ -20,7 +20,7 @@ CROSS = dict(slot=0, partition=0, commits=(False, True), moment=3)
 
 
 def played(agreeing: Agreeing, factory: Any, variant: str, name: str, **arguments: Any) -> tuple[Fenced, Search]:
-    """One scenario, and then the end of an example, judged by promises, and by the model if there is one."""
+    """Return the machine and the search after one scenario and the end of an example."""
     observed = None if agreeing.follow else agreeing.black_box
     search = Search(agreeing, factory, variant, {}, frozenset(), observed, ())
     machine = type("One", (agreeing.machines[variant],), {"session": search})()
@@ -32,7 +32,6 @@ def played(agreeing: Agreeing, factory: Any, variant: str, name: str, **argument
 
 
 def test_a_message_is_held_across_the_fence() -> None:
-    """The fenced producer's record arrives when the fence is over, and is refused."""
     machine, search = played(TRANSACTIONS, reference, "v2", "held_across_a_fence", by="producer", **HELD)
     assert search.failures == []
     observed = [event for made in machine.run.made for event in made.events]
@@ -43,7 +42,7 @@ def test_a_message_is_held_across_the_fence() -> None:
 
 @pytest.mark.parametrize("variant", ["v2", "v1", "v1-verified"])
 def test_an_answer_to_init_is_lost(variant: str) -> None:
-    """Its producer asks again: the step of the model that no other scenario comes to in v2."""
+    """The producer asks again, which is a step of the model that no other scenario reaches in v2."""
     of = dict(slot=0, partition=0, moved=False, rival=False, commit=True)
     _, search = played(TRANSACTIONS, reference, variant, "answer_of_init_lost", **of)
     assert search.failures == []
@@ -59,7 +58,6 @@ def test_an_answer_to_init_is_lost(variant: str) -> None:
     ],
 )
 def test_a_scenario_leads_to_the_mistake(name: str, scenario: str, arguments: dict[str, Any]) -> None:
-    """By what a black box shows, with promises alone; and in the reference all is well."""
     defect, by_promises = REGISTRY[name], replace(TRANSACTIONS, follow=None)
     variant = dict(defect.needs)["mode"]
     _, search = played(by_promises, outside(defect, TRANSACTIONS.black_box), variant, scenario, **arguments)
@@ -69,7 +67,7 @@ def test_a_scenario_leads_to_the_mistake(name: str, scenario: str, arguments: di
 
 
 def test_a_coordinator_that_lost_a_time_out_knows_nothing_of_it() -> None:
-    """The time is up, and the coordinator moves before that is in the log: then the owner may still commit (txn.18)."""
+    """txn.18: If the coordinator fails over before the time-out is in the log, the owner may still commit."""
     to, back = ("client-0", "coordinator"), ("coordinator", "client-0")
     added = [Call("send", 0, 0), Call("deliver", message("add", *to)), Call("log_append"),
              Call("deliver", message("add_answer", *back)),

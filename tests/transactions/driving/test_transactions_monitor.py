@@ -1,4 +1,4 @@
-"""The promises of transactions held against hand-made events: each is broken by the fewest that can, by no fewer."""
+"""The monitor finds each promise broken in the fewest hand-made events that can break it."""
 
 import pytest
 from fencepost.properties.conformance_spec import driven
@@ -72,7 +72,7 @@ def monitor(mode="v2", expecting=frozenset(), observed=OUTSIDE, **config):
 
 
 def fed(watching, *events, call=None, result=None, message=None, flying=()):
-    """The monitor after one call with these events.  What is read was fetched before."""
+    """Return the monitor after one call with these events, where everything read was fetched before."""
     observed = []
     for event in events:
         if event["kind"] == "record_read" and not any(e["kind"] == "fetched" for e in events):
@@ -84,13 +84,12 @@ def fed(watching, *events, call=None, result=None, message=None, flying=()):
 
 
 def broken_by(*events, **config):
-    """Which promise or rule these events break; empty if none."""
+    """Return the promise or rule that these events break, or an empty text."""
     found = fed(monitor(**config), *events).found
     return found.rule if found else ""
 
 
 def test_nothing_is_broken_by_a_transaction_as_it_should_be():
-    """From the first request to the reader, with everything shown."""
     events = (
         *OPENED[:3], logged(0, 0), OPENED[3], logged(1, 0),
         {"kind": "partition_checked", "txn_id": 0, "partition": 0, **PAIR},
@@ -107,7 +106,7 @@ def test_nothing_is_broken_by_a_transaction_as_it_should_be():
 
 
 def test_zombie_that_is_read():
-    """A record that leaves after its producer was fenced must never be read (P1)."""
+    """txn.P1: A record that is sent after its producer was fenced must never be read."""
     fence = {"kind": "fence_told", "client": 5, "txn_id": 0, "request": 9, **NEXT}
     late = {**OPENED[3], "record": 1, "request": 3, "sequence": 1}
     read = {**READ, "record": 1}
@@ -117,7 +116,7 @@ def test_zombie_that_is_read():
 
 
 def test_zombie_that_is_told_commit():
-    """Who asks for the commit after it was fenced must be refused (P1), and who asked before need not be."""
+    """txn.P1: A producer that asks for a commit after its fence must be refused, but not one that asked before."""
     before = (*ACKED, {"kind": "init_sent", "client": 1, "txn_id": 0, "request": 9})
     fence = {"kind": "init_taken", "client": 1, "request": 9, **NEXT}
     answered = reported(COMMIT, pair=PAIR)
@@ -145,9 +144,9 @@ def test_zombie_whose_id_is_forgotten(config):
 
 
 def test_late_record_excuses_no_zombie_that_commits():
-    """In v1 a late record of a fenced producer may be committed by the next one's marker, as predicted (P1), where its
-    own transaction was over before the fence, so that the partition was told of no greater epoch.  Not so where the
-    fence ended that transaction, nor where the fenced producer itself was told that it is committed."""
+    """txn.P1: In v1 the next producer's marker may commit a late record of a fenced producer, as predicted, if its own
+    transaction was over before the fence, so that the partition got no greater epoch. This is no excuse if the fence
+    ended that transaction, or if the fenced producer itself was answered with success."""
     late = {**OPENED[3], "record": 1, "request": 3, "sequence": 1}
     fence = ({"kind": "init_sent", "client": 1, "txn_id": 0, "request": 9}, {"kind": "init_taken", "client": 1,
              "request": 9, **NEXT})  # fmt: skip
@@ -188,8 +187,8 @@ LATE = {
 
 @pytest.mark.parametrize("excuse", [STOLEN, MARKED], ids=str)
 def test_what_is_decided_by_a_late_copy_excuses_that_transaction_alone(excuse):
-    """The next transaction of the same producer id, which its owner aborts, is read (P3), as predicted; so is one of
-    before, which is a failure, and is found beside it."""
+    """txn.P3: The next transaction of the producer id, which its owner aborts, is read as predicted. An earlier one
+    that is read too is a failure, and is found."""
     before, late = LATE[excuse]
     read = {**READ, "record": 1, "offset": 1}
 
@@ -212,8 +211,8 @@ def test_what_is_decided_by_a_late_copy_excuses_that_transaction_alone(excuse):
 
 
 def test_a_late_record_excuses_itself_alone():
-    """It is read though its transaction was aborted (P3), as predicted; another one of that transaction, which came in
-    time, is not to be read."""
+    """txn.P3: A late record may be read although its transaction was aborted, as predicted, but not another record of
+    that transaction that arrived in time."""
     late = {**OPENED[3], "record": 1, "request": 3, "sequence": 1}
 
     def watched(*records):
@@ -231,7 +230,7 @@ def test_a_late_record_excuses_itself_alone():
 
 
 def test_a_late_add_excuses_its_owner_until_its_next_pair():
-    """What it opens is fenced, and a lone owner with it (P8), as predicted; once it has another pair it is not."""
+    """txn.P8: A late add opens a transaction whose fence hits its owner, as predicted, until it has another pair."""
     failed = {"kind": "client_failed", "client": 0, "error": 90}
     add = {"kind": "add_sent", "client": 0, "txn": 0, "partition": 0, "request": 4, **PAIR}
 
@@ -251,7 +250,7 @@ def test_a_late_add_excuses_its_owner_until_its_next_pair():
 
 
 def test_record_in_doubt_needs_a_bump():
-    """What was given up unanswered may come late, into the next transaction; what was refused will not (txn.2)."""
+    """txn.2: An unanswered record may arrive late, in the next transaction, but a refused one will not."""
     failed = {"kind": "record_failed", "client": 0, "txn": 0, "partition": 0, "record": 0, "request": 1}
     following = {**OPENED[2], "txn": 1}
     assert broken_by(*OPENED, {**failed, "error": 7}, following, mode="v1") == "txn.2"
@@ -260,7 +259,7 @@ def test_record_in_doubt_needs_a_bump():
 
 
 def test_one_fate():
-    """Markers that end a transaction one way here and the other way there (P2)."""
+    """txn.P2: The markers of one transaction must not differ between partitions."""
     there = {**OPENED[3], "partition": 1, "record": 1, "request": 4}
     events = (*OPENED, there, appended(), appended(1, partition=1), ending(COMMIT), ending(ABORT, 3), marker(COMMIT))
     assert broken_by(*events, marker(COMMIT, partition=1), partitions=2) == ""
@@ -268,7 +267,7 @@ def test_one_fate():
 
 
 def test_aborted_or_open_record_that_is_read():
-    """Nobody has asked for an end, or the owner was told abort (P3), or has asked for nothing else (P5)."""
+    """txn.P3, txn.P5: A record must not be read while its transaction is open or aborted, or only an abort was sent."""
     assert broken_by(*ACKED, ending(COMMIT), READ) == ""
     assert broken_by(*ACKED, READ) == "txn.P3"
     assert broken_by(*ACKED, ending(ABORT), READ) == "txn.P5"
@@ -277,7 +276,7 @@ def test_aborted_or_open_record_that_is_read():
 
 
 def test_read_at_the_last_stable_offset():
-    """The bound is the first offset that is not readable, and no offset below it is undecided (txn.17)."""
+    """txn.17: The bound is the first offset that is not readable, and no offset below it is undecided."""
     fetch = {"kind": "fetched", "client": 1000, "partition": 0, "offset": 0, "upto": 0}
     assert broken_by(*ACKED, ending(COMMIT), {**fetch, "upto": 1}, READ) == ""
     assert broken_by(*ACKED, ending(COMMIT), fetch, READ) == "txn.17"
@@ -287,7 +286,7 @@ def test_read_at_the_last_stable_offset():
 
 @pytest.mark.parametrize(("told_of", "rule"), [(COMMIT, "txn.P4"), (ABORT, "")])
 def test_acknowledged_commit_that_is_not_read(told_of, rule):
-    """Readers who read to the end get every record of it, and the program says which is missing (P4)."""
+    """txn.P4: Readers that read to the end get every record, and the program names the missing one."""
     watching = fed(monitor(), *ACKED, ending(told_of), reported(told_of))
     settled = Settled(True, 0, ((),), (((0, 0),),), ())
     found = fed(watching, call=Call("settle", 5, 1, 0), result=settled).found
@@ -298,7 +297,7 @@ def test_acknowledged_commit_that_is_not_read(told_of, rule):
 
 
 def test_readers_who_differ():
-    """Who read on the way must have got what everybody gets in the end (P9)."""
+    """txn.P9: A reader during the run must have got what every reader gets in the end."""
     second = {**OPENED[3], "record": 5, "sequence": 1, "request": 4}
     watching = fed(monitor(), *OPENED, second, ending(COMMIT), READ)
     others = {**FETCHED, "client": 1005}, {**READ, "client": 1005, "record": 5}
@@ -307,7 +306,7 @@ def test_readers_who_differ():
 
 
 def test_two_outcomes():
-    """What the owner is told, what it asked for, and what the log and the markers say is one outcome (P5)."""
+    """txn.P5: The owner's answer, its request, the log and the markers have one outcome."""
     assert broken_by(*ACKED, ending(COMMIT), reported(COMMIT), reported(COMMIT)) == ""
     assert broken_by(*ACKED, ending(COMMIT), ending(ABORT, 3), reported(COMMIT), reported(ABORT, 3)) == "txn.P5"
     assert broken_by(*ACKED, ending(COMMIT), reported(ABORT)) == "txn.P5"
@@ -318,7 +317,7 @@ def test_two_outcomes():
 
 
 def test_commit_that_lost_is_told_so():
-    """An EndTxn that came after the time was up is not answered without error (txn.7)."""
+    """txn.7: An EndTxn that arrives after the time-out is not answered without error."""
     answer = {"kind": "end_handled", "txn_id": 0, "request": 2, "outcome": COMMIT, **NEXT}
     timed_out = {"kind": "timed_out", "txn_id": 0, **PAIR}
     events = (*OPENED, logged(1, 0), timed_out, logged(3, 2), ending(COMMIT))
@@ -327,7 +326,7 @@ def test_commit_that_lost_is_told_so():
 
 
 def test_record_twice():
-    """One logical send is on its partition once (P6, txn.14)."""
+    """txn.P6, txn.14: One logical send is on its partition once."""
     seen = {"kind": "record_seen", "client": 1001, "partition": 0, "offset": 0, "record": 0}
     assert broken_by(*OPENED, seen, {**seen, "client": 1002}) == ""
     assert broken_by(*OPENED, seen, {**seen, "offset": 3}) == "txn.P6"
@@ -335,7 +334,7 @@ def test_record_twice():
 
 
 def test_pairs():
-    """A pair has one owner, epochs go up (P7) and end below the largest (txn.4)."""
+    """txn.P7, txn.4: A pair has one owner, and epochs grow and end below the largest."""
     other = {"kind": "init_taken", "client": 1, "request": 5}
     assert broken_by(*OPENED, {**other, **NEXT}) == ""
     assert broken_by(*OPENED, {**other, **PAIR}) == "txn.P7"
@@ -348,8 +347,8 @@ def test_pairs():
 
 
 def test_new_producer_id_that_fences_nobody():
-    """While a producer id has epochs left InitProducerId raises its epoch (txn.1); another id is for when they are used
-    up, which may be unseen, or for when the transactional id was forgotten."""
+    """txn.1: InitProducerId raises the epoch while the producer id has epochs left. It gives another id only when they
+    are used up, perhaps unseen, or when the transactional id was forgotten."""
     other = {"kind": "init_taken", "client": 1, "request": 5, "producer_id": 8, "epoch": 0}
     assert broken_by(*OPENED, other) == "txn.1"
     assert broken_by(*OPENED, other, max_epoch=4) == "txn.1"
@@ -362,7 +361,7 @@ def test_new_producer_id_that_fences_nobody():
 
 
 def test_lone_client_that_is_fenced():
-    """It has done nothing but repeat itself (P8); with another producer, or too late, that is as it should be."""
+    """txn.P8: A lone client that only repeats itself must not be fenced, unless it is too late."""
     failed = {"kind": "client_failed", "client": 0, "error": 90}
     assert broken_by(*OPENED, failed) == "txn.P8"
     assert broken_by(*OPENED, {"kind": "init_sent", "client": 1, "txn_id": 0, "request": 9}, failed) == ""
@@ -379,9 +378,9 @@ def test_lone_client_that_is_fenced():
 
 
 def test_copy_of_its_first_request_may_fence_a_lone_client():
-    """InitProducerId without a pair bumps the epoch each time: a copy that comes when the client has an answer on its
-    way leaves the client behind.  Where that answer was lost, or was an error, the client goes on with the one to the
-    copy; and a request that names its pair is answered again, without a bump."""
+    """InitProducerId without a pair bumps the epoch each time, so that a copy leaves behind a client whose answer is on
+    its way. If that answer was lost or an error, the client goes on with the answer to the copy. A request with a pair
+    gets the same answer again, without a bump."""
     failed = {"kind": "client_failed", "client": 0, "error": 47}
     answered = (1, "init_answer", "coordinator", "client-0", 0)
     copy = {"call": Call("deliver", INIT), "message": (0, "init", "client-0", "coordinator", 0)}
@@ -400,8 +399,8 @@ def test_copy_of_its_first_request_may_fence_a_lone_client():
 @pytest.mark.parametrize("mode", ["v1", "v1-verified", "v2"])
 @pytest.mark.parametrize("observed", [OUTSIDE, frozenset(TRANSACTIONS.codes)])
 def test_initialized_twice_over(mode, observed):
-    """InitProducerId is delivered twice, the first answer is taken, and what the producer sends is refused (47, 90): so
-    it is in Kafka as well, and no promise is broken."""
+    """InitProducerId is delivered twice, the first answer is taken, and the producer's requests are refused (47, 90).
+    Kafka does the same, and no promise is broken."""
     answer = message("init_answer", "coordinator", "client-0")
     config = {"seed": 0, "mode": mode, "clients": 1, "partitions": 1, "groups": 0, "max_epoch": 32767}
     watching = driven("transactions").monitoring(config, frozenset())
@@ -423,8 +422,8 @@ def test_initialized_twice_over(mode, observed):
 @pytest.mark.parametrize("mode", ["v1", "v1-verified", "v2"])
 @pytest.mark.parametrize("observed", [OUTSIDE, frozenset(TRANSACTIONS.codes)])
 def test_fenced_before_it_took_the_answer(mode, observed):
-    """An admin's request arrives between a producer's and the answer that the producer takes: it begins, and is fenced
-    from the start, as it should be.  Without the admin's it is not, and then that would break txn.P8."""
+    """An admin's request arrives between a producer's and the answer that it takes, so that it is rightly fenced from
+    the start. Without the admin that would break txn.P8."""
     config = {"seed": 0, "mode": mode, "clients": 1, "partitions": 1, "groups": 0, "max_epoch": 32767}
     answer, admins = message("init_answer", "coordinator", "client-0"), message("init", "admin-0", "coordinator")
     watching = driven("transactions").monitoring(config, frozenset())
@@ -447,7 +446,7 @@ def test_fenced_before_it_took_the_answer(mode, observed):
 
 
 def test_what_hangs():
-    """When nothing happens any more, everything is decided and below the last stable offset (P10)."""
+    """txn.P10: When nothing happens any more, everything is decided and below the last stable offset."""
     settled = Settled(True, 0, ((),), (((0, 0),),), ())
     quiet = {"call": Call("settle", 5, 1, 0), "result": settled}
     fetch = {"kind": "fetched", "client": 1005, "partition": 0, "offset": 0, "upto": 0}
@@ -462,7 +461,7 @@ def test_what_hangs():
 
 
 def test_offsets():
-    """An offset is pending until its transaction ends, and what was acknowledged stays (txn.21, P4)."""
+    """txn.21, txn.P4: An offset is pending until its transaction ends, and an acknowledged one stays."""
     fetched = {"kind": "offset_fetched", "client": 1000, "partition": 1, "record": -1}
     sent = tuple({**e, "partition": 1} if "partition" in e else e for e in ACKED)
     assert broken_by(*sent, {**fetched, "error": 88}, groups=1) == ""
@@ -491,7 +490,6 @@ def test_offsets():
     ],
 )  # fmt: skip
 def test_rules_on_the_way(events, rule):
-    """What is shown of the log and the partitions gives away a broken rule before a promise is broken."""
     watching = fed(monitor(observed=frozenset(TRANSACTIONS.codes)), *events)
     assert watching.found is not None
     watching.only = frozenset({rule})
@@ -500,8 +498,7 @@ def test_rules_on_the_way(events, rule):
 
 
 def test_late_copy_excuses_what_is_expected():
-    """In v1 a late EndTxn decides the next transaction: predicted, where one was delivered; a failure, where none
-    was."""
+    """In v1 a late EndTxn decides the next transaction, which is predicted if one was delivered, and else a failure."""
     second = {"kind": "txn_begun", "client": 0, "txn_id": 0, "txn": 1, **PAIR}
     sent = {**OPENED[3], "txn": 1, "record": 1, "sequence": 1, "request": 5}
     before = (*ACKED, ending(COMMIT), reported(COMMIT, pair=PAIR), second, sent)
@@ -515,7 +512,7 @@ def test_late_copy_excuses_what_is_expected():
 
 
 def test_of_two_offsets_of_a_transaction_the_later_counts():
-    """Where the second was sent when the first was acknowledged, and no copy of the first can come late."""
+    """The second offset was sent after the first was acknowledged, and no copy of the first can be late."""
     first = {**OPENED[3], "partition": 1, "sequence": -1}
     second = {**first, "record": 1, "request": 3}
     acked = {**ACKED[-1], "partition": 1}
@@ -534,7 +531,7 @@ def test_of_two_offsets_of_a_transaction_the_later_counts():
 
 @pytest.mark.parametrize(("mode", "rule"), [("v1", ""), ("v2", "txn.13")])
 def test_forgotten_producer_may_go_on_with_any_number(mode, rule):
-    """Before v2 a leader that has forgotten a producer takes its next batch whatever its number is, and goes by it."""
+    """Before v2 a leader that has forgotten a producer accepts its next batch with any number."""
     watching = monitor(mode, EXPECTING[mode], INSIDE)
     watching.only = frozenset({"txn.13"})
     epoch = int(mode == "v2")

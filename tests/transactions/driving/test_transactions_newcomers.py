@@ -1,4 +1,4 @@
-"""Newcomers, many producers one after another: each gets a pair of its own, and whoever repeats one is found out."""
+"""Newcomers are many producers one after another, each of which gets its own pair, and a repeated pair is found."""
 
 import pytest
 from fencepost.properties.conformance_spec import driven
@@ -10,7 +10,7 @@ CONFIG = {"seed": 0, "mode": "v2", "clients": 2, "partitions": 1, "groups": 0, "
 
 
 class Lottery:
-    """A cluster that answers at once, with the producer ids given, and epoch 0."""
+    """This cluster answers at once, with the given producer ids and epoch 0."""
 
     def __init__(self, ids):
         self.ids, self.events, self.instances = iter(ids), [], 0
@@ -38,19 +38,19 @@ class Lottery:
 
 
 def broken_by(cluster, count):
-    """The first promise that so many newcomers show to be broken."""
+    """Return the first promise that this many newcomers break, and the call."""
     made, monitor = (
         make(cluster, Call("newcomers", count)),
         driven("transactions").monitoring(CONFIG, frozenset()),
     )
-    monitor.only = frozenset({"txn.P7"})  # and not that a new id fences nobody
+    monitor.only = frozenset({"txn.P7"})  # and not that a new id fences no producer
     monitor.watch(made)
     return monitor.found, made
 
 
 @pytest.mark.parametrize("max_epoch", [32767, 5])
 def test_each_is_given_a_pair_of_its_own(max_epoch):
-    """Epochs go up, and past the last one the producer id changes (txn.4)."""
+    """txn.4: Epochs grow, and the producer id changes after the last one."""
     pairs = newcomers(reference({**CONFIG, "max_epoch": max_epoch}), 12).pairs
     assert len(set(pairs)) == 12
     assert len({producer_id for producer_id, _ in pairs}) == (1 if max_epoch > 12 else 3)
@@ -58,7 +58,6 @@ def test_each_is_given_a_pair_of_its_own(max_epoch):
 
 
 def test_open_transaction_is_waited_for():
-    """The first is told to try again until what was open is aborted, and is given the next epoch then."""
     cluster = reference(CONFIG)
     first = newcomers(cluster, 1)
     assert cluster.begin(0) and cluster.send(0, 0)
@@ -70,7 +69,6 @@ def test_open_transaction_is_waited_for():
 
 
 def test_reference_breaks_nothing():
-    """All the events reach the monitor, and what comes after them is judged by them."""
     cluster, monitor = reference(CONFIG), driven("transactions").monitoring(CONFIG, frozenset())
     for call in (Call("newcomers", 5), Call("begin", 0), Call("send", 0, 0)):
         monitor.watch(make(cluster, call), cluster.messages())
@@ -80,7 +78,7 @@ def test_reference_breaks_nothing():
 
 
 def test_repeated_pair_is_found():
-    """Two with the same id break a promise (P7), with a check that holds wherever no two have."""
+    """txn.P7: Two newcomers with the same id break the promise, by a check that holds if no two have it."""
     found, made = broken_by(Lottery([4, 1, 7, 1, 9]), 5)
     assert found.rule == "txn.P7"
     assert not eval(found.check, {"result": made.result})
@@ -90,7 +88,7 @@ def test_repeated_pair_is_found():
 
 
 def test_pair_of_somebody_before_them_is_found():
-    """It may be an earlier producer's pair that comes again."""
+    """txn.P7: A newcomer may also repeat an earlier producer's pair."""
     cluster, monitor = Lottery([4, 1, 7, 4]), driven("transactions").monitoring(CONFIG, frozenset())
     monitor.only = frozenset({"txn.P7"})
     monitor.watch(make(cluster, Call("newcomers", 2)))
@@ -100,7 +98,6 @@ def test_pair_of_somebody_before_them_is_found():
 
 
 def test_program_names_the_helper():
-    """The call is written so that it can be pasted."""
     made = make(Lottery([4, 1]), Call("newcomers", 2))
     assert made.text == "newcomers(system, 2)"
     assert made.needs == "fencepost.properties.transactions.interface:newcomers"

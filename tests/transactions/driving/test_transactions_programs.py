@@ -1,4 +1,4 @@
-"""Calls on transactions as data, what makes a program simpler, and a cluster that is left alone until it is quiet."""
+"""Calls on transactions are data, programs of them become simpler, and a cluster is left alone until it is quiet."""
 
 from fencepost.proofs.testing import agree
 from fencepost.properties.driving import Program, make
@@ -14,7 +14,7 @@ def system():
 
 
 def pumped(cluster, *calls):
-    """The cluster after these calls, each followed by everything that it brings about."""
+    """Return the cluster after these calls, each followed by all its effects."""
     for name, *arguments in calls:
         getattr(cluster, name)(*arguments)
         while cluster.messages() or cluster.log_append():
@@ -24,7 +24,7 @@ def pumped(cluster, *calls):
 
 
 class Deaf:
-    """A cluster in which no marker arrives."""
+    """This cluster loses every marker."""
 
     def __init__(self, cluster):
         self.cluster = cluster
@@ -53,7 +53,6 @@ def test_messages_are_named_by_what_they_are():
 
 
 def test_helpers_are_imported_where_a_program_is_pasted():
-    """Settling is a function of its own: the text calls it with the system, and says where it is from."""
     made = make(system(), Call("settle", 100, 2, 1))
     assert made.text == "settle(system, 100, 2, 1)"
     assert made.needs == "fencepost.properties.transactions.interface:settle"
@@ -61,7 +60,6 @@ def test_helpers_are_imported_where_a_program_is_pasted():
 
 
 def test_settling():
-    """What is under way arrives, an open transaction runs out of time, and everything written is read or skipped."""
     cluster = pumped(system(), ("init", 0), ("begin", 0), ("send", 0, 0), ("send", 0, 2), ("commit", 0))
     cluster.begin(0)
     cluster.send(0, 1)
@@ -89,14 +87,12 @@ def test_settling_waits_for_what_was_lost():
 
 
 def test_probing():
-    """A new producer's transaction is read on every partition; where a marker never comes, it is not."""
     assert probe(system(), 2, 1)[:3] == (True, True, ())
     cluster = pumped(system(), ("init", 0), ("begin", 0), ("send", 0, 0))
     assert probe(Deaf(cluster), 2, 1)[:3] == (False, False, (0, 1, 2))
 
 
 def test_ids_expire_only_where_nothing_is_under_way():
-    """Somebody who sends the same request again for a week would fill the network."""
     cluster = pumped(system(), ("init", 0))
     assert expire(cluster) == EXPIRY_MS
     cluster = system()
@@ -105,7 +101,6 @@ def test_ids_expire_only_where_nothing_is_under_way():
 
 
 def test_smaller_clusters():
-    """Slots, groups and partitions that no call needs are taken away, and settling is told so."""
     program = Program({**CONFIG, "clients": 3}, (Call("init", 0), Call("send", 0, 0), Call("settle", 100, 2, 1)))
     found = list(Call.smaller(program))
     assert {p.config["clients"] for p in found} == {1, 2, 3}
@@ -117,7 +112,6 @@ def test_smaller_clusters():
 
 
 def test_simpler_calls():
-    """No copy, a lower slot, a success: each is tried alone, and partitions and slots move down together."""
     calls = (Call("init", 1), Call("deliver", message("init", "client-1", "coordinator"), keep=True))
     found = [p.calls for p in Call.simpler(Program(CONFIG, calls))]
     assert (Call("init", 0), calls[1]) in found
@@ -128,7 +122,6 @@ def test_simpler_calls():
 
 
 def test_what_an_implementation_lacks():
-    """It is told by the names of the plug's methods."""
     assert missing(system(), "v2") == []
     assert missing({}, "v2")[:3] == ["messages", "deliver", "drop"]
 
@@ -151,11 +144,11 @@ LEFT_BY_AN_EARLIER_ID = [
     *BEGUN, *(Call("restart_client", 0), *BEGUN) * 2, *SENT, *ENDED, *ACKED, Call("restart_client", 0), *BEGUN,
     to("produce", "partition-1"), *SENT, *ENDED, Call("fetch_offset", 0, OFFSETS),
 ]  # fmt: skip
-"""In v1 an offset comes after its marker, and its producer id has no epoch left: no marker of the next id ends it."""
+"""In v1 an offset arrives after its marker, and no marker of the next producer id ends it."""
 
 
 def test_what_an_earlier_producer_id_left_open_is_not_followed():
-    """It stays pending, as in Kafka (KAFKA-14402), and the model's markers end all that is open: no disagreement."""
+    """KAFKA-14402: The offset stays pending in Kafka but not in the model, which is no disagreement."""
     size = {"clients": 1, "partitions": 1, "groups": 1, "max_epoch": 3}
     report = agree(
         reference, protocol="transactions", variant="v1", prefixes=[LEFT_BY_AN_EARLIER_ID], max_examples=1, steps=1,
@@ -170,7 +163,7 @@ LOGGED_LATE = [*BEGUN, Call("begin", 0), Call("send", 0, 0), to("add"), Call("ad
 
 
 def test_a_transaction_is_as_old_as_its_first_request():
-    """It is timed out a minute after that was handled, as in Kafka, however late its record was logged (txn.18)."""
+    """txn.18: It times out a minute after that request was handled, however late its record was logged."""
     calls = [*LOGGED_LATE, Call("advance", 10_000)]
     report = agree(reference, protocol="transactions", variant="v1", prefixes=[calls], max_examples=1, steps=1)
     assert report.failure is None, f"{report.failure}\n{report.program}"

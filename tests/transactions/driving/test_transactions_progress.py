@@ -1,4 +1,4 @@
-"""A living client must be able to get on (txn.P11): whom that is asked of, and what is said where one cannot."""
+"""txn.P11: These tests check which living clients must make progress, and the report on one that cannot."""
 
 import pytest
 from fencepost.properties.driving import make, waiting
@@ -20,7 +20,7 @@ NEW_RIVAL = (*INITIALISED, ("init", 1), ("deliver", message("init", "client-1", 
 
 
 def played(factory, *calls, **config):
-    """What was made of these calls, and the first promise that they broke."""
+    """Return what became of these calls, and the first promise that they broke."""
     config = {"seed": 0, "mode": "v2", "clients": 2, "partitions": 2, "groups": 1, **config}
     system, monitor = factory(config), HistoryMonitor("transactions", config, frozenset(), TransactionsContext)
     made = []
@@ -34,7 +34,6 @@ def played(factory, *calls, **config):
 @pytest.mark.parametrize("mode", ["v2", "v1", "v1-verified"])
 @pytest.mark.parametrize("calls", [INITIALISED, LOST, NOT_RECORDED])
 def test_a_right_client_gets_on(mode, calls):
-    """Through a commit, an abort and another commit, whatever was lost before."""
     made, found = played(reference, *calls, ("progress", 0), ("progress", 0), mode=mode)
     assert [each.result.through for each in made[-2:]] == [True, True]
     assert made[-1].result.waited_ms < 10_000 < BOUND_MS
@@ -55,7 +54,6 @@ def test_a_right_client_gets_on(mode, calls):
     ],
 )  # fmt: skip
 def test_one_that_cannot_is_named(name, calls, says):
-    """With the call that it waits in, or the error that it gets again and again."""
     made, found = played(REGISTRY[name], *calls, ("progress", 0), **dict(REGISTRY[name].needs))
     assert not made[-1].result.through
     assert (found.rule, found.check) == ("txn.P11", "result.through")
@@ -64,7 +62,6 @@ def test_one_that_cannot_is_named(name, calls, says):
 
 
 def test_nothing_is_promised_to_others():
-    """To who was never initialised, whose id another has asked for since, or who is finished."""
     for calls, slots in (((), []), (NEW_RIVAL, [1]), ((*INITIALISED, ("restart_client", 0)), [])):
         made, found = played(REGISTRY["latch_opens_once"], *calls, ("progress", 0))
         assert slots_of(made[:-1]) == slots

@@ -1,5 +1,5 @@
-"""What is known of brokers that act by themselves: what each call lets them do, what is kept with each state, and when
-a monitor may say that something hangs."""
+"""Brokers that act by themselves have a table of what each call lets them do, a memory for each state, and a rule for
+when something hangs."""
 
 from types import SimpleNamespace
 
@@ -20,7 +20,6 @@ CONFIG = {"mode": "v2", "partitions": 1, "groups": 0, "max_epoch": 32767}
 @pytest.mark.parametrize("variant", REMOTE_MACHINES)
 @pytest.mark.parametrize("config", [{}, {"collapse": True}, {"timeouts": True}])
 def test_what_calls_let_happen_is_in_the_model(variant, config):
-    """Every kind that a call lets happen has its steps, and every call of the plug its line."""
     followed = follow_remote(variant, {"partitions": 2, "groups": 1, **config})
     traced = trace_observations(followed.spec, followed.columns, followed.observations)
     kinds = {kind for allowed in followed.calls.values() for kind in (*allowed.once, *allowed.often)}
@@ -33,7 +32,6 @@ def test_what_calls_let_happen_is_in_the_model(variant, config):
 
 
 def test_time_outs_and_second_tries_are_asked_for():
-    """Transactions time out, and requests are carried twice, only where the configuration says so."""
     assert all("timed_out" not in allowed.often for allowed in calls(collapse=True, timeouts=False).values())
     assert all("timed_out" in allowed.often for allowed in calls(collapse=False, timeouts=True).values())
     assert "fenced_before" in calls(collapse=True, timeouts=False)["deliver init"].often
@@ -42,7 +40,7 @@ def test_time_outs_and_second_tries_are_asked_for():
 
 
 def test_sequence_numbers():
-    """In an epoch each follows the one before, a new epoch starts at 0, and the last five are recognised."""
+    """In an epoch each number follows the one before, a new epoch starts at 0, and the last five are recognised."""
     memory = Memory()
     for sequence in range(7):
         memory = memory.with_record(0, 3, sequence)
@@ -62,7 +60,7 @@ def test_sequence_numbers():
 
 
 def test_marker_of_a_later_epoch_ends_a_lane():
-    """Whatever its number, the next record begins at 0; a marker of the same epoch changes nothing."""
+    """After a marker of a later epoch the next record has number 0, but a marker of the same epoch changes nothing."""
     memory = Memory().with_record(0, 3, 0).with_record(1, 3, 0)
     assert memory.written(0, 4).lane(0) is None
     assert memory.written(0, 4).lane(1) == Lane(1, 3, (0,))
@@ -70,7 +68,7 @@ def test_marker_of_a_later_epoch_ends_a_lane():
 
 
 def test_question_in_vain():
-    """Until something is written, no sequence number above the lowest that was asked for is taken."""
+    """Until a record is written, no sequence number above the lowest one in a verification is accepted."""
     memory = Memory().asking(0, 5).asking(0, 2).asking(0, 4)
     assert memory.is_behind_question(0, 3)
     assert not memory.is_behind_question(0, 2)
@@ -79,7 +77,7 @@ def test_question_in_vain():
 
 
 def test_answers_are_forgotten():
-    """Those that nobody can get any more are dropped, so that states that differ in nothing else are one."""
+    """Answers that no client can get any more are dropped, so that states that differ in nothing else are equal."""
     memory = Memory().with_answer(("init", 1, 0, 4)).with_answer(("end", 2, 51, 0))
     assert memory.only({("end", 2)}).answers == (("end", 2, 51, 0),)
     assert memory.only({("end", 2), ("init", 1)}) is memory
@@ -90,7 +88,7 @@ def event(kind, **columns):
 
 
 def watched(monitor, fenced):
-    """A transaction with a record that nobody ends; somebody fences it, or not; then the cluster settles."""
+    """Return what the monitor finds after a transaction without an end, fenced or not, when the cluster has settled."""
     begun = [
         event("init_sent", client=0, request=0),
         event("init_taken", client=0, request=0, producer_id=0, epoch=0),
@@ -107,22 +105,19 @@ def watched(monitor, fenced):
 
 
 def test_what_nobody_has_ended_does_not_hang():
-    """Over the wire nobody waits for time-outs: only what was fenced must be decided by the end."""
+    """Time-outs are not awaited over the wire, so that only fenced transactions must be decided by the end."""
     assert watched(over_the_wire("transactions").monitoring(CONFIG, frozenset()), fenced=False) is None
     assert watched(over_the_wire("transactions").monitoring(CONFIG, frozenset()), fenced=True).rule == "txn.P10"
     assert watched(driven("transactions").monitoring(CONFIG, frozenset()), fenced=False).rule == "txn.P10"
 
 
 def test_one_promise_alone():
-    """Of others nothing is said."""
     monitor = over_the_wire("transactions").monitoring(CONFIG, frozenset())
     monitor.only = frozenset({"txn.P3"})
     assert watched(monitor, fenced=True) is None
 
 
 def test_machines_leave_brokers_alone():
-    """What nobody outside a broker can do is never called, though maneuvers ask for it."""
-
     class Session:
         def call(self, run, call):
             raise AssertionError(f"{call.name} was called")
@@ -134,7 +129,6 @@ def test_machines_leave_brokers_alone():
 
 
 def test_agreement_over_the_wire():
-    """The same variants, the same promises excused, and nothing is probed."""
     assert OVER_THE_WIRE.variants == ("v2", "v1", "v1-verified")
     assert not OVER_THE_WIRE.probed
     assert OVER_THE_WIRE.tries > 1

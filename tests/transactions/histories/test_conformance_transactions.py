@@ -1,5 +1,5 @@
-"""Conformance of transactions: reference histories fit the model in every mode, bent and broken ones do not, and the
-reason told is the right one."""
+"""Reference histories of transactions conform to the model in every mode, edited and broken ones do not, and the
+reported reason is correct."""
 
 import pickle
 from collections.abc import Callable
@@ -18,8 +18,8 @@ from transaction_edits import FAULTY, calm, histories
 
 MODES = ("v2", "v1-verified", "v1")
 DECIDED = {"v2": 0.85, "v1-verified": 0.9, "v1": 0.9}
-"""At least this share of histories is followed to the end, whatever the faults; measured over 3,000 of the usual
-ones: 99.5 %, 99.7 % and 99.8 %."""
+"""At least this share of histories is followed to the end under any faults. Over 3,000 usual ones it was 99.5 %, 99.7 %
+and 99.8 %."""
 
 
 def kernel_of(mode: str, **config: Any) -> ConformanceKernel:
@@ -27,7 +27,7 @@ def kernel_of(mode: str, **config: Any) -> ConformanceKernel:
 
 
 def misfits_of(kernel: ConformanceKernel, columns: Columns, few: int = 3) -> list[tuple[int, str, str | None]]:
-    """Row, words and rule of each misfit; on the first few histories the plain reading must find the same."""
+    """Return row, words and rule of each misfit, on which the plain reading of a few histories agrees."""
     found = kernel.misfits(columns)
     first = first_histories(columns, few)
     assert [m for m in found if m.row < len(first["history"])] == kernel.misfits_plainly(first)
@@ -37,8 +37,6 @@ def misfits_of(kernel: ConformanceKernel, columns: Columns, few: int = 3) -> lis
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("config", [{}, FAULTY], ids=["usual", "faulty"])
 def test_reference_histories_conform(mode: str, config: dict[str, Any]) -> None:
-    """The reference implementation does nothing that the model does not allow, under any fault, and most histories are
-    followed to their ends."""
     columns = histories(range(40), {"mode": mode, **config})
     kernel = kernel_of(mode, **config)
     assert misfits_of(kernel, columns, 2) == []
@@ -47,8 +45,8 @@ def test_reference_histories_conform(mode: str, config: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("config", [{}, FAULTY], ids=["usual", "faulty"])
 def test_what_was_measured_on_recent_releases_conforms(config: dict[str, Any]) -> None:
-    """To the model of Kafka 4.3, and not to that of 4.0, whose fences bump the epoch twice; of a release that no model
-    is of nothing is said."""
+    """The measurements conform to the model of Kafka 4.3, and not to that of 4.0, whose fences bump the epoch twice. A
+    release without a model is undecided."""
 
     def kernel(release: str) -> ConformanceKernel | Undecided:
         reported = {"mode": "v2", "release": release, **config}
@@ -78,7 +76,7 @@ def test_what_was_measured_on_recent_releases_conforms(config: dict[str, Any]) -
     ids=["epochs end", "four ids", "leaders forget", "long"],
 )
 def test_other_clusters_conform(mode: str, config: dict[str, Any]) -> None:
-    """So it is where epochs are used up, with several ids, groups and readers, forgetful leaders, and for longer; of v2
+    """The configs have exhausted epochs, several ids, groups and readers, forgetful leaders, and longer runs. For v2
     see test_histories_of_defects.py."""
     columns = histories(range(12 if "events" not in config else 3), {"mode": mode, **config})
     kernel = kernel_of(mode, **config)
@@ -91,7 +89,7 @@ UNRECORDED = {"append_failure": 0.4, "restart": 0.15, "down_us": 600_000, "clien
 
 @pytest.mark.parametrize("mode", MODES)
 def test_an_id_that_was_never_recorded_expires_too(mode: str) -> None:
-    """Its first append failed, so it has epoch -1, and is removed as others are (KAFKA-14880)."""
+    """KAFKA-14880: An id whose first append failed has epoch -1, and is removed like others."""
     columns = histories(range(10), {"mode": mode, **UNRECORDED})
     before, unrecorded = dict[tuple[int, int], int](), 0
     for history, txn_id, kind in zip(*(columns[name] for name in ("history", "txn_id", "kind")), strict=True):
@@ -138,7 +136,6 @@ BENT: list[tuple[Callable[[Columns], Columns], str, Kind | int, str, str | None]
 def test_bent_histories_are_caught(
     bend: Callable[[Columns], Columns], mode: str, kind: int, says: str, rule: str | None
 ) -> None:
-    """The first event that is not a step of the model is found, by both readings, with what is false there."""
     kernel = kernel_of(mode)
     assert misfits_of(kernel, calm(mode)) == []
     bent = bend(calm(mode))
@@ -147,7 +144,6 @@ def test_bent_histories_are_caught(
 
 
 def test_one_violation_a_history() -> None:
-    """Each lane is judged on its own, and the first misfit of all is told; other histories are not touched."""
     good = histories(range(8), {"mode": "v2"})
     bent = {name: column.copy() for name, column in good.items()}
     for history, txn_id in ((5, 0), (5, 1), (2, 1)):
@@ -164,7 +160,6 @@ def test_one_violation_a_history() -> None:
 
 
 def test_numbers_are_only_names() -> None:
-    """Renumbered clients, transactions, records, requests and producer ids change nothing, however large."""
     config = {"mode": "v2", "broken": "aborted_list_cut_short"}
     columns = histories(range(12), config)
     far = {name: column.copy() for name, column in columns.items()}
@@ -178,8 +173,8 @@ def test_numbers_are_only_names() -> None:
 
 
 def test_what_there_is_no_room_for_is_undecided(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A history with more transactions than there is room for is followed so far: what is wrong until then is a
-    violation, the rest is undecided and counted with its reason, and never holds."""
+    """A history with too many transactions is followed up to the limit: what is wrong before is a violation, the rest
+    is undecided with its reason, and never holds."""
     monkeypatch.setitem(kinds.MOST, "transactions", 4)
     kernel, reason = kernel_of("v2"), "one transactional id has more transactions than 4"
     judged = kernel(calm("v2"))
@@ -194,7 +189,6 @@ def test_what_there_is_no_room_for_is_undecided(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_explanation_names_event_rule_and_state() -> None:
-    """The first bad event, the false conjunct with its rule, the model's state, and what was due instead."""
     text = kernel_of("v2").explain(edits.not_asked(calm("v2")))
     assert text.startswith("history 0 does not fit the model ExpiringOf400\n  first misfit: batch_appended at step")
     assert "append needs" in text and "(txn.15)" in text
@@ -216,13 +210,11 @@ EVERY_KIND = tuple(kind.name for kind in Kind)
     ],
 )
 def test_undecided_for_lack_of_knowledge(observable: tuple[str, ...], config: dict[str, Any], reason: str) -> None:
-    """What histories do not show, or the model does not cover, is a reason and not a guess."""
     check = conformance_of(Manifest("transactions", observable, (), config=config))
     assert isinstance(check, Undecided) and reason in check.reason
 
 
 def test_kernels_travel() -> None:
-    """A kernel is what its manifest says, and comes out of a pickle as it went in."""
     kernel = conformance_of(Manifest("transactions", EVERY_KIND, (), config={"mode": "v1", "max_epoch": 3}))
     assert kernel == kernel_of("v1", max_epoch=3)
     assert pickle.loads(pickle.dumps(kernel)) == kernel
@@ -231,6 +223,5 @@ def test_kernels_travel() -> None:
 
 
 def test_no_events_no_misfits() -> None:
-    """An empty piece is judged, and nothing is found."""
     empty = {name: column[:0] for name, column in calm("v2").items()}
     assert kernel_of("v2")(empty) == Judged([])

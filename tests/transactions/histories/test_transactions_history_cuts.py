@@ -1,7 +1,7 @@
-"""Logs of which something is gone: what is judged of the rest is violated only where all of the logs violate it.
+"""A property is violated in truncated logs only if it is violated in the complete logs.
 
-Histories of the reference, and histories with a planted violation, are cut at random places as retention and the log
-cleaner cut logs; the properties that say that they can be judged of what is left are held to it.
+Histories of the reference and with a planted violation are cut at random places, as retention and the log cleaner do,
+and judged by the properties that declare that they can be judged then.
 """
 
 from collections.abc import Iterator, Mapping
@@ -26,7 +26,7 @@ MODES = ("v1", "v1-verified", "v2")
 
 
 def cut(columns: Columns, seed: int, config: Mapping[str, Any]) -> tuple[Columns, Manifest]:
-    """What is left of a history where some logs begin later, and the manifest that says so."""
+    """Return the rest of a history after some logs are truncated, and the manifest for it."""
     rng = np.random.default_rng(seed)
     kept, cuts = np.ones(len(columns["kind"]), bool), []
     in_partition, in_log = np.isin(columns["kind"], PARTITION), np.isin(columns["kind"], LOG)
@@ -53,7 +53,7 @@ def names(kinds: tuple[Kind, ...]) -> tuple[str, ...]:
 
 
 def simulated() -> Iterator[tuple[Columns, Mapping[str, Any]]]:
-    """Histories of the reference in every mode."""
+    """Yield histories of the reference in every mode."""
     for mode in MODES:
         for seed in SEEDS:
             config = {"mode": mode, "txn_ids": 2, "clients": 2}
@@ -61,7 +61,7 @@ def simulated() -> Iterator[tuple[Columns, Mapping[str, Any]]]:
 
 
 def found(columns: Columns, manifest: Manifest, decided: list[str]) -> dict[str, int]:
-    """How often each of the properties is violated."""
+    """Return the number of violations of each property."""
     findings, _ = transactions.check(columns, decided, manifest.config)
     return {name: finding.violations for name, finding in findings.items()}
 
@@ -71,7 +71,7 @@ def decided_of(manifest: Manifest) -> list[str]:
 
 
 def test_what_is_left_of_right_histories_is_right() -> None:
-    """No property is violated by what is gone, unless the whole history violates it, as those of v1 may."""
+    """Truncation violates no property, unless the whole history does, as those of v1 may."""
     judged = 0
     for columns, config in simulated():
         for seed in SEEDS:
@@ -87,7 +87,6 @@ def test_what_is_left_of_right_histories_is_right() -> None:
 
 @pytest.mark.parametrize("plant", PLANTS)
 def test_what_is_left_of_a_wrong_history_accuses_nothing_else(plant: str) -> None:
-    """Each property that is violated by what is left is one that the whole history violates."""
     columns, config = BED.bent(plant), {"mode": "v2"}
     for seed in SEEDS:
         left, manifest = cut(columns, seed, config)
@@ -97,7 +96,6 @@ def test_what_is_left_of_a_wrong_history_accuses_nothing_else(plant: str) -> Non
 
 
 def test_those_that_do_not_say_so_would_be_wrong() -> None:
-    """The same cuts turn those against right histories that need what is gone: they are unknown, with the reason."""
     wrong = set()
     for columns, config in simulated():
         for seed in SEEDS:
@@ -113,7 +111,6 @@ def test_those_that_do_not_say_so_would_be_wrong() -> None:
 
 
 def test_a_logs_rest_is_judged() -> None:
-    """Of a log that begins later the rest is judged: fewer events, no fewer properties; all reads of what is left."""
     columns, config = BED.bent(""), {"mode": "v2", "quiet_end": True}
     read = columns["kind"] == Kind.record_read
     below = int(np.sort(columns["offset"][read & (columns["partition"] == 0)])[3])

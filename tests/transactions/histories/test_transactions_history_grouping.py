@@ -1,4 +1,4 @@
-"""Numbers for rows that belong together, and what came before in a group: the same as a loop would find."""
+"""Rows that belong together are numbered, and the neighbours in a group are found as by a loop."""
 
 from collections.abc import Callable
 
@@ -26,14 +26,13 @@ ROWS = st.lists(st.tuples(st.integers(0, 3), VALUES, st.integers(-1, 3)), max_si
 
 
 def columns(rows: list[tuple[int, int, int]]) -> tuple[np.ndarray, ...]:
-    """Three columns of these rows; the first, their history, ascending."""
+    """Return three columns of these rows, sorted by the first, their history."""
     ordered = sorted(rows, key=lambda row: row[0])
     return tuple(np.array([row[place] for row in ordered], np.int64) for place in range(3))
 
 
 @given(ROWS)
 def test_numbers_are_equal_and_ordered_like_the_values(rows: list[tuple[int, int, int]]) -> None:
-    """However far apart the values lie, and whichever way they are numbered; and tables over them stay small."""
     place, one, other = columns(rows)
     number, size = numbered(place, one, other)
     keys = list(zip(place.tolist(), one.tolist(), other.tolist(), strict=True))
@@ -48,8 +47,8 @@ def test_numbers_are_equal_and_ordered_like_the_values(rows: list[tuple[int, int
     lambda place: 0 * place, lambda place: 1000 * (place % 2), lambda place: place * 10**6, lambda place: place * 2**50,
 ])  # fmt: skip
 def test_the_four_ways_of_numbering(shift: Callable[[np.ndarray], np.ndarray]) -> None:
-    """By one range for all histories, without what no row has in it, by a range for each, and by rank: the numbers
-    order rows alike."""
+    """The four ways (one range for all histories, one without unused values, one for each history, and ranks) order
+    rows alike."""
     rng = np.random.default_rng(5)
     place = np.sort(rng.integers(0, 50, 5000))
     value = rng.integers(0, 20, 5000) * np.where(shift(place).max() > 2**40, 2**40, 1) + shift(place)
@@ -62,7 +61,6 @@ def test_the_four_ways_of_numbering(shift: Callable[[np.ndarray], np.ndarray]) -
 @pytest.mark.parametrize("share", [0.05, 0.9])
 @pytest.mark.parametrize("greatest", [3, 10**9])
 def test_numbers_of_all_rows_are_those_of_the_rows_that_apply(share: float, greatest: int) -> None:
-    """Of few rows and of many, which are numbered in another way; all other rows are unknown."""
     rng = np.random.default_rng(6)
     value = np.where(rng.random(3000) < share, rng.integers(0, greatest + 1, 3000), -1)
     other = np.where(rng.random(3000) < 0.9, rng.integers(0, 3, 3000), -1)
@@ -78,7 +76,7 @@ def test_numbers_of_all_rows_are_those_of_the_rows_that_apply(share: float, grea
 
 @given(st.lists(st.tuples(VALUES, VALUES, VALUES, VALUES), min_size=1, max_size=20))
 def test_joined_orders_like_tuples(rows: list[tuple[int, ...]]) -> None:
-    """Four columns that together need far more than 63 bits."""
+    """The four columns together need far more than 63 bits."""
     key = joined(*(np.array(column, np.int64) for column in zip(*rows, strict=True)))
     assert key.min() >= 0
     for first, one in enumerate(rows):
@@ -88,7 +86,6 @@ def test_joined_orders_like_tuples(rows: list[tuple[int, ...]]) -> None:
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 5), st.booleans()), max_size=25))
 def test_groups_tell_what_came_before_and_after(rows: list[tuple[int, int, bool]]) -> None:
-    """The nearest chosen row on either side in the same group, and the running maximum, as a loop finds them."""
     number, by = (np.array([row[place] for row in rows], np.int64) for place in (0, 1))
     groups = Groups(np.arange(len(rows)), number, by=by)
     order = sorted(range(len(rows)), key=lambda row: (rows[row][0], rows[row][1], row))
@@ -108,21 +105,18 @@ def test_groups_tell_what_came_before_and_after(rows: list[tuple[int, int, bool]
 
 
 def test_groups_keep_the_order_given_where_values_are_equal() -> None:
-    """Rows of one group with the same value stay in their order, as do those without a value."""
     rows = np.array([3, 5, 8, 9])
     assert Groups(rows, np.array([1, 0, 1, 0])).rows.tolist() == [5, 9, 3, 8]
     assert Groups(rows, np.array([1, 0, 1, 0]), by=np.array([7, 2, 6, 2])).rows.tolist() == [5, 9, 8, 3]
 
 
 def test_first_and_last_rows() -> None:
-    """Of several rows with one number the first and the last, and what stands for none."""
     number, rows = np.array([2, 0, 2, 0, 2]), np.array([10, 11, 12, 13, 14])
     assert first_rows(number, rows, 4).tolist() == [11, NEVER, 10, NEVER]
     assert last_rows(number, rows, 4).tolist() == [13, NONE, 14, NONE]
 
 
 def test_first_equal_stays_within_the_history() -> None:
-    """Equal values in another history are not found, whatever order the rows are asked in."""
     place = np.array([0, 0, 0, 1, 1, 2])
     rows, among = np.array([5, 3, 0]), np.array([1, 2, 4])
     found = first_equal(place, rows, (np.array([7, 7, 7]),), among, (np.array([7, 7, 7]),))
@@ -131,11 +125,10 @@ def test_first_equal_stays_within_the_history() -> None:
 
 @given(st.lists(st.integers(0, 40)), st.lists(st.one_of(st.integers(0, 40), st.just(2**40))))
 def test_contained(wanted: list[int], keys: list[int]) -> None:
-    """By table where keys are small, by search where they are not."""
+    """Small keys are found by table, and others by search."""
     found = contained(np.array(wanted, np.int64), np.array(keys, np.int64))
     assert found.tolist() == [value in keys for value in wanted]
 
 
 def test_looked_up() -> None:
-    """The last key at or below what is wanted."""
     assert looked_up(np.array([0, 1, 2, 9]), np.array([1, 1, 4])).tolist() == [NONE, 1, 1, 2]

@@ -1,4 +1,4 @@
-"""The history properties of transactions: what keeps them, what breaks them, and in which words that is told."""
+"""The history properties of transactions are fulfilled, violated, and described in words."""
 
 from collections.abc import Callable
 
@@ -16,7 +16,7 @@ MODES = ("v1", "v1-verified", "v2")
 
 
 def violated(story: Story, **config: object) -> dict[str, int]:
-    """Violations by property, of those that the story's mode promises."""
+    """Return the number of violations by property, of those that the story's mode promises."""
     columns = story.columns(4)
     promised = [
         name for name, reported in transactions.properties.items() if not reported.modes or story.mode in reported.modes
@@ -26,7 +26,7 @@ def violated(story: Story, **config: object) -> dict[str, int]:
 
 
 def two_transactions(story: Story, outcome: int = COMMIT) -> None:
-    """One instance ends two transactions over all partitions, and a reader reads after each."""
+    """Let one instance end two transactions over all partitions, with a read after each."""
     story.init(1)
     for _ in range(2):
         story.begin(1)
@@ -38,7 +38,7 @@ def two_transactions(story: Story, outcome: int = COMMIT) -> None:
 
 
 def fenced_amid(story: Story) -> None:
-    """A successor, and then an admin, come while a transaction is open."""
+    """Let a successor, and then an admin, fence an open transaction."""
     story.init(1)
     story.begin(1)
     story.send(1, 0)
@@ -54,7 +54,7 @@ def fenced_amid(story: Story) -> None:
 
 
 def skips(story: Story) -> None:
-    """A reader begins in the middle and passes over records; writes interleave: Jepsen allows all of it."""
+    """Let a reader begin in the middle and skip records while writes interleave, which Jepsen allows."""
     two_transactions(story)
     story.emit(Kind.fetched, client=1001, partition=0, offset=3, upto=5)
     story.emit(Kind.record_read, client=1001, partition=0, offset=3, record=4)
@@ -63,7 +63,7 @@ def skips(story: Story) -> None:
 
 
 def read_by_many(story: Story) -> None:
-    """Several readers, committed and not, get the same records at the same offsets."""
+    """Let several readers, committed and not, get the same records at the same offsets."""
     two_transactions(story)
     for reader in (1001, 1002):
         story.read(reader, 0)
@@ -72,7 +72,7 @@ def read_by_many(story: Story) -> None:
 
 
 def still_open(story: Story) -> None:
-    """A transaction runs when the history ends: the reader stops before it, and its owner will end it."""
+    """Leave a transaction open at the end of the history, before which the reader stops."""
     two_transactions(story)
     story.begin(1)
     story.send(1, 0, acked=False)
@@ -80,7 +80,7 @@ def still_open(story: Story) -> None:
 
 
 def expired(story: Story) -> None:
-    """An id that was forgotten starts anew, with another producer id."""
+    """Let an id be forgotten and start again with another producer id."""
     two_transactions(story)
     story.emit(Kind.id_expired, txn_id=0)
     story.pair = (7, -1)
@@ -101,14 +101,13 @@ GOOD: dict[str, Callable[[Story], None]] = {
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("name", GOOD)
 def test_stories_that_keep_every_promise(name: str, mode: str) -> None:
-    """What the protocol may do is no violation of anything that its mode promises."""
     story = Story(mode)
     GOOD[name](story)
     assert violated(story) == {}
 
 
 def test_a_transaction_that_another_process_resumes_is_refused() -> None:
-    """As a sink does at its recovery, under the pair of the one before: nothing is wrong, and no broker did it."""
+    """A sink resumes the old pair at its recovery, which is correct but not an action of a broker."""
     columns = BED.history.columns()
     [row] = np.flatnonzero(columns["kind"] == Kind.end_sent)[:1]
     resumed = {name: column.copy() for name, column in columns.items()}
@@ -151,7 +150,6 @@ WITNESSES = {
 
 @pytest.mark.parametrize("plant", WITNESSES)
 def test_the_first_witness_in_words(plant: str) -> None:
-    """One line: the event, what is wrong with it, and the event that explains it, if there is one."""
     name, words = WITNESSES[plant]
     findings, _ = transactions.check(BED.bent(plant), [name], {"quiet_end": True})
     assert findings[name].first is not None
@@ -159,7 +157,6 @@ def test_the_first_witness_in_words(plant: str) -> None:
 
 
 def test_a_fetch_that_ends_the_history_is_not_judged_unless_it_is_complete() -> None:
-    """A history cut in the middle of what a fetch returns says nothing of what the fetch would have returned."""
     story = Story()
     story.init(1)
     story.begin(1)
@@ -173,7 +170,7 @@ def test_a_fetch_that_ends_the_history_is_not_judged_unless_it_is_complete() -> 
 
 
 def test_epochs_end_where_the_config_says() -> None:
-    """`max_epoch` is reserved: 2 given out is fine below 3, and a violation below 2."""
+    """`max_epoch` is reserved, so that epoch 2 is correct below 3, and a violation below 2."""
     story = Story("v1")
     for client in (1, 2, 3):
         story.init(client)
@@ -182,7 +179,7 @@ def test_epochs_end_where_the_config_says() -> None:
 
 
 def test_a_replaced_producer_id_leaves_older_ones_behind() -> None:
-    """What is sent with the id before last is fenced, though its epoch is greater than any of the new id."""
+    """A request with the id before last is fenced, though its epoch is greater than any of the new id."""
     story = Story("v1")
     story.init(1)
     story.init(2)
@@ -209,7 +206,7 @@ def test_a_replaced_producer_id_leaves_older_ones_behind() -> None:
     ],
 )  # fmt: skip
 def test_a_client_that_may_have_been_fenced_is_excused(excuse: str) -> None:
-    """Whoever else may have bumped the epoch; but its own retry with a pair must not."""
+    """Any other bump of the epoch is an excuse, but the client's own retry with a pair is not."""
     story = Story()
     story.init(1)
     story.emit(Kind.init_sent, client=1, txn_id=0, request=50, producer_id=0, epoch=0)
@@ -241,7 +238,7 @@ def test_a_client_that_may_have_been_fenced_is_excused(excuse: str) -> None:
 
 
 class MarkedAgain(Story):
-    """After each answer to a leader's question, the last marker of the partition comes once more."""
+    """In this story the last marker of the partition arrives again after each verification."""
 
     def _check(self, partition: int, request: int) -> None:
         super()._check(partition, request)
@@ -251,8 +248,8 @@ class MarkedAgain(Story):
 
 @pytest.mark.parametrize(("mode", "found"), [("v1-verified", 1), ("v2", 0)])
 def test_a_late_copy_of_the_marker_before(mode: str, found: int) -> None:
-    """In v2 it has the epoch of the transaction that was asked about, and leaves the answer as it is (KAFKA-18654);
-    with verification alone it has that of any transaction, and the leader has to ask again."""
+    """KAFKA-18654: In v2 the late copy has the epoch of the transaction being verified, and leaves the answer valid.
+    With verification alone it has that of any transaction, and the leader has to verify again."""
     story = MarkedAgain(mode)
     story.init(1)
     for _ in range(2):
@@ -266,14 +263,14 @@ def test_a_late_copy_of_the_marker_before(mode: str, found: int) -> None:
 
 
 class FencedOnce(Story):
-    """Kafka since KAFKA-19367: the bump of an abort is its fence."""
+    """In Kafka since KAFKA-19367 the bump of an abort is its fence."""
 
     def _ended(self, outcome: int, bumps: int, request: int | None = None) -> None:
         super()._ended(outcome, 1, request)
 
 
 def test_a_fence_of_one_epoch() -> None:
-    """What of Kafka 4.0.0 would be an abort without a request is a fence of 4.3; a commit still is to be asked."""
+    """An abort without a request in Kafka 4.0.0 is a fence in 4.3, but a commit still needs a request."""
     story = FencedOnce()
     fenced_amid(story)
     assert violated(story) == violated(story, release="4.0") == {"prepared_as_asked": 2}
@@ -285,7 +282,6 @@ def test_a_fence_of_one_epoch() -> None:
 
 
 def test_sequence_numbers_wrap_to_zero() -> None:
-    """After the greatest int32 comes 0, and nothing else."""
     story = Story()
     story.init(1)
     story.begin(1)
@@ -298,7 +294,7 @@ def test_sequence_numbers_wrap_to_zero() -> None:
 
 
 def test_figures_count_what_became_of_transactions() -> None:
-    """Of the example, by hand."""
+    """The expected figures of the example history were counted by hand."""
     _, figures = transactions.check(BED.history.columns(), [])
     assert figures == {
         "transactions": 7, "told_committed": 4, "told_aborted": 1, "records_sent": 21, "records_acked": 21,
@@ -307,7 +303,6 @@ def test_figures_count_what_became_of_transactions() -> None:
 
 
 def test_many_readers_that_start_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What fetches cover is looked at in portions, which change nothing."""
     story = Story()
     two_transactions(story)
     for reader in range(2000, 2020):
@@ -323,7 +318,6 @@ def test_many_readers_that_start_over(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("name", ["fenced_unread", "fenced_appends_unread", "fenced_never_commit"])
 def test_what_is_said_of_fenced_pairs_judges_fenced_pairs(name: str) -> None:
-    """Where nobody is ever told a greater epoch, nothing is judged, however much is read: the property is undecided."""
     columns = BED.history.columns()
     judged = transactions.check(columns, [name])[0][name].judged
     assert 0 < judged < len(columns["kind"])

@@ -1,4 +1,4 @@
-"""A history of transactions dealt to its transactional ids, and whose request is behind each record of the log."""
+"""A history of transactions is split by transactional ids, and each record of the log is assigned to its request."""
 
 from fencepost.properties.transactions.events.driven import HISTORY_COLUMNS
 from fencepost.properties.transactions.events.kinds import (
@@ -21,7 +21,7 @@ PAIR = {"producer_id": 3, "epoch": 0}
 
 
 def events(*rows: tuple[Kind, dict[str, int]]) -> Events:
-    """The columns of these events."""
+    """Return the columns of these events."""
     full = [{**ABSENT, "kind": int(kind), **values} for kind, values in rows]
     return {name: [row[name] for row in full] for name in READ_COLUMNS}
 
@@ -66,7 +66,7 @@ def followed(rows: Events, *, bumps: bool = False, verifies: bool = False) -> On
 
 
 def laid_out(rows: Events, *, bumps: bool = False) -> tuple[str, list[dict[str, int]]]:
-    """Why the first transactional id is not followed to its end, if so, and its events as columns by name."""
+    """Return why the first transactional id is not followed to its end, if so, and its events as columns by name."""
     one, found = followed(rows, bumps=bumps), []
     for at in range(len(one.rows) // WIDTH):
         row = dict.fromkeys(HISTORY_COLUMNS, 0) | dict(zip(EVERY_ROW, one.rows[at * WIDTH :], strict=False))
@@ -75,7 +75,6 @@ def laid_out(rows: Events, *, bumps: bool = False) -> tuple[str, list[dict[str, 
 
 
 def test_each_event_is_in_the_lane_of_its_transactional_id() -> None:
-    """By the id itself, its client, transaction, record, request or producer id; what concerns all is in each."""
     rows = events(
         init(0, 1, txn_id=4), init(1, 2, txn_id=2), (Kind.coordinator_loaded, {"coordinator_epoch": 1}),
         (Kind.init_taken, {"client": 0, "request": 1}), (Kind.stable_moved, {"partition": 0, "upto": 1}),
@@ -93,7 +92,7 @@ def test_each_event_is_in_the_lane_of_its_transactional_id() -> None:
 
 
 def test_a_record_of_the_log_is_whose_answer_follows() -> None:
-    """The nearest answer that says what the record says; none where a coordinator resigns before it answers."""
+    """The request is that of the nearest matching answer, or none if the coordinator resigns before it."""
     rows = events(
         init(0, 1), init(1, 2), logged(State.Empty), handled(2, **PAIR), logged(State.PrepareAbort),
         handled(1, error=51), (Kind.append_failed, {"txn_id": 0, "state": State.Empty}), handled(1, error=15),
@@ -106,7 +105,6 @@ def test_a_record_of_the_log_is_whose_answer_follows() -> None:
 
 
 def test_which_of_two_answers_was_taken() -> None:
-    """The latest before it that says the same."""
     rows = events(
         init(0, 1), handled(1, producer_id=3, epoch=0), handled(1, producer_id=3, epoch=1),
         (Kind.init_taken, {"client": 0, "request": 1, "producer_id": 3, "epoch": 0}),
@@ -116,8 +114,8 @@ def test_which_of_two_answers_was_taken() -> None:
 
 
 def test_a_copy_of_which_no_answer_leaves_takes_nothing_back() -> None:
-    """A copy of a request is in the log when its coordinator resigns; the client takes the answer to the first one.
-    Where it takes that of a later one instead, the first was lost, and it has asked again."""
+    """A copy of a request is logged when its coordinator resigns, and the client takes the answer to the first one. If
+    it takes a later one instead, the first was lost, and it has asked again."""
     first, copy = (logged(State.Empty), handled(1, **PAIR)), logged(State.Empty, epoch=1)
     resigned = (Kind.coordinator_loaded, {"coordinator_epoch": 1})
     taken = Kind.init_taken, {"client": 0, "request": 1, **PAIR}
@@ -129,7 +127,7 @@ def test_a_copy_of_which_no_answer_leaves_takes_nothing_back() -> None:
 
 
 def test_a_copy_does_not_count_once_its_client_has_asked_again() -> None:
-    """``counts`` is of the latest request of a client that waits, and of no other."""
+    """The column ``counts`` concerns only the latest request of a waiting client."""
     rows = events(
         init(0, 1), init(0, 2), handled(1, **PAIR), handled(2, **PAIR),
         (Kind.init_taken, {"client": 0, "request": 2, **PAIR}), handled(2, **PAIR),
@@ -139,7 +137,7 @@ def test_a_copy_does_not_count_once_its_client_has_asked_again() -> None:
 
 
 def test_an_answer_to_try_again_is_explained_by_what_is_under_way() -> None:
-    """Something is on its way to the log if it is logged later and was asked for before."""
+    """A record is under way if it is logged later and was requested before."""
     rows = events(
         init(0, 1), handled(7, error=51), logged(State.Empty), handled(1, **PAIR), init(1, 2), handled(8, error=14),
         (Kind.coordinator_loaded, {"coordinator_epoch": 5}), handled(2, error=14), init(1, 9),
@@ -152,8 +150,8 @@ def test_an_answer_to_try_again_is_explained_by_what_is_under_way() -> None:
 
 
 def test_a_late_record_is_followed_in_v1_though_another_was_there_in_time() -> None:
-    """It has a kind of its own; in v2 the leader asks first, and it is judged.  With verification what joins it without
-    a question of its own is not followed, since nothing is open there for the model."""
+    """A late record has its own kind in v1, and in v2 is judged because the leader verifies. With verification alone, a
+    record that joins it unverified is not followed, since the model has nothing open there."""
     rows = events(sent(0, 0, 1), sent(0, 1, 2), appended(0, 1), MARKER, appended(1, 2), sent(1, 2, 3), appended(2, 3))
     _, values = laid_out(rows)
     assert [row["kind"] for row in values] == [*rows["kind"][:4], BESIDE, *rows["kind"][5:]]
@@ -165,7 +163,7 @@ def test_a_late_record_is_followed_in_v1_though_another_was_there_in_time() -> N
 
 
 def test_a_marker_of_a_later_producer_id_ends_nothing_of_an_earlier_one() -> None:
-    """What came late under the earlier one stays open, and in the model a marker ends all that is: not followed."""
+    """A late record of the earlier id stays open, but a marker of the model ends everything, so it is not followed."""
     later = {"producer_id": 9, "epoch": 0}
     marker = MARKER[0], MARKER[1] | later
     rows = events(sent(0, 0, 1), MARKER, appended(0, 1), marker, MARKER)
@@ -174,8 +172,8 @@ def test_a_marker_of_a_later_producer_id_ends_nothing_of_an_earlier_one() -> Non
 
 
 def test_who_resigns_tells_nobody() -> None:
-    """One request that may be behind a record is; of two partitions nobody can say; and the last record of all, whose
-    answer is not shown, is left out."""
+    """One request that may have caused a record counts as its cause, two partitions are ambiguous, and the last record
+    without an answer is left out."""
     untold = logged(State.Ongoing)
     more = (Kind.coordinator_loaded, {"coordinator_epoch": 1}), handled(9, error=14)
     reason, values = laid_out(events(add(0, 1, 1), untold, *more))
@@ -187,7 +185,7 @@ def test_who_resigns_tells_nobody() -> None:
 
 
 def test_pairs_get_the_numbers_of_the_model() -> None:
-    """In the order of producer ids; an epoch that there is not is nowhere, or too much to be followed."""
+    """Pairs are numbered by producer ids, and an unknown epoch has no number or is not followed."""
     rows = events(init(0, 1), handled(1, **PAIR), init(1, 2), handled(2, producer_id=9, epoch=2))
     _, values = laid_out(rows)
     assert [(row["number"], row["next_base"]) for row in values[1::2]] == [(1, 17), (19, 33)]
@@ -196,7 +194,8 @@ def test_pairs_get_the_numbers_of_the_model() -> None:
 
 
 def test_what_a_forgotten_id_leaves_behind() -> None:
-    """Kafka does not remember the pair that made it forget; the model does, so that a retry of that is not judged."""
+    """After its id has expired Kafka forgets the pair of a request, but the model does not, so its retry is not
+    followed."""
     again = init(0, 5, **PAIR), (Kind.id_expired, {"txn_id": 0}), logged(State.Empty, producer_id=4)
     answered = handled(5, producer_id=4, epoch=0)
     reason, values = laid_out(events(*again, answered, handled(5, error=90)))
@@ -206,7 +205,7 @@ def test_what_a_forgotten_id_leaves_behind() -> None:
 
 
 def test_what_a_retry_erases() -> None:
-    """An Empty record of the same pair: an EndTxn is refused now that was repeated before, and the model repeats it."""
+    """After an Empty record of the same pair a repeated EndTxn is refused, but the model repeats its answer."""
     end = (Kind.end_sent, {"client": 0, "txn_id": 0, "txn": 0, "outcome": 1, "request": 8, **PAIR})
     refused = (Kind.end_handled, {"txn_id": 0, "request": 8, "outcome": 1, "error": 48})
     rows = end, logged(State.CompleteCommit), init(0, 5, **PAIR)

@@ -1,5 +1,5 @@
-"""What v1, and v1 with verification, break by design is excused where the model takes the step that allows it, and
-nothing else is."""
+"""Violations that v1, with and without verification, has by design are excused where the model takes the step that
+allows them, and no others are."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -42,7 +42,7 @@ def columns(mode: str) -> Columns:
 
 
 def violations(columns: Columns, mode: str) -> dict[str, Rows]:
-    """Of the properties that the mode breaks by design, the rows at which they are violated."""
+    """Return the rows of violations, of the properties that the mode breaks by design."""
     view = HISTORY.view_of(columns, {"mode": mode})
     asked = sorted(BROKEN_BY_DESIGN[mode] - {"none_hanging"})  # these histories end while something is under way
     rows = {name: HISTORY.properties[name].kernel(view) for name in asked}
@@ -50,7 +50,7 @@ def violations(columns: Columns, mode: str) -> dict[str, Rows]:
 
 
 def excused(columns: Columns, mode: str) -> dict[tuple[str, int, int], Excuse | None]:
-    """Of each violation (property, row, explaining row) what excuses it, the model not asked."""
+    """Return the excuse of each violation (property, row, explaining row), without asking the model."""
     steps, found = excusing(columns, mode, {"mode": mode}), violations(columns, mode)
     return {
         (name, at, other): steps.excuse(name, at, other)
@@ -70,8 +70,6 @@ def one_history(columns: Columns, row: int) -> Columns:
 
 
 def test_every_violation_has_its_step(columns: Columns, mode: str) -> None:
-    """In simulated histories of the reference nothing is broken but what a step of the model allows, and each of the
-    steps is met."""
     reasons = excused(columns, mode)
     assert len(reasons) > 25
     assert [one for one, excuse in reasons.items() if excuse is None] == []
@@ -82,7 +80,7 @@ def test_every_violation_has_its_step(columns: Columns, mode: str) -> None:
 
 
 class Recorder(PlainReplay):
-    """Notes the steps that the model takes, with their parameters, in the order of the events."""
+    """This replay notes the steps that the model takes, with their parameters, in the order of the events."""
 
     def __init__(self, *given: Any) -> None:
         super().__init__(*given)
@@ -97,7 +95,7 @@ class Recorder(PlainReplay):
 
 
 def steps_at(columns: Columns, mode: str, row: int) -> list[str]:
-    """The actions that the model takes at one row of a history."""
+    """Return the actions that the model takes at one row of a history."""
     kernel = conformance_kernel(mode, {"mode": mode}, "transactions")
     spec, phases = model("transactions", mode)
     batches, _ = kernel._laid_out(columns)
@@ -116,8 +114,8 @@ def steps_at(columns: Columns, mode: str, row: int) -> list[str]:
 
 
 def test_the_model_takes_the_steps(columns: Columns, mode: str) -> None:
-    """Each step that something is excused by is one that the model takes at that event, read plainly; but of a further
-    record of a transaction, which changes nothing in a model that has one in its place."""
+    """The model takes each excusing step at that event in the plain reading, except for a further record of a
+    transaction, of which the model has one only."""
     steps = excusing(columns, mode, {"mode": mode}).steps
     tried = dict.fromkeys(EXCUSES[mode], 0)
     for row, excuse in steps.values():
@@ -130,7 +128,7 @@ def test_the_model_takes_the_steps(columns: Columns, mode: str) -> None:
 
 
 def other_transactions(columns: Columns, mode: str, history: int) -> Iterable[int]:
-    """Rows at which owners are told how a transaction ended of which nothing is excused or violated."""
+    """Return the rows at which owners learn the outcome of transactions without excuse or violation."""
     c, steps = columns, excusing(columns, mode, {"mode": mode}).steps
     late = {number for _, what, number in steps if what == "record"}
     sent = np.flatnonzero(c["kind"] == Kind.record_sent)
@@ -149,8 +147,8 @@ def other_transactions(columns: Columns, mode: str, history: int) -> Iterable[in
     indirect=["mode"],
 )
 def test_a_further_promise_broken_beside_is_found(columns: Columns, mode: str, excuse: Excuse) -> None:
-    """In a history of which something is excused, another owner is told the other outcome: that is a violation of the
-    same promise, and is not excused, while what else was excused still is."""
+    """Another owner gets the opposite outcome in an excused history, which violates the same promise and is not
+    excused, while the rest still is."""
     tried = 0
     for _, at, _ in [one for one, found in excused(columns, mode).items() if found == excuse]:
         own = one_history(columns, at)
@@ -170,7 +168,6 @@ def test_a_further_promise_broken_beside_is_found(columns: Columns, mode: str, e
 
 
 def test_a_history_that_does_not_fit_is_excused_nothing(columns: Columns, mode: str) -> None:
-    """The same violations, in a history in which the model stops."""
     asked, found = predicted(mode), violations(columns, mode)
     at = int(next(iter(found.values())).at[0])
     own = one_history(columns, at)
@@ -187,8 +184,8 @@ def manifest(mode: str, **fields: Any) -> Manifest:
 
 
 def test_who_is_excused_what() -> None:
-    """Simulated histories of a variant, what it declares; a manifest of another variant, or one that shows too little,
-    nothing; and recordings what they are expected to break."""
+    """Simulated histories are excused what their variant declares, manifests of another variant or with too few kinds
+    nothing, and recordings what they are expected to break."""
     excuses = predicted_of(manifest("v1"))
     assert excuses is not None and excuses.names == BROKEN_BY_DESIGN["v1"]
     assert predicted_of(manifest("v2")) is None
@@ -200,7 +197,7 @@ def test_who_is_excused_what() -> None:
 
 
 def made(folder: Path, mode: str, count: int, seed: int = 1, **config: Any) -> ReplayReport:
-    """Simulated histories, replayed as `fencepost replay` does it."""
+    """Return the replay report on simulated histories, as `fencepost replay` makes it."""
     config = {**USUAL, "mode": mode, **config}
     reported = generate(
         folder, SIMULATOR, histories=count, seed=seed, config=config, protocol="transactions", variant=mode, cores=1
@@ -209,7 +206,7 @@ def made(folder: Path, mode: str, count: int, seed: int = 1, **config: Any) -> R
 
 
 def test_replay_tells_what_is_predicted(mode: str, tmp_path: Path) -> None:
-    """Exit code 0; by property how many are excused and by which step, and why that is no defect."""
+    """The exit code is 0, and each property has the number of excused violations, the step and the reason."""
     assert fencepost("generate", f"transactions/{mode}", tmp_path / "h", "--histories", 150, "--cores", 1).code == 0
     ran = fencepost("replay", tmp_path / "h", "--cores", 1, "--json", tmp_path / "r.json")
     assert ran.code == 0, ran.out
@@ -234,7 +231,7 @@ SEEN_BY_DRIVING = frozenset(
         # In these histories no id expires.
         "open_ids_expire",
         "expired_id_gets_its_old_pair",
-        # Nothing happens any more, or nobody is kept waiting for long enough: that needs a quiet end.
+        # Evidence that nothing happens any more, or that a client waits too long, needs a quiet end.
         "markers_not_repeated",
         "failed_append_stays_pending",
         "failed_fence_never_forgotten",
@@ -260,7 +257,7 @@ SEEN_BY_DRIVING = frozenset(
         "window_of_four",
     }
 )
-"""Defects of which 150 histories of v1 show nothing: the driver has to make what shows them."""
+"""150 histories of v1 do not expose these defects, for which the driver has to create the conditions."""
 
 
 def in_v1() -> list[str]:
@@ -277,7 +274,6 @@ def in_v1() -> list[str]:
     ],
 )  # fmt: skip
 def test_no_excuse_hides_a_defect(name: str, tmp_path: Path) -> None:
-    """A defect of the reference breaks more in v1 than v1 does: `replay` says so."""
     needs = {key: value for key, value in dict(REGISTRY[name].needs).items() if key != "mode"}
     report = made(tmp_path / "h", "v1", 150, **needs, broken=name)
     assert not report.holds

@@ -1,4 +1,4 @@
-"""Replay of transactions: exact on what was planted, silent on v2, and not on what has one thing wrong."""
+"""Replay of transactions finds exactly what was planted, nothing in v2, and each single defect."""
 
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ SIMULATOR = "fencepost.reference_impl.systems.transactions:simulate_with_stats"
 
 @pytest.fixture(scope="module")
 def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Half a million events in three pieces, a tenth of the histories bent."""
+    """Return a directory of half a million events in three pieces, in which a tenth of the histories is edited."""
     path = tmp_path_factory.mktemp("transactions") / "h"
     config = {"bent": 0.1, "mode": "v2", "quiet_end": True}
     generate(path, SEEDED, histories=2000, seed=1, config=config, protocol="transactions", many=True, cores=1)
@@ -37,7 +37,6 @@ def report(directory: Path) -> ReplayReport:
 
 
 def test_half_a_million_events(directory: Path, report: ReplayReport) -> None:
-    """Replay counts exactly the violations that were planted, of every property, in every piece."""
     assert (report.events, report.histories, report.pieces) == (540_019, 2000, 3)
     faults = read_json(directory / "manifest.json")["faults"]
     assert {name: found["count"] for name, found in report.violations.items()} == faults
@@ -46,14 +45,14 @@ def test_half_a_million_events(directory: Path, report: ReplayReport) -> None:
 
 
 def test_spark_and_two_processes_give_the_same_report(directory: Path, report: ReplayReport) -> None:
-    """However it is run (starts Spark and processes: about 20 s)."""
+    """The test starts Spark and processes, which takes about 20 s."""
     assert replay(directory, cores=2) == report
     with session(SparkSettings("local[2]")):
         assert replay(directory, spark=SparkSettings("local[2]")) == report
 
 
 def test_the_mode_says_what_is_promised(tmp_path: Path) -> None:
-    """Of v1 it is not asked that every end bumps the epoch, nor of a history that is cut that nothing hangs."""
+    """Replay does not require of v1 that every end bumps the epoch, nor of a truncated history that nothing hangs."""
     write_histories(tmp_path, [BED.seeded(1, 0, 50, bent=1.0)[0]], TRANSACTIONS, config={"mode": "v1"})
     report = replay(tmp_path, cores=1)
     absent = ("appended_while_added", "clients_get_on", "ends_bump_epoch", "markers_agree")
@@ -68,7 +67,6 @@ def test_the_mode_says_what_is_promised(tmp_path: Path) -> None:
 
 
 def test_max_epoch_of_the_config_is_used(tmp_path: Path) -> None:
-    """The example hands out epochs up to 11."""
     columns, _ = BED.seeded(1, 0, 1, bent=0.0)
     for place, (last, holds) in enumerate([(12, True), (11, False)]):
         write_histories(tmp_path / str(place), [columns], TRANSACTIONS, config={"mode": "v2", "max_epoch": last})
@@ -76,13 +74,12 @@ def test_max_epoch_of_the_config_is_used(tmp_path: Path) -> None:
 
 
 def test_conformance_is_undecided_without_observations() -> None:
-    """A protocol whose events mean nothing to its model is no error: the reason is told."""
     found = conformance_of(Manifest("idempotence", (), ()))
     assert found == Undecided("the model of idempotence does not say what the events of a history mean to it")
 
 
 def simulated(place: Path, histories: int, seed: int = 1, **config: Any) -> ReplayReport:
-    """The report on what the reference implementation does with this config."""
+    """Return the replay report on simulated histories of the reference under this config."""
     generate(place, SIMULATOR, histories=histories, seed=seed, config=config, protocol="transactions", cores=1)
     return replay(place, cores=1)
 
@@ -96,7 +93,7 @@ def simulated(place: Path, histories: int, seed: int = 1, **config: Any) -> Repl
     ],
 )
 def test_clients_that_do_not_get_on(tmp_path: Path, broken: str, found: str | None, config: dict[str, Any]) -> None:
-    """Those that are refused again and again, and those that wait for ever (txn.P11); no others."""
+    """txn.P11: Clients that are refused repeatedly or wait for ever are found, and no others."""
     report = simulated(tmp_path, 60, mode="v2", broken=broken, **config)
     asked = {"clients_get_on", "calls_come_to_an_end"}
     assert asked & set(report.violations) == ({found} if found else set())
@@ -105,7 +102,7 @@ def test_clients_that_do_not_get_on(tmp_path: Path, broken: str, found: str | No
 
 
 def test_v1_keeps_every_promise_on_a_network_that_is_prompt(tmp_path: Path) -> None:
-    """With verification, where nothing is lost, late or sent twice, and nobody stands still."""
+    """With verification v1 is clean if nothing is lost, late, duplicated or paused."""
     quiet = {"drop": 0.0, "duplicate": 0.0, "delay": 0.0, "pause": 0.0}
     report = simulated(tmp_path, 150, mode="v1-verified", events=300, **quiet)
     assert report.violations == {}
@@ -118,7 +115,6 @@ def test_v1_is_found_out(tmp_path: Path) -> None:
 
 
 def test_generate_and_replay_by_name(tmp_path: Path) -> None:
-    """`fencepost generate transactions/v2` and `fencepost replay`: what is held, and what is unknown and why."""
     made = tmp_path / "made"
     ran = fencepost("generate", "transactions/v2", made, "--histories", 20, "--cores", 1)
     assert ran.code == 0, ran.err
@@ -141,9 +137,9 @@ def rows_of(directory: Path, history: int) -> dict[str, np.ndarray]:
 
 
 def test_undecided_histories_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With verification a record may join what a late one has opened, which the model cannot follow: those histories
-    count as undecided, with the reason, and nothing in them is excused; the others conform though they break promises,
-    as predicted; the same on two processes and on Spark (starts both: 20 s)."""
+    """With verification a record may join what a late one has opened, which the model cannot follow. Those histories
+    are undecided with the reason, and nothing in them is excused, while the others conform though they break promises
+    as predicted. Two processes and Spark give the same (20 s)."""
     monkeypatch.setattr("fencepost.proofs.scale.generate.ROWS_PER_GROUP", 40_000)  # several pieces of few histories
     made = tmp_path / "made"
     config = {"mode": "v1-verified", "duplicate": 0.1, "delay": 0.1}
@@ -168,7 +164,6 @@ def test_undecided_histories_are_counted(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_replay_finds_a_seeded_defect(tmp_path: Path) -> None:
-    """Exit code 1, and the first witness in words."""
     config = ("--config", "broken=stable_offset_inclusive")
     assert fencepost("generate", "transactions/v2", tmp_path / "h", "--histories", 30, *config).code == 0
     ran = fencepost("replay", tmp_path / "h", "--no-conformance")

@@ -1,5 +1,5 @@
-"""What coordinators have in memory, computed a second time by reading their logs; and what keeps appends that time out
-from doing harm, that nothing is said of a record in doubt."""
+"""The coordinators' memory is computed a second time from their logs, and appends that time out are harmless because
+records in doubt are not answered."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ SHIPPED = protocols()["transactions"].variant("core-v2-timed-out")
 
 
 def replayed(state: dict[str, Any]) -> int | None:
-    """The offset in force: each record and marker in turn, in two tables."""
+    """Return the offset in force, by reading each record and marker into two tables."""
     kept = {state["place"][x]: x[0] for x in state["kept"]}
     commits = {o: p for p, o in state["commit_marker"]}
     aborts = {o: p for p, o in state["abort_marker"]}
@@ -46,7 +46,6 @@ def replayed(state: dict[str, Any]) -> int | None:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_memory_is_what_reading_the_log_gives(seed: int) -> None:
-    """Whenever the coordinator has read everything, written live or read again."""
     compared, compacted = 0, 0
     for run in walks(OFFSETS, OFFSETS_BOUNDS, seed=seed, runs=60, steps=60):
         for _, _, after in run:
@@ -59,7 +58,6 @@ def test_memory_is_what_reading_the_log_gives(seed: int) -> None:
 
 
 def test_answers_are_committed() -> None:
-    """What fetches are answered with has been committed, and there are such answers from transactions."""
     committed, transactional = Fate.COMMITTED.term.data, 0
     for run in walks(OFFSETS, OFFSETS_BOUNDS, seed=9, runs=60, steps=60):
         last = run[-1][2]
@@ -69,7 +67,7 @@ def test_answers_are_committed() -> None:
 
 
 def by_the_log(state: dict[str, Any]) -> dict[int, tuple[int, int]]:
-    """Phase and epoch of each id, by what compaction has left: the last record counts, and a tombstone takes away."""
+    """Return phase and epoch of each id after compaction, where the last record counts and a tombstone removes."""
     known: dict[int, tuple[int, int]] = {}
     for place in range(state["end"]):
         if (place,) in state["kept"]:
@@ -82,7 +80,7 @@ def by_the_log(state: dict[str, Any]) -> dict[int, tuple[int, int]]:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_memory_is_what_the_log_says(seed: int) -> None:
-    """Of every id with nothing pending and no open outcome, live and after a fail-over."""
+    """Memory and log agree for every id with nothing pending and no open outcome, live and after a fail-over."""
     compared = {"live": 0, "read": 0}
     for run in walks(LOG, LOG_BOUNDS, seed=seed, runs=40, steps=90):
         for _, event, after in run:
@@ -99,7 +97,7 @@ def test_memory_is_what_the_log_says(seed: int) -> None:
 
 
 class AnsweredInDoubt(TimedOutV2):
-    """A coordinator that answers EndTxn when its append has timed out, since the record is in the log."""
+    """This coordinator answers EndTxn when its append has timed out, since the record is in the log."""
 
     @fault(budget="failed_appends")
     def time_out_end(s, t: Txn):
@@ -110,19 +108,19 @@ class AnsweredInDoubt(TimedOutV2):
 
 
 class AnsweredPromises(Promises, of=AnsweredInDoubt):
-    """The promises of such a coordinator."""
+    """These are the promises of a coordinator that answers in doubt."""
 
 
 def verdicts(variant: Variant, *names: str) -> dict[str, tuple[str, ...]]:
-    """By name, the steps to a violation, or to a witness; without those that there are none to."""
+    """Return by name the steps to a violation or a witness, of those that have one."""
     made = explore(variant.spec, {name: variant.asked[name] for name in names}, DOUBT)
     assert made.complete
     return {n: tuple(event.action for event in made.traces[n].events) for n in names if n in made.traces}
 
 
 def test_an_answer_in_doubt_is_a_lie() -> None:
-    """The owner is told of a commit, and its transaction is aborted.  With no answer until the append has succeeded
-    nothing of the kind happens within the same bounds."""
+    """The owner is answered with a commit, and its transaction is aborted. If the answer waits for a successful append,
+    this does not happen within the same bounds."""
     broken = verdicts(Variant("answered-in-doubt", AnsweredPromises, "answers too early"), "as_told", "nothing_lost")
     assert "time_out_end" in broken["as_told"] and "take_over" in broken["as_told"]
     assert "time_out_end" in broken["nothing_lost"]

@@ -1,5 +1,5 @@
-"""What readers are given, computed a second time in plain Python: the last stable offset of a broker, a consumer that
-leaves out what the list that came with a fetch says, and, with cleaning, a broker that reads the log again."""
+"""Readers' results are computed a second time in plain Python: a broker's last stable offset, a consumer that skips
+what the fetch's list of aborted transactions names, and, with cleaning, a broker that reads the log again."""
 
 from typing import Any
 
@@ -17,12 +17,12 @@ ABORT, MARKERS = Kind.ABORT.term.data, (Kind.COMMIT.term.data, Kind.ABORT.term.d
 
 
 def left(state: dict[str, Any], offset: int) -> int | None:
-    """The kind of the record at an offset, if it was not removed."""
+    """Return the kind of the record at an offset, or None if it was removed."""
     return None if (offset,) in state.get("gone", ()) else state["kind"].get((offset,))
 
 
 def consumed(state: dict[str, Any], start: int, end: int, listed: set[tuple[int, int]]) -> set[int]:
-    """The offsets from start to end that a consumer returns, by the list of first offsets and producers."""
+    """Return the offsets from start to end that a consumer returns, given the list of first offsets and producers."""
     waiting, aborting, found = sorted(listed), set(), set()
     for offset in range(start, end):
         while waiting and waiting[0][0] <= offset:
@@ -36,7 +36,7 @@ def consumed(state: dict[str, Any], start: int, end: int, listed: set[tuple[int,
 
 
 def rebuilt(state: dict[str, Any]) -> set[int]:
-    """The producers that have something open, for a broker that reads what is replicated of the log."""
+    """Return the producers with an open transaction, for a broker that reads the replicated part of the log."""
     found: set[int] = set()
     for offset in range(state["high"]):
         kind, producer = left(state, offset), state["writer"].get((offset,), 0)
@@ -48,7 +48,7 @@ def rebuilt(state: dict[str, Any]) -> set[int]:
 
 
 def last_stable_offset(state: dict[str, Any]) -> int:
-    """The least of the high watermark, the first offsets of what is open, and of what ended unreplicated."""
+    """Return the least of the high watermark and the first offsets of open or unreplicated transactions."""
     high, first, last = state["high"], state["first"], state["last"]
     phases = state["phase"].items()
     ongoing = [first.get(t, 0) for t, phase in phases if phase == OPEN]
@@ -58,7 +58,7 @@ def last_stable_offset(state: dict[str, Any]) -> int:
 
 @pytest.mark.parametrize("seed", range(2))
 def test_fetches_end_at_the_last_stable_offset(seed: int) -> None:
-    """read_committed readers fetch up to it and no further, read_uncommitted ones to the high watermark."""
+    """A read_uncommitted reader fetches up to the high watermark."""
     furthest = {False: 0, True: 0}
     for run in walks(VARIANTS["read-committed"], BOUNDS, seed=seed, runs=100, steps=40):
         for before, event, _ in run:
@@ -76,7 +76,7 @@ def test_fetches_end_at_the_last_stable_offset(seed: int) -> None:
      ("cleaned", CLEANING, 150, 1)],
 )  # fmt: skip
 def test_readers_are_given_what_a_consumer_returns(variant: str, bounds: dict[str, int], runs: int, seed: int) -> None:
-    """Record by record, decided when the piece is fetched, whatever is removed afterwards."""
+    """Each record is decided when it is fetched, whatever is removed afterwards."""
     given, skipped, removed_since = 0, 0, 0
     for run in walks(VARIANTS[variant], bounds, seed=seed, runs=runs, steps=60):
         expected: dict[int, set[int]] = {}
@@ -100,7 +100,7 @@ def test_readers_are_given_what_a_consumer_returns(variant: str, bounds: dict[st
 
 
 def test_a_broker_that_reads_again_knows_what_is_open() -> None:
-    """The same producers as by reading record by record, until records of what is open are deleted."""
+    """Reading again finds the same producers until records of open transactions are deleted."""
     compared, with_some = 0, 0
     for run in walks(VARIANTS["cleaned"], CLEANING, seed=5, runs=300, steps=60):
         for _, event, after in run:

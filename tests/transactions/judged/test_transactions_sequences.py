@@ -1,4 +1,4 @@
-"""What the partition does with a batch, told a second time: as the list of the last batches that a broker keeps."""
+"""The partition's handling of a batch is computed a second time, with a broker's list of last batches."""
 
 from collections import Counter, deque
 from typing import Any
@@ -14,14 +14,14 @@ BOUNDS = {"sends": 5, "numbers": 6, "epochs": 2, "transactions": 3, "window": 2,
 
 
 class Partition:
-    """The producer's epoch, and its last batches under that epoch."""
+    """A `Partition` has the producer's epoch, and its last batches under that epoch."""
 
     def __init__(self, window: int) -> None:
         self.epoch, self.last = 0, -1
         self.batches: deque[int] = deque(maxlen=window)
 
     def verdict(self, epoch: int, number: int) -> str:
-        """What becomes of a batch that arrives now."""
+        """Return what happens to a batch that arrives now."""
         if epoch == self.epoch and number in self.batches:
             return "know_again"
         if epoch < self.epoch:
@@ -41,14 +41,13 @@ class Partition:
 
 
 def in_the_model(plain: Plain, state: dict[str, Any], batch: tuple[int, int]) -> list[str]:
-    """The actions by which a batch may arrive."""
+    """Return the actions by which a batch may arrive."""
     parameters = dict(zip(("a", "e"), batch, strict=True))
     return [name for name in ("write", "know_again") if plain.enabled(state, Event(name, parameters))]
 
 
 @pytest.mark.parametrize("name", ["idempotent", "same-epoch", "new-epoch"])
 def test_the_window_is_a_list_of_the_last_batches(name: str) -> None:
-    """Whatever was sent is at every moment to be written, known again or refused, in the model as by the list."""
     variant = ENTRY.variant(name)
     plain = Plain(variant.spec, {n: BOUNDS[n] for n in variant.spec.constants}, BOUNDS)
     seen: Counter[str] = Counter()
@@ -69,7 +68,7 @@ def test_the_window_is_a_list_of_the_last_batches(name: str) -> None:
 
 
 class Forgetful(Partition):
-    """The same behind a leader that may restart, lose what is not replicated, and forget its producer."""
+    """This partition is behind a leader that may restart, lose an unreplicated tail, and forget its producer."""
 
     def __init__(self, window: int) -> None:
         super().__init__(window)
@@ -106,7 +105,6 @@ class Forgetful(Partition):
 
 @pytest.mark.parametrize("name", ["forgetful-giving-up", "forgetful-one-under-way", "restarted", "expired-too-soon"])
 def test_what_a_forgetful_leader_knows_is_a_shorter_list(name: str) -> None:
-    """The same with restarts, lost tails and expiry."""
     variant = ENTRY.variant(name)
     one = name == "forgetful-one-under-way"
     bounds = {**BOUNDS, "epochs": 3, "most": 1 if one else 2, "restarts": 3, "fail_overs": 3, "expiries": 2}

@@ -1,4 +1,4 @@
-"""Clients' events are read as they were written, or refused with their line; alone they make a history too."""
+"""Clients' events are read as they were written, or refused with their line, and make a history without any log."""
 
 import json
 from pathlib import Path
@@ -23,7 +23,7 @@ HEADER = Header(
 
 
 def story(file: Path, header: Header | None, **changed: Any) -> None:
-    """What clients saw of the example: commits, an abort, a fence amid a transaction."""
+    """Write what clients saw of the example: commits, an abort, and a fence within a transaction."""
     events = []
     for number, row in enumerate(BED.history.rows):
         if Kind(row["kind"]).name in RECORDINGS["clients"]:
@@ -32,7 +32,7 @@ def story(file: Path, header: Header | None, **changed: Any) -> None:
 
 
 def refusal(file: Path, *lines: Any) -> str:
-    """The one line with which a file of these lines is refused."""
+    """Return the one-line message with which a file of these lines is refused."""
     file.write_text("\n".join(line if isinstance(line, str) else json.dumps(line) for line in lines))
     with pytest.raises(RecordingError) as refused:
         read_events(file)
@@ -42,7 +42,6 @@ def refusal(file: Path, *lines: Any) -> str:
 
 
 def test_what_is_written_is_read(tmp_path: Path) -> None:
-    """Header and all columns, those that do not apply as absent."""
     file = tmp_path / "clients.jsonl"
     story(file, HEADER)
     read = read_events(file)
@@ -57,7 +56,6 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
 
 
 def test_columns_without_meaning_are_left_out(tmp_path: Path) -> None:
-    """A writer may hand over all columns of an event; the file says only what applies, and never the node."""
     file = tmp_path / "clients.jsonl"
     everything = {column.name: column.absent for column in TRANSACTIONS.columns}
     write_events(file, [{**everything, **SENT, "node": 3, "offset": 7}])
@@ -84,7 +82,6 @@ def test_columns_without_meaning_are_left_out(tmp_path: Path) -> None:
     ],
 )
 def test_a_line_that_is_no_event_is_refused(tmp_path: Path, line: Any, words: str) -> None:
-    """With its number, what is wrong, and what a line is."""
     reported = refusal(tmp_path / "clients.jsonl", SENT, line)
     assert words in reported
     assert "line 2" in reported
@@ -106,18 +103,16 @@ def test_a_line_that_is_no_event_is_refused(tmp_path: Path, line: Any, words: st
     ],
 )
 def test_a_header_that_is_none_is_refused(tmp_path: Path, header: Any, words: str) -> None:
-    """It is the first line, or there is none."""
     assert words in refusal(tmp_path / "clients.jsonl", header, SENT)
 
 
 def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
-    """In one line, as all else."""
     with pytest.raises(RecordingError, match="cannot be read"):
         read_events(tmp_path / "nowhere")
 
 
 def test_what_an_error_leaves_out_need_not_be_there(tmp_path: Path) -> None:
-    """A send that failed with an error may have no record; one without an error says which it was."""
+    """A send that failed with an error may have no record, but one without an error must have it."""
     file = tmp_path / "clients.jsonl"
     file.write_text(json.dumps({**FAILED, "error": 7}))
     assert read_events(file).columns["record"].tolist() == [-1]
@@ -125,7 +120,7 @@ def test_what_an_error_leaves_out_need_not_be_there(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("mode", ["v1", "v1-verified", "v2"])
 def test_whatever_clients_of_the_reference_see_can_be_written_and_read(tmp_path: Path, mode: str) -> None:
-    """No kind lacks a column that its lines need, whatever happened before: a send may fail before any request left."""
+    """Each kind has the columns that its lines need, even if a send fails before any request left."""
     rows = [row for seed in range(20) for row in simulate(seed, {"mode": mode})]
     events = [event._asdict() for event in map(readable, rows) if event.kind in TRANSACTIONS.black_box]
     assert {event["kind"] for event in events} >= {"record_failed", "end_told", "offset_fetched"}
@@ -138,7 +133,7 @@ def test_whatever_clients_of_the_reference_see_can_be_written_and_read(tmp_path:
 
 
 def test_clients_alone_make_a_history(tmp_path: Path) -> None:
-    """In the real order of one clock every promise that clients can see is decidable, and the example keeps them."""
+    """In the real order of one clock every promise that clients can see is decidable, and holds in the example."""
     story(tmp_path / "clients.jsonl", HEADER)
     recorded = record_transactions([], tmp_path / "clients.jsonl", tmp_path / "out")
     clients = {name for name in transactions.properties if name not in recorded.undecidable}
@@ -152,7 +147,6 @@ def test_clients_alone_make_a_history(tmp_path: Path) -> None:
 
 
 def test_without_an_order_what_needs_it_is_unknown(tmp_path: Path) -> None:
-    """Several clocks, or none that says that it is one."""
     story(tmp_path / "clients.jsonl", None)
     recorded = record_transactions([], tmp_path / "clients.jsonl", tmp_path / "out")
     assert not recorded.manifest.ordered
@@ -161,7 +155,7 @@ def test_without_an_order_what_needs_it_is_unknown(tmp_path: Path) -> None:
 
 
 def test_what_a_client_cannot_see_is_unknown(tmp_path: Path) -> None:
-    """A header may say that not all kinds are there, as behind a proxy that sees no readers."""
+    """A header may declare that some kinds are missing, as behind a proxy that sees no readers."""
     story(
         tmp_path / "clients.jsonl",
         Header(observable=("init_sent", "init_taken", "end_told", "fence_told"), ordered=True),
@@ -171,7 +165,7 @@ def test_what_a_client_cannot_see_is_unknown(tmp_path: Path) -> None:
 
 
 def test_a_broken_promise_is_found_in_clients_alone(tmp_path: Path) -> None:
-    """A reader that is given a record of an aborted transaction: txn.P3, by name."""
+    """txn.P3: A reader gets a record of an aborted transaction, which is found by name."""
     file = tmp_path / "clients.jsonl"
     story(file, HEADER)
     lines = [json.loads(line) for line in file.read_text().splitlines()]
@@ -193,7 +187,6 @@ def test_a_broken_promise_is_found_in_clients_alone(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("content", ["", "{}\n"])
 def test_no_event_at_all_is_refused(tmp_path: Path, content: str) -> None:
-    """Of nothing, or of a header alone, there is nothing to judge; nothing is written."""
     (tmp_path / "clients.jsonl").write_text(content)
     with pytest.raises(RecordingError, match="holds n"):
         record_transactions([], tmp_path / "clients.jsonl", tmp_path / "out")

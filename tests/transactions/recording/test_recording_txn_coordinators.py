@@ -1,4 +1,4 @@
-"""What the coordinators' topics say, value by value and event by event; what is not theirs is refused."""
+"""The coordinators' topics are read value by value and event by event, and foreign content is refused."""
 
 import struct
 from pathlib import Path
@@ -29,30 +29,28 @@ OPEN = Names(None, [])
 
 
 def rows(table: Events, *columns: str) -> list[tuple[str, ...]]:
-    """Events as (kind, values of the columns)."""
+    """Return the events as (kind, values of the columns)."""
     values = zip(*(table[name].tolist() for name in columns), strict=True)
     return [(Kind(kind).name, *each) for kind, each in zip(table["kind"].tolist(), values, strict=True)]
 
 
 def offset_key(group: str, topic: str = "t", partition: int = 0, kind: int = 1) -> bytes:
-    """The key of a committed offset."""
     texts = b"".join(struct.pack(">h", len(text)) + text.encode() for text in (group, topic))
     return struct.pack(">h", kind) + texts + struct.pack(">i", partition)
 
 
 def offset_value(offset: int, version: int = 4) -> bytes:
-    """As much of a committed offset's value as matters."""
+    """Return the relevant part of a committed offset's value."""
     return struct.pack(">hq", version, offset) + bytes(13)
 
 
 def committed(offset: int, producer: tuple[int, int], group: str, *offsets: int) -> bytes:
-    """The offsets of one TxnOffsetCommit, one partition each."""
+    """Return the offsets of one TxnOffsetCommit, one partition each."""
     entries = [(offset_key(group, "t", number), offset_value(each)) for number, each in enumerate(offsets)]
     return batch(offset, entries, producer=producer, attributes=TRANSACTIONAL)
 
 
 def test_a_value_of_version_0() -> None:
-    """All fields, partitions of several topics among them."""
     head = struct.pack(">hqhib", 0, 4000, 3, 60_000, 1)
     topics = struct.pack(">ih1sii", 2, 1, b"a", 1, 5) + struct.pack(">h2siii", 2, b"bc", 2, 0, 9)
     reported = transaction_state_of(head + topics + struct.pack(">qq", 17, 11))
@@ -60,7 +58,7 @@ def test_a_value_of_version_0() -> None:
 
 
 def test_a_value_of_version_1() -> None:
-    """The same in compact forms, and every tagged field; one of an unknown tag is passed over."""
+    """Version 1 has the fields in compact forms and every tagged field, and one of an unknown tag is skipped."""
     head = struct.pack(">hqhib", 1, 4000, 32767, 60_000, 2)
     topics = b"\x03\x02a\x02" + struct.pack(">i", 5) + b"\x00\x03bc\x03" + struct.pack(">ii", 0, 9) + b"\x01\x63\x02??"
     tags = b"\x05\x00\x08" + struct.pack(">q", 3000) + b"\x01\x08" + struct.pack(">q", 5000)
@@ -71,7 +69,6 @@ def test_a_value_of_version_1() -> None:
 
 
 def test_values_that_are_none() -> None:
-    """A later version, a state that is never written, and a value that is cut."""
     with pytest.raises(ValueError, match="version 2"):
         transaction_state_of(struct.pack(">hqhib", 2, 1, 0, 0, 0))
     for never in (6, 7, -1):
@@ -85,7 +82,6 @@ def test_values_that_are_none() -> None:
 
 
 def test_keys() -> None:
-    """Of transactional ids, and of offsets in both kinds; other kinds of keys are nobody's offset."""
     assert transactional_id_of(struct.pack(">hh", 0, 3) + b"abc") == "abc"
     assert transactional_id_of(struct.pack(">hh", 1, 3) + b"abc") is None
     for kind in (0, 1):
@@ -97,7 +93,7 @@ def test_keys() -> None:
 
 
 def test_states_become_events(tmp_path: Path) -> None:
-    """In log order, a tombstone as an expiry; the coordinator's epoch is the log's leader epoch."""
+    """Events are in log order, a tombstone is an expiry, and the coordinator's epoch is the log's leader epoch."""
     log = [
         state(0, "a", P, 0),
         state(1, "b", Q, 1, version=1),
@@ -118,7 +114,6 @@ def test_states_become_events(tmp_path: Path) -> None:
 
 
 def test_a_coordinators_own_abort_speaks_for_no_client(tmp_path: Path) -> None:
-    """Who fences an older client's transaction is the broker, in the broker's version."""
     log = [state(0, "a", P, 1), state(1, "a", (7, 1), 3, version=1), state(2, "a", (7, 1), 5, version=1)]
     write_log(tmp_path, TRANSACTIONS, log)
     (part,) = read_cluster([tmp_path], lambda place: True).transaction_log
@@ -126,7 +121,7 @@ def test_a_coordinators_own_abort_speaks_for_no_client(tmp_path: Path) -> None:
 
 
 def test_of_a_compacted_log_the_rest_is_left(tmp_path: Path) -> None:
-    """What stands before the last gap is left out: what came between it and the rest is not known."""
+    """What precedes the last gap is left out, since what came between it and the rest is unknown."""
     log = [state(0, "b", Q, 5), state(1, "a", P, 0), state(4, "b", Q, 1), state(5, "a", P, 1)]
     write_log(tmp_path, TRANSACTIONS, log)
     (part,) = read_cluster([tmp_path], lambda place: True).transaction_log
@@ -135,7 +130,7 @@ def test_of_a_compacted_log_the_rest_is_left(tmp_path: Path) -> None:
 
 
 def test_of_a_compacted_offsets_topic_the_rest_is_left(tmp_path: Path) -> None:
-    """What stands before the last gap decides nothing: whose marker it was is not known."""
+    """What precedes the last gap decides nothing, since the producer of its marker is unknown."""
     log = [committed(0, P, "g", 10), committed(3, Q, "h", 5), marker(4, P, True), marker(5, Q, True)]
     write_log(tmp_path, OFFSETS, log)
     (part,) = read_cluster([tmp_path], lambda place: True).offsets
@@ -147,14 +142,12 @@ def test_of_a_compacted_offsets_topic_the_rest_is_left(tmp_path: Path) -> None:
 
 
 def test_an_unfinished_end_is_told(tmp_path: Path) -> None:
-    """A Prepare that nothing follows: markers may still be on their way."""
     write_log(tmp_path, TRANSACTIONS, [state(0, "a", P, 1), state(1, "a", P, 2), state(2, "b", Q, 4)])
     (part,) = read_cluster([tmp_path], lambda place: True).transaction_log
     assert logged_events(part, Names(None, [])).unfinished == (0,)
 
 
 def test_records_of_an_unknown_kind_are_counted(tmp_path: Path) -> None:
-    """A broker skips keys of another version too."""
     write_log(tmp_path, TRANSACTIONS, [batch(0, [(struct.pack(">hh", 9, 1) + b"a", b"?")]), state(1, "a", P, 0)])
     (part,) = read_cluster([tmp_path], lambda place: True).transaction_log
     logged = logged_events(part, Names(None, []))
@@ -163,7 +156,7 @@ def test_records_of_an_unknown_kind_are_counted(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("partition", [TRANSACTIONS, OFFSETS])
 def test_another_topics_records_are_refused(tmp_path: Path, partition: str) -> None:
-    """Whose keys happen to look like theirs, and whose values do not."""
+    """The keys of another topic may look like the coordinators', but its values do not."""
     key = id_key("a") if partition == TRANSACTIONS else offset_key("g")
     file = write_log(tmp_path, partition, [batch(0, [(key, b"\x00\x09what")], producer=P, attributes=TRANSACTIONAL)])
     logs = read_cluster([tmp_path], lambda place: True)
@@ -174,7 +167,7 @@ def test_another_topics_records_are_refused(tmp_path: Path, partition: str) -> N
 
 
 def test_offsets_become_events(tmp_path: Path) -> None:
-    """One request is one record; each group has a partition of its own; a marker ends what its producer id has open."""
+    """One request is one record, each group has its own partition, and a marker ends what its producer id has open."""
     log = [
         committed(0, P, "g", 10, 11), committed(2, Q, "h", 5), committed(3, P, "h", 6),
         batch(4, [(offset_key("g"), offset_value(99))]), marker(5, P, True), marker(6, Q, False), marker(7, Q, True),
@@ -195,7 +188,7 @@ def test_offsets_become_events(tmp_path: Path) -> None:
 
 
 def test_a_header_leaves_other_groups_out(tmp_path: Path) -> None:
-    """With clients' events an offset is its own number, and other programs' groups and markers are none of them."""
+    """With clients' events an offset is its own number, and other programs' groups and markers are left out."""
     write_log(
         tmp_path, OFFSETS, [committed(0, P, "g", 10), committed(1, Q, "h", 5), marker(2, P, True), marker(3, Q, True)]
     )

@@ -1,5 +1,5 @@
-"""Doctored copies of the recordings that ship: each is violated by the promise that was broken, and can no longer be
-followed through the model, which says up to which row it could be, what is false there, and the nearest step."""
+"""Edited copies of the shipped recordings violate the broken promise. The model can no longer follow them, and reports
+the row, the false condition and the nearest step."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -18,18 +18,16 @@ KEPT = ("kind", "time_us", "step")  # of a row that is made of another: where it
 
 
 def columns_of(name: str) -> Columns:
-    """The columns of a shipped recording."""
     columns, _ = read_piece(HistoryDirectory.open(SHIPPED[name]).pieces[0], TRANSACTIONS, TRANSACTIONS.schema.names)
     return {name: values.copy() for name, values in columns.items()}
 
 
 def rows_of(columns: Columns, *kinds: Kind) -> np.ndarray:
-    """Rows of these kinds."""
     return np.flatnonzero(np.isin(columns["kind"], kinds))
 
 
 def moved(columns: Columns, row: int, before: int) -> None:
-    """One row goes before another one; offsets of logs are counted anew, and times and steps stay in order."""
+    """Move one row before another one. Offsets of logs are counted again, and times and steps stay in order."""
     order = [i for i in range(len(columns["kind"])) if i != row]
     order.insert(order.index(before), row)
     for name in set(columns) - {"step", "time_us", "history"}:
@@ -41,7 +39,7 @@ def moved(columns: Columns, row: int, before: int) -> None:
 
 
 def marker_before_prepare(columns: Columns) -> None:
-    """A marker stands before the records of its transaction, which were acknowledged before its end was asked for."""
+    """Move a marker before the records of its transaction, which were acknowledged before its end was requested."""
     marker = int(rows_of(columns, Kind.marker_appended)[10])
     appended = rows_of(columns, Kind.batch_appended)
     same = (columns["partition"][appended] == columns["partition"][marker]) & (appended < marker)
@@ -50,7 +48,7 @@ def marker_before_prepare(columns: Columns) -> None:
 
 
 def prepare_after_complete(columns: Columns) -> None:
-    """A Prepare stands in the transaction log after the Complete for which its markers were waited for."""
+    """Move a Prepare in the transaction log after the Complete that waited for its markers."""
     logged = rows_of(columns, Kind.txn_logged)
     states = columns["state"][logged]
     at = int(np.flatnonzero((states[:-1] == State.PrepareCommit) & (states[1:] == State.CompleteCommit))[3])
@@ -59,7 +57,7 @@ def prepare_after_complete(columns: Columns) -> None:
 
 
 def record_of_a_fenced_epoch(columns: Columns) -> None:
-    """The record after a marker carries the epoch that the marker fenced."""
+    """Give the record after a marker the epoch that the marker fenced."""
     lying = rows_of(columns, Kind.batch_appended, Kind.marker_appended)
     there = lying[columns["partition"][lying] == 0]
     marked = columns["kind"][there] == Kind.marker_appended
@@ -68,14 +66,14 @@ def record_of_a_fenced_epoch(columns: Columns) -> None:
 
 
 def end_swapped(columns: Columns) -> None:
-    """An owner that asked for a commit is told that its transaction was aborted, without an error."""
+    """Answer an owner that asked for a commit with an abort, without an error."""
     reported = rows_of(columns, Kind.end_told)
     good = reported[(columns["outcome"][reported] == COMMIT) & (columns["error"][reported] == 0)]
     columns["outcome"][good[3]] = 1 - COMMIT
 
 
 def inits_swapped(columns: Columns) -> None:
-    """Two producers get one another's answers to InitProducerId."""
+    """Exchange two producers' answers to InitProducerId."""
     taken = rows_of(columns, Kind.init_taken)
     good = taken[columns["error"][taken] == 0]
     for name in ("producer_id", "epoch"):
@@ -93,7 +91,7 @@ DOCTORED: dict[str, tuple[Callable[[Columns], None], str]] = {
 
 
 def doctored(name: str, change: Callable[[Columns], None], out: Path) -> tuple[ReplayReport, RecordingKernel, Columns]:
-    """The replay of a copy after one change of its columns, with what judged its conformance."""
+    """Return the replay of a copy after one change of its columns, with its conformance kernel."""
     columns, manifest = columns_of(name), HistoryDirectory.open(SHIPPED[name]).manifest
     change(columns)
     reported = {name: getattr(manifest, name) for name in ("variant", "source", "ordered", "observable", "config")}
@@ -105,7 +103,6 @@ def doctored(name: str, change: Callable[[Columns], None], out: Path) -> tuple[R
 @pytest.mark.parametrize("what", DOCTORED)
 @pytest.mark.parametrize("name", sorted(SHIPPED))
 def test_the_right_promise_is_broken(name: str, what: str, tmp_path: Path) -> None:
-    """And the recording is no run of the model that is found: the row, the conjunct and the nearest step are told."""
     change, broken = DOCTORED[what]
     report, kernel, columns = doctored(name, change, tmp_path / "h")
     assert broken in report.violations, report.violations

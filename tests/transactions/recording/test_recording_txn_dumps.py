@@ -1,7 +1,7 @@
 """Kafka's own tool and the recorder read the same logs alike, field by field.
 
-The dumps are what `org.apache.kafka.tools.DumpLogSegments --print-data-log` of Kafka 4.3.1 prints of node 1's segments,
-with `--transaction-log-decoder` and `--offsets-decoder` for the coordinators' topics.
+The dumps are the output of `org.apache.kafka.tools.DumpLogSegments --print-data-log` of Kafka 4.3.1 for node 1's
+segments, with `--transaction-log-decoder` and `--offsets-decoder` for the coordinators' topics.
 """
 
 import json
@@ -30,30 +30,29 @@ DATA = f"{TOPIC}-0"
 
 
 def dumped(name: str) -> list[str]:
-    """The lines of a dump, without its heading."""
+    """Return the lines of a dump without its heading."""
     return (REAL / f"dump-{name}.txt").read_text().splitlines()[2:]
 
 
 def fields(line: str) -> dict[str, str]:
-    """`name: value` as often as it is there."""
+    """Return all pairs `name: value` of a line."""
     return dict(re.findall(r"(\w+): (\S+)", line))
 
 
 def read(partition: str) -> tuple[Segment, Records]:
-    """The recorder's reading of a segment."""
+    """Return the recorder's reading of a segment."""
     walked = read_segment(segment(REAL / "node-1", partition), 0)
     return walked, records_of(walked, np.arange(len(walked.headers)))
 
 
 def decoded(line: str) -> Iterator[dict[str, Any]]:
-    """The JSON of key and payload in a record's line; a null payload is none."""
+    """Return the JSON of key and payload in a record's line, where a null payload is None."""
     for word in ("key", "payload"):
         at = line.index(f" {word}: ") + len(word) + 3
         yield json.JSONDecoder().raw_decode(line[at:])[0] if line[at] == "{" else {}
 
 
 def test_every_header_is_kafkas() -> None:
-    """Offsets, counts, sequences, producers, epochs, times, CRCs, sizes, positions and flags of all batches."""
     for name, partition in (
         ("transaction-log", "__transaction_state-0"),
         ("offsets", "__consumer_offsets-0"),
@@ -76,7 +75,6 @@ def test_every_header_is_kafkas() -> None:
 
 
 def test_transaction_states_are_kafkas() -> None:
-    """Every field of every record of the transaction log, tagged ones among them."""
     lines = [line for line in dumped("transaction-log") if line.startswith("|")]
     _, records = read("__transaction_state-0")
     assert len(lines) == len(records.batch) == 29
@@ -103,7 +101,6 @@ def test_transaction_states_are_kafkas() -> None:
 
 
 def test_groups_offsets_are_kafkas() -> None:
-    """Whose offset, of what, and which."""
     lines = [line for line in dumped("offsets") if line.startswith("|")]
     walked, records = read("__consumer_offsets-0")
     assert len(lines) == len(records.batch)
@@ -118,7 +115,6 @@ def test_groups_offsets_are_kafkas() -> None:
 
 
 def test_events_are_kafkas() -> None:
-    """Markers with outcome and coordinator's epoch, and records with their sequence numbers and values."""
     logs = read_cluster([REAL / f"node-{node}" for node in (1, 2, 3)], lambda place: True)
     names = Names(None, [Place(TOPIC, 0)])
     data = next(part for part in logs.data if part.place == Place(TOPIC, 0))

@@ -1,4 +1,4 @@
-"""Real logs of three nodes and their clients become one history that holds; doctored copies are caught by name."""
+"""Real logs of three nodes and their clients become one history that holds, and edited copies are caught by name."""
 
 import json
 from pathlib import Path
@@ -40,12 +40,11 @@ LOGS_ALONE = {
 
 
 def recorded(directories: list[Path], clients: Path | None, out: Path, **options: Any) -> tuple[Recorded, ReplayReport]:
-    """The recording of these logs, and what replay says of it."""
+    """Return the recording of these logs, and its replay report."""
     return record_transactions(directories, clients, out, **options), replay(out, cores=1)
 
 
 def test_real_logs_hold(tmp_path: Path) -> None:
-    """Every property that can be decided is judged on something, and holds; the rest is unknown, with its reason."""
     reported, report = recorded(real_logs(tmp_path), CLIENTS, tmp_path / "out")
     assert report.holds
     assert set(reported.undecidable) == UNDECIDABLE == set(report.unknown)
@@ -57,7 +56,7 @@ def test_real_logs_hold(tmp_path: Path) -> None:
 
 
 def test_the_history_is_the_logs(tmp_path: Path) -> None:
-    """Batches and markers of a partition, read by an independent library, are the events of it, one for one."""
+    """An independent library reads the same batches and markers of a partition, one for one."""
     recorded(real_logs(tmp_path), CLIENTS, tmp_path / "out")
     rows = pq.read_table(tmp_path / "out" / "part-00000.parquet").to_pylist()
     for partition in (0, 1):
@@ -77,7 +76,7 @@ def test_the_history_is_the_logs(tmp_path: Path) -> None:
 
 
 def test_logs_alone_decide_what_is_in_them(tmp_path: Path) -> None:
-    """Without clients: the mechanisms. That a record was not appended twice needs to know one record from another."""
+    """Logs alone cannot decide that a record was appended twice, since records cannot be distinguished."""
     reported, report = recorded(real_logs(tmp_path), None, tmp_path / "out")
     assert set(reported.decidable) == LOGS_ALONE
     assert "values are their numbers" in reported.undecidable["appended_once"]
@@ -85,7 +84,7 @@ def test_logs_alone_decide_what_is_in_them(tmp_path: Path) -> None:
 
 
 def test_at_rest_nothing_hangs(tmp_path: Path) -> None:
-    """Whoever knows that all had come to rest may say so; it is not believed of a transaction that is being ended."""
+    """The caller may declare a quiet end, which is not believed of a transaction that is being ended."""
     reported, report = recorded(real_logs(tmp_path), None, tmp_path / "out", quiet_end=True)
     assert "none_hanging" in reported.decidable
     assert report.judged["none_hanging"] > 0
@@ -98,7 +97,7 @@ def test_at_rest_nothing_hangs(tmp_path: Path) -> None:
 
 
 def test_a_hanging_transaction_is_found(tmp_path: Path) -> None:
-    """txn.P10 on disk: a record after the marker, which no coordinator knows of."""
+    """txn.P10: On disk a record follows the marker, and no coordinator knows of it."""
     batches = [sent(0, (7, 0), 0, b"1"), marker(1, (7, 0), False), sent(2, (7, 0), 1, b"2")]
     write_log(tmp_path / "n", "t-0", batches)
     write_log(
@@ -111,7 +110,7 @@ def test_a_hanging_transaction_is_found(tmp_path: Path) -> None:
 
 
 def test_a_marker_turned_round_is_found(tmp_path: Path) -> None:
-    """An abort marker for a transaction that was committed, on every replica: log, owner and readers say otherwise."""
+    """Every replica has an abort marker for a committed transaction, which contradicts log, owner and readers."""
     directories = real_logs(tmp_path)
     for directory in directories:
         file = segment(directory, f"{TOPIC}-0")
@@ -125,7 +124,7 @@ def test_a_marker_turned_round_is_found(tmp_path: Path) -> None:
 
 
 def test_a_zombies_record_is_found(tmp_path: Path) -> None:
-    """A batch with an older epoch behind a marker of a newer one (txn.12), as a broker without fences takes it."""
+    """txn.12: A batch with an older epoch follows a marker of a newer one, as a broker without fences accepts it."""
     batches = [sent(0, (7, 1), 0, b"1"), marker(1, (7, 2), True), sent(2, (7, 1), 1, b"2")]
     write_log(tmp_path / "n", "t-0", batches)
     _, report = recorded([tmp_path / "n"], None, tmp_path / "out")
@@ -133,7 +132,7 @@ def test_a_zombies_record_is_found(tmp_path: Path) -> None:
 
 
 def test_a_record_twice_is_found(tmp_path: Path) -> None:
-    """A retry that was appended a second time (txn.14): the same number at two offsets."""
+    """txn.14: A retry was appended again, so that two offsets have the same number."""
     directories = real_logs(tmp_path)
     for directory in directories:
         file = segment(directory, f"{TOPIC}-0")
@@ -149,7 +148,7 @@ def test_a_record_twice_is_found(tmp_path: Path) -> None:
 
 
 def test_reads_of_what_lies_elsewhere_are_found(tmp_path: Path) -> None:
-    """A client that was given a record at an offset where another lies (txn.17): logs and clients are held together."""
+    """txn.17: A client got a record at an offset where the log has another one."""
     lines = [json.loads(line) for line in CLIENTS.read_text().splitlines()]
     read = next(line for line in lines[1:] if line["kind"] == "record_read")
     read["offset"] += 1
@@ -159,7 +158,7 @@ def test_reads_of_what_lies_elsewhere_are_found(tmp_path: Path) -> None:
 
 
 def test_acknowledgements_beyond_the_logs_are_noted(tmp_path: Path) -> None:
-    """Logs that were copied too early, or a cluster that lost what it had acknowledged."""
+    """The logs were copied too early, or the cluster lost acknowledged records."""
     directories = real_logs(tmp_path)
     for directory in directories:
         for file in (segment(directory, f"{TOPIC}-0"), directory / "replication-offset-checkpoint"):
@@ -170,7 +169,6 @@ def test_acknowledgements_beyond_the_logs_are_noted(tmp_path: Path) -> None:
 
 
 def test_records_outside_of_transactions_are_left_out(tmp_path: Path) -> None:
-    """Nothing ever decides them: they count as neither open nor committed."""
     plain = sent(1, (9, 0), 0, b"2")
     write_log(tmp_path / "n", "t-0", [sent(0, (7, 0), 0, b"1"), plain, marker(2, (7, 0), True)])
     rewritten(segment(tmp_path / "n", "t-0"), 1, 21, b"\x00\x00")  # attributes: an idempotent producer's
@@ -181,7 +179,6 @@ def test_records_outside_of_transactions_are_left_out(tmp_path: Path) -> None:
 
 
 def test_clients_without_a_header_cannot_be_matched(tmp_path: Path) -> None:
-    """Their numbers say nothing of the cluster's names; nothing is written."""
     lines = CLIENTS.read_text().splitlines()
     (tmp_path / "seen.jsonl").write_text("\n".join(lines[1:]))
     with pytest.raises(RecordingError, match="has no header, so its numbers cannot be matched with logs"):
@@ -190,7 +187,6 @@ def test_clients_without_a_header_cannot_be_matched(tmp_path: Path) -> None:
 
 
 def test_a_partition_that_is_not_there_is_refused(tmp_path: Path) -> None:
-    """The header names it, no directory holds it."""
     lines = CLIENTS.read_text().splitlines()
     (tmp_path / "seen.jsonl").write_text("\n".join([lines[0].replace(TOPIC, "elsewhere"), *lines[1:]]))
     with pytest.raises(RecordingError, match="names partition elsewhere-0, which none of the log directories holds"):
@@ -198,7 +194,6 @@ def test_a_partition_that_is_not_there_is_refused(tmp_path: Path) -> None:
 
 
 def test_one_topic_can_be_chosen(tmp_path: Path) -> None:
-    """Then a foreign file in another one is nobody's business."""
     write_log(tmp_path / "n", "good-0", [sent(0, (7, 0), 0, b"1"), marker(1, (7, 0), True)])
     write_log(tmp_path / "n", "bad-0", [b"no log, whatever it is called"])
     with pytest.raises(RecordingError, match="bad-0"):
@@ -208,7 +203,6 @@ def test_one_topic_can_be_chosen(tmp_path: Path) -> None:
 
 
 def test_the_command_says_what_is_decidable(tmp_path: Path) -> None:
-    """Exit code 0, the counts, each property as decidable or with its reason; and replay holds what was written."""
     directories = real_logs(tmp_path)
     words = ["record", "--protocol", "transactions", *directories, "--clients", CLIENTS, "--out", tmp_path / "out"]
     ran = fencepost(*words, "--json", tmp_path / "told.json")
@@ -231,7 +225,6 @@ def test_the_command_says_what_is_decidable(tmp_path: Path) -> None:
     ],
 )
 def test_bad_input_is_one_line_and_exit_code_2(tmp_path: Path, words: list[str], line: str) -> None:
-    """What, where, why, and what to do."""
     ran = fencepost("record", "--protocol", "transactions", *words, "--out", tmp_path / "out")
     assert ran.code == 2
     assert line in ran.err
@@ -239,7 +232,7 @@ def test_bad_input_is_one_line_and_exit_code_2(tmp_path: Path, words: list[str],
 
 
 def test_two_directories_of_a_node_are_one_node(tmp_path: Path) -> None:
-    """Partitions may be spread over several disks; and whoever waits is told of each segment and its size."""
+    """Partitions may be spread over several disks, and progress reports have each segment and its size."""
     write_log(tmp_path / "disk-1", "t-0", [sent(0, (7, 0), 0, b"1"), marker(1, (7, 0), True)])
     write_log(tmp_path / "disk-2", "t-1", [sent(0, (7, 0), 0, b"1"), marker(1, (7, 0), True)])
     seen: list[tuple[str, int]] = []
@@ -254,7 +247,6 @@ def test_two_directories_of_a_node_are_one_node(tmp_path: Path) -> None:
 
 
 def test_clients_of_several_versions_are_mixed(tmp_path: Path) -> None:
-    """What only v2 promises is not asked then, and what v2 may do is no violation."""
     v1 = [state(n, "a", (7, 0), each) for n, each in enumerate([0, 1, 2, 4])]
     v2 = [
         state(n, "b", (8, epoch), each, version=1)
@@ -270,7 +262,6 @@ def test_clients_of_several_versions_are_mixed(tmp_path: Path) -> None:
 
 
 def test_one_log_has_an_order(tmp_path: Path) -> None:
-    """With nothing to merge, the order of steps is real; with two logs it is not."""
     write_log(tmp_path / "n", "t-0", [sent(0, (7, 0), 0, b"1"), marker(1, (7, 0), True)])
     assert record_transactions([tmp_path / "n"], None, tmp_path / "one").manifest.ordered
     write_log(tmp_path / "n", "t-1", [sent(0, (7, 0), 0, b"1"), marker(1, (7, 0), True)])
@@ -278,7 +269,7 @@ def test_one_log_has_an_order(tmp_path: Path) -> None:
 
 
 def test_events_stand_in_log_order_whatever_the_clocks_say(tmp_path: Path) -> None:
-    """Batches carry their producers' times: a clock that goes back, or is far off, changes nothing in a log."""
+    """Batches have their producers' times, but a clock that goes back or is far off does not change the order."""
     times = [5_000, 1_000, 2**62, 2_000]
     rows = [
         batch(n, [(None, b"x")], producer=(7, 0), sequence=n, attributes=16, time_ms=each)
@@ -293,7 +284,7 @@ def test_events_stand_in_log_order_whatever_the_clocks_say(tmp_path: Path) -> No
 
 
 def test_another_programs_records_have_no_numbers(tmp_path: Path) -> None:
-    """With the clients' key in the header, a record with another key is not taken for one of theirs."""
+    """If the header has the clients' key, records with another key are not regarded as theirs."""
     keys = [b"ours", b"theirs", b"ourz", None, b"ours"]
     rows = [
         batch(n, [(key, b"%d" % n)], producer=(7, 0), sequence=n, attributes=16) for n, key in enumerate(keys)

@@ -1,4 +1,4 @@
-"""What is committed is told from all replicas and their checkpoints; copies that contradict one another are refused."""
+"""What is committed is computed from all replicas and their checkpoints, and contradictory copies are refused."""
 
 import shutil
 import struct
@@ -19,7 +19,7 @@ FIVE = [sent(0, P, 0, b"1"), sent(1, P, 1, b"2"), sent(2, P, 2, b"3"), sent(3, P
 
 
 def nodes(folder: Path, *logs: Sequence[bytes], marks: Sequence[int] = ()) -> list[Path]:
-    """One directory for each log of partition t-0, with the high watermarks that the nodes wrote down."""
+    """Return one directory for each log of partition t-0, with the high watermarks that the nodes recorded."""
     found = []
     for number, log in enumerate(logs, 1):
         write_log(folder / str(number), "t-0", log, node=number)
@@ -30,18 +30,17 @@ def nodes(folder: Path, *logs: Sequence[bytes], marks: Sequence[int] = ()) -> li
 
 
 def read(paths: Sequence[Path]) -> ClusterLogs:
-    """Everything in these directories."""
     return read_cluster(paths, lambda place: True)
 
 
 def committed(paths: Sequence[Path]) -> Committed:
-    """The one data partition in these directories."""
+    """Return the one data partition in these directories."""
     (part,) = read(paths).data
     return part
 
 
 def refusal(paths: Sequence[Path]) -> str:
-    """The one line with which the directories are refused."""
+    """Return the one-line message with which the directories are refused."""
     with pytest.raises(RecordingError) as refused:
         read(paths)
     assert "\n" not in str(refused.value)
@@ -49,19 +48,18 @@ def refusal(paths: Sequence[Path]) -> str:
 
 
 def test_one_replica_is_committed_whole(tmp_path: Path) -> None:
-    """Whatever its stale high watermark says."""
     assert committed(nodes(tmp_path, FIVE, marks=[2])).end == 5
 
 
 def test_what_all_replicas_hold_is_committed(tmp_path: Path) -> None:
-    """A tail that one replica lacks is left out and noted; the longest copy is read."""
+    """A tail that one replica lacks is left out and noted, and the longest copy is read."""
     part = committed(nodes(tmp_path, FIVE[:3], FIVE, FIVE[:4]))
     assert (part.end, part.replica.node) == (3, 2)
     assert "t-0: offsets 3 to 4 are not on all replicas in sync and count as uncommitted" in part.notes
 
 
 def test_a_high_watermark_commits_beyond_a_lagging_replica(tmp_path: Path) -> None:
-    """One that is not in sync holds nothing up: any node's checkpoint is a lower bound for all."""
+    """A replica that is not in sync delays nothing, since any node's checkpoint is a lower bound for all."""
     assert committed(nodes(tmp_path, FIVE[:1], FIVE, FIVE[:4], marks=[1, 2, 4])).end == 4
 
 
@@ -70,24 +68,24 @@ TOPIC_T = (1, None, b"\x01\x02\x00" + b"\x02t" + T_0[4:] + b"\x00")
 
 
 def ids(*numbers: int) -> bytes:
-    """A compact array of nodes."""
+    """Encode a compact array of nodes."""
     return bytes([len(numbers) + 1]) + b"".join(struct.pack(">i", number) for number in numbers)
 
 
 def partition_t(*in_sync: int) -> metadata_logs.Entry:
-    """Partition t-0 with replicas on nodes 1 to 3, of which these are in sync."""
+    """Encode partition t-0 with replicas on nodes 1 to 3, of which these are in sync."""
     value = T_0 + ids(1, 2, 3) + ids(*in_sync) + ids() + ids() + struct.pack(">iii", 1, 0, 0) + b"\x00"
     return (1, None, b"\x01\x03\x00" + value)
 
 
 def change_t(*in_sync: int) -> metadata_logs.Entry:
-    """The same partition, with other replicas in sync."""
+    """Encode a change of the replicas in sync of partition t-0."""
     changed = ids(*in_sync)
     return (1, None, b"\x01\x05\x00" + T_0 + b"\x01\x00" + bytes([len(changed)]) + changed)
 
 
 def give_metadata(directory: Path, entries: Sequence[metadata_logs.Entry], start: int = 0) -> Path:
-    """Put a metadata log of one voter into a log directory; returns what `write_snapshot` takes."""
+    """Put a metadata log of one voter into a log directory, and return the arguments of `write_snapshot`."""
     made = metadata_logs.write_log(
         directory.parent / "metadata", 1, [metadata_logs.elected(1, 1, [1]), *entries], start=start
     )
@@ -101,7 +99,7 @@ def give_metadata(directory: Path, entries: Sequence[metadata_logs.Entry], start
 def test_only_replicas_in_sync_are_asked(
     tmp_path: Path, nodes_in_sync: Sequence[int], later: Sequence[int] | None, end: int
 ) -> None:
-    """One that lags behind, as after a restart, holds nothing up; whether it does is in the metadata log."""
+    """A replica that lags, as after a restart, delays nothing if the metadata log has it as not in sync."""
     directories = nodes(tmp_path, FIVE[:4], FIVE, FIVE[:3])
     changes = [] if later is None else [change_t(*later)]
     give_metadata(directories[0], [TOPIC_T, partition_t(*nodes_in_sync), *changes])
@@ -109,7 +107,7 @@ def test_only_replicas_in_sync_are_asked(
 
 
 def test_a_snapshot_tells_who_is_in_sync(tmp_path: Path) -> None:
-    """Where the metadata log's beginning is gone its snapshot stands for it, and the log goes on from there."""
+    """A snapshot replaces the deleted start of the metadata log, which continues from it."""
     directories = nodes(tmp_path, FIVE[:4], FIVE, FIVE[:3])
     give_metadata(directories[0], [change_t(1, 2)], start=7)
     metadata_logs.write_snapshot(directories[0], 7, 1, [TOPIC_T, partition_t(1, 2, 3)])
@@ -118,7 +116,7 @@ def test_a_snapshot_tells_who_is_in_sync(tmp_path: Path) -> None:
 
 
 def test_one_metadata_log_that_cannot_be_read_is_no_loss(tmp_path: Path) -> None:
-    """If another tells the same; alone it is refused."""
+    """An unreadable metadata log is refused only if no other one has the same content."""
     directories = nodes(tmp_path, FIVE[:4], FIVE, FIVE[:3])
     for directory in directories[:2]:
         shutil.rmtree(tmp_path / "metadata", ignore_errors=True)
@@ -130,7 +128,7 @@ def test_one_metadata_log_that_cannot_be_read_is_no_loss(tmp_path: Path) -> None
 
 
 def test_who_comes_into_sync_meanwhile_holds_nothing_up(tmp_path: Path) -> None:
-    """Of two answers of the metadata log, before the partitions are read and after, the one that says more counts."""
+    """Of two readings of the replicas in sync, before and after the logs are read, the one that commits more counts."""
     directories = nodes(tmp_path, FIVE[:4], FIVE, FIVE[:3])
     copies = [read_replica(read_log_dir(directory), Place("t", 0)) for directory in directories]
     both, all_of_them = frozenset({1, 2}), frozenset({1, 2, 3})
@@ -140,7 +138,6 @@ def test_who_comes_into_sync_meanwhile_holds_nothing_up(tmp_path: Path) -> None:
 
 
 def test_a_deposed_leaders_tail_is_left_out(tmp_path: Path) -> None:
-    """The copy of the latest leader counts, though another is longer."""
     old, new = [*FIVE[:3], sent(3, P, 3, b"9"), sent(4, P, 4, b"9")], [*FIVE[:3], sent(3, P, 3, b"4", epoch=1)]
     part = committed(nodes(tmp_path, old, new))
     assert (part.end, part.replica.node) == (3, 2)
@@ -148,26 +145,24 @@ def test_a_deposed_leaders_tail_is_left_out(tmp_path: Path) -> None:
 
 
 def test_one_offset_with_two_contents_is_refused(tmp_path: Path) -> None:
-    """In one leader epoch there is one batch at an offset."""
     line = refusal(nodes(tmp_path, FIVE, [*FIVE[:2], sent(2, P, 2, b"8")]))
     assert "offset 2 of leader epoch 0 is not the batch that" in line
 
 
 def test_copies_that_part_below_a_high_watermark_are_refused(tmp_path: Path) -> None:
-    """That takes an unclean election, or copies of different times."""
+    """Such copies need an unclean election, or were made at different times."""
     other = [*FIVE[:2], sent(2, P, 2, b"8", epoch=1), sent(3, P, 3, b"8", epoch=1)]
     line = refusal(nodes(tmp_path, FIVE, other, marks=[4, 2]))
     assert "at offset 2, though all below offset 4 is committed" in line
 
 
 def test_a_high_watermark_beyond_every_copy_is_refused(tmp_path: Path) -> None:
-    """Records that were committed are missing."""
     line = refusal(nodes(tmp_path, FIVE[:2], FIVE[:3], marks=[2, 5]))
     assert "all below offset 5 is committed, but no copy goes beyond offset 2" in line
 
 
 def test_a_torn_tail_is_noted(tmp_path: Path) -> None:
-    """A broker at work, or killed, leaves one in the last segment; what is before it counts."""
+    """A running or killed broker leaves a torn tail in the last segment, and everything before it counts."""
     part = committed(nodes(tmp_path, [*FIVE[:4], FIVE[4][:30]]))
     assert part.end == 4
     assert (
@@ -176,7 +171,6 @@ def test_a_torn_tail_is_noted(tmp_path: Path) -> None:
 
 
 def test_a_cut_before_a_later_segment_is_refused(tmp_path: Path) -> None:
-    """Only the last segment can be torn."""
     write_log(tmp_path, "t-0", [FIVE[0], FIVE[1][:40]])
     file = write_log(tmp_path, "t-0", FIVE[2:], first=2)
     line = refusal([tmp_path])
@@ -186,14 +180,12 @@ def test_a_cut_before_a_later_segment_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_missing_segment_is_refused(tmp_path: Path) -> None:
-    """A gap that no cleaner has made."""
     write_log(tmp_path, "t-0", FIVE[:1])
     write_log(tmp_path, "t-0", FIVE[3:], first=3)
     assert f"{tmp_path / 't-0'}: offsets 1 to 2 are missing" in refusal([tmp_path])
 
 
 def test_a_cleaned_topic_has_gaps(tmp_path: Path) -> None:
-    """Where the node's cleaner has been the rest is read, and said not to be whole."""
     write_log(tmp_path, "t-0", [FIVE[0], FIVE[3], FIVE[4]])
     checkpoint(tmp_path, "cleaner-offset-checkpoint", {("t", 0): 4})
     part = committed([tmp_path])
@@ -203,7 +195,7 @@ def test_a_cleaned_topic_has_gaps(tmp_path: Path) -> None:
 
 
 def test_deleted_records_are_noted(tmp_path: Path) -> None:
-    """Retention takes whole segments, DeleteRecords moves the log's start within one."""
+    """Retention removes whole segments, and DeleteRecords moves the log's start within one."""
     write_log(tmp_path, "t-0", FIVE[1:], first=1)
     checkpoint(tmp_path, "log-start-offset-checkpoint", {("t", 0): 2})
     part = committed([tmp_path])
@@ -213,7 +205,7 @@ def test_deleted_records_are_noted(tmp_path: Path) -> None:
 
 
 def test_what_is_deleted_within_a_batch_takes_all_of_it(tmp_path: Path) -> None:
-    """DeleteRecords names any offset: nothing is missing from the next batch on."""
+    """DeleteRecords may name any offset, and the log is complete from the next batch on."""
     write_log(tmp_path, "t-0", [batch(0, [(None, b"x")] * 3), batch(3, [(None, b"x")] * 2)])
     checkpoint(tmp_path, "log-start-offset-checkpoint", {("t", 0): 2})
     part = committed([tmp_path])
@@ -221,7 +213,6 @@ def test_what_is_deleted_within_a_batch_takes_all_of_it(tmp_path: Path) -> None:
 
 
 def test_what_is_set_aside_is_no_partition(tmp_path: Path) -> None:
-    """Folders of deleted, moving and stray partitions are left alone."""
     write_log(tmp_path, "t-0", FIVE)
     for word in ("delete", "future", "stray"):
         write_log(tmp_path, f"t-0.{'0' * 32}-{word}", [b"rubbish that nobody reads"])
@@ -229,7 +220,6 @@ def test_what_is_set_aside_is_no_partition(tmp_path: Path) -> None:
 
 
 def test_real_logs_are_of_one_length(tmp_path: Path) -> None:
-    """The three nodes of a cluster that was stopped agree to the end, and no replica is missing."""
     logs = read(real_logs(tmp_path))
     assert logs.nodes == (1, 2, 3)
     assert [part.place.topic for part in logs.transaction_log] == ["__transaction_state"]
@@ -240,14 +230,13 @@ def test_real_logs_are_of_one_length(tmp_path: Path) -> None:
 
 
 def test_a_missing_node_is_refused(tmp_path: Path) -> None:
-    """The metadata log says who has replicas; what is committed depends on all of them."""
     line = refusal(real_logs(tmp_path)[:2])
     assert "has replicas on nodes 1, 2, 3, but node 3's is not among the directories" in line
 
 
 @pytest.mark.parametrize(("in_sync", "end"), [([1, 2], 4), ([2], 5), ([1, 2, 3], None), ([], None)])
 def test_a_lost_replica_matters_if_it_was_in_sync(tmp_path: Path, in_sync: Sequence[int], end: int | None) -> None:
-    """A disk is lost, and the caller says so: without what only its replica decides the partition counts as absent."""
+    """A partition whose commits only a lost replica decides counts as absent if the caller declares the loss."""
     directories = nodes(tmp_path, FIVE[:4], FIVE)
     give_metadata(directories[0], [TOPIC_T, partition_t(*in_sync)])
     assert "has replicas on nodes 1, 2, 3, but node 3's" in refusal(directories)
@@ -257,7 +246,6 @@ def test_a_lost_replica_matters_if_it_was_in_sync(tmp_path: Path, in_sync: Seque
 
 
 def test_a_partition_that_is_nowhere_is_refused(tmp_path: Path) -> None:
-    """The metadata log knows it, and no directory has it."""
     directories = real_logs(tmp_path)
     for directory in directories:
         shutil.rmtree(directory / f"{TOPIC}-1")
@@ -265,27 +253,24 @@ def test_a_partition_that_is_nowhere_is_refused(tmp_path: Path) -> None:
 
 
 def test_without_a_metadata_log_nothing_is_missing(tmp_path: Path) -> None:
-    """Nodes that are brokers only do not tell who else has replicas: it is noted."""
+    """Directories of pure brokers do not name the other replicas, which is noted."""
     logs = read(nodes(tmp_path, FIVE))
     assert "no metadata log among the directories: whether a replica is missing cannot be told" in logs.notes
 
 
 def test_two_clusters_are_refused(tmp_path: Path) -> None:
-    """One at a time."""
     first, second = nodes(tmp_path, FIVE, FIVE)
     (second / "meta.properties").write_text("node.id=2\ncluster.id=another\n")
     assert f"{second}: belongs to cluster another, but {first} to cluster" in refusal([first, second])
 
 
 def test_one_replica_twice_is_refused(tmp_path: Path) -> None:
-    """The same directory, or two copies of it, are no two replicas."""
     (first,) = nodes(tmp_path, FIVE)
     again = Path(shutil.copytree(first, tmp_path / "again"))
     assert f"{again}: holds node 1's copy of t-0, as does {first}" in refusal([first, again])
 
 
 def test_what_is_no_log_directory_is_refused(tmp_path: Path) -> None:
-    """Nothing there, nothing of Kafka's, one partition's folder, no segment, a broken meta.properties or checkpoint."""
     (directory,) = nodes(tmp_path, FIVE)
     assert "no such directory" in refusal([tmp_path / "nowhere"])
     assert "holds no meta.properties" in refusal([tmp_path])
@@ -300,7 +285,7 @@ def test_what_is_no_log_directory_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_topic_made_anew_is_not_mixed_up(tmp_path: Path) -> None:
-    """Copies of different times may hold two topics of one name: their ids tell."""
+    """Copies of different times may have two topics of one name, with different ids."""
     directories = nodes(tmp_path, FIVE, FIVE)
     for number, directory in enumerate(directories):
         (directory / "t-0" / "partition.metadata").write_text(f"version: 0\ntopic_id: id-{number}\n")
@@ -308,7 +293,6 @@ def test_a_topic_made_anew_is_not_mixed_up(tmp_path: Path) -> None:
 
 
 def test_a_damaged_batch_names_file_and_byte(tmp_path: Path) -> None:
-    """In whichever replica it is."""
     directories = real_logs(tmp_path)
     file = segment(directories[1], f"{TOPIC}-0")
     content, at = bytearray(file.read_bytes()), starts(file)[3]
@@ -318,7 +302,6 @@ def test_a_damaged_batch_names_file_and_byte(tmp_path: Path) -> None:
 
 
 def test_compaction_within_a_batch_is_a_gap(tmp_path: Path) -> None:
-    """A batch keeps its offsets when the cleaner takes records out of it."""
     write_log(
         tmp_path, "__transaction_state-0", [batch(0, [(None, b"1"), (None, b"3")], last=2), batch(3, [(None, b"4")])]
     )

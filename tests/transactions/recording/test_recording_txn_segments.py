@@ -1,4 +1,4 @@
-"""A segment is walked to the last batch, its records found, or it is refused in one line: what, where, what to do."""
+"""A segment is read to its last batch, or is refused in one line with the reason, the place and a remedy."""
 
 import random
 import struct
@@ -17,7 +17,7 @@ P = (7, 0)
 
 
 def refusal(file: Path, expected: int = 0) -> str:
-    """The one line with which the file is refused."""
+    """Return the one-line message with which the file is refused."""
     with pytest.raises(RecordingError) as refused:
         read_segment(file, expected)
     assert "\n" not in str(refused.value)
@@ -26,7 +26,7 @@ def refusal(file: Path, expected: int = 0) -> str:
 
 
 def everything(file: Path) -> list[tuple[int, bytes, bytes | None]]:
-    """(offset, key, value) of all records."""
+    """Return (offset, key, value) of all records."""
     walked = read_segment(file, 0)
     records = records_of(walked, np.arange(len(walked.headers)))
     offsets = walked.headers["base_offset"][records.batch] + records.delta
@@ -35,7 +35,7 @@ def everything(file: Path) -> list[tuple[int, bytes, bytes | None]]:
 
 @pytest.mark.parametrize("partition", ["__transaction_state-0", "__consumer_offsets-0", "fencepost-2aa327cb-topic-0-0"])
 def test_real_segments_read_as_kio_reads_them(partition: str) -> None:
-    """Every header field, and every record's offset, key and value, is what an independent library makes of it."""
+    """An independent library reads the same header fields, and the same offset, key and value of each record."""
     file = segment(REAL / "node-1", partition)
     content, at, theirs = file.read_bytes(), 0, []
     walked = read_segment(file, 0)
@@ -54,13 +54,12 @@ def test_real_segments_read_as_kio_reads_them(partition: str) -> None:
 
 
 def test_an_empty_segment_holds_nothing(tmp_path: Path) -> None:
-    """A partition that nobody has written to yet has a segment without a byte."""
     walked = read_segment(write_log(tmp_path, "t-0", []), 0)
     assert (len(walked.headers), walked.tear) == (0, None)
 
 
 def test_a_tear_is_reported_with_its_place(tmp_path: Path) -> None:
-    """Cut anywhere within the last batch, down to its first byte, that batch is lost and nothing else."""
+    """A cut anywhere within the last batch, down to its first byte, loses that batch only."""
     file = write_log(tmp_path, "t-0", [sent(0, P, 0, b"1", b"2"), sent(2, P, 2, b"3")])
     content, (_, last) = file.read_bytes(), starts(file)
     for end in range(last + 1, len(content)):
@@ -72,7 +71,7 @@ def test_a_tear_is_reported_with_its_place(tmp_path: Path) -> None:
 
 
 def test_zeros_at_the_end_are_a_tear(tmp_path: Path) -> None:
-    """A tail that was allocated and never written is what a power failure leaves."""
+    """A power failure leaves a tail that was allocated and never written."""
     file = write_log(tmp_path, "t-0", [sent(0, P, 0, b"1"), bytes(500)])
     tear = read_segment(file, 0).tear
     assert tear is not None
@@ -81,7 +80,7 @@ def test_zeros_at_the_end_are_a_tear(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("back", [1, 20, 39])
 def test_a_flipped_bit_is_refused(tmp_path: Path, back: int) -> None:
-    """Whatever the CRC covers cannot change unnoticed; the byte named is where the batch begins."""
+    """The CRC detects every change of what it covers, and the error names the byte at which the batch begins."""
     file = write_log(tmp_path, "t-0", [sent(0, P, 0, b"1"), sent(1, P, 1, b"2"), sent(2, P, 2, b"3")])
     content, begins = bytearray(file.read_bytes()), starts(file)
     content[begins[2] - back] ^= 4
@@ -92,7 +91,7 @@ def test_a_flipped_bit_is_refused(tmp_path: Path, back: int) -> None:
 
 @pytest.mark.parametrize("magic", [0, 1])
 def test_older_message_formats_are_named(tmp_path: Path, magic: int) -> None:
-    """A topic from before Kafka 0.11 holds no transactions: the line says so, and how to leave it out."""
+    """A topic from before Kafka 0.11 has no transactions, and the message explains how to leave it out."""
     message = struct.pack(">qiIbb", 0, 60, 0, magic, 0) + bytes(54)
     line = refusal(write_log(tmp_path, "t-0", [message]))
     assert f"byte 0: a message of format version {magic}" in line
@@ -102,14 +101,12 @@ def test_older_message_formats_are_named(tmp_path: Path, magic: int) -> None:
 @pytest.mark.parametrize("content", [b"not a log at all, but words, and enough of them to hold a header of 61 bytes",
                                      b"PAR1", b"\x89PNG\r\n\x1a\n" + bytes(range(1, 200))])  # fmt: skip
 def test_a_foreign_file_is_refused(tmp_path: Path, content: bytes) -> None:
-    """What is no record batch is not taken for a torn one."""
     assert "byte 0: no Kafka record batch (format version 2) begins here" in refusal(
         write_log(tmp_path, "t-0", [content])
     )
 
 
 def test_doubled_records_are_refused(tmp_path: Path) -> None:
-    """Offsets go up."""
     file = write_log(tmp_path, "t-0", [sent(0, P, 0, b"1"), sent(0, P, 0, b"1")])
     line = refusal(file)
     assert f"byte {starts(file)[1]}: a batch with offset 0 stands where offset 1" in line
@@ -124,7 +121,7 @@ def test_doubled_records_are_refused(tmp_path: Path) -> None:
     ],
 )
 def test_an_offset_that_was_changed_is_named(tmp_path: Path, number: int, at: int, text: str) -> None:
-    """No checksum covers it: a batch that seems to come later than the one after it, or too early."""
+    """No checksum covers the offset, which may seem later than the next batch's, or too early."""
     file = write_log(tmp_path, "t-0", [sent(0, P, 0, b"1"), sent(1, P, 1, b"2"), sent(2, P, 2, b"3")])
     content, begins = bytearray(file.read_bytes()), starts(file)
     content[begins[number] + at] ^= {5: 1, 7: 2}[at]
@@ -135,13 +132,11 @@ def test_an_offset_that_was_changed_is_named(tmp_path: Path, number: int, at: in
 
 
 def test_falling_leader_epochs_are_refused(tmp_path: Path) -> None:
-    """A log is written by leaders in turn."""
     file = write_log(tmp_path, "t-0", [sent(0, P, 0, b"1", epoch=4), sent(1, P, 1, b"2", epoch=3)])
     assert f"byte {starts(file)[1]}: the batch at offset 1 has leader epoch 3 after epoch 4" in refusal(file)
 
 
 def test_records_beyond_their_batch_are_refused(tmp_path: Path) -> None:
-    """A batch whose CRC fits but whose records do not is malformed, wherever the walk over them fails."""
     rows = [
         sent(0, P, 0, b"1"),
         batch(1, [(None, b"x")], producer=P, records=varint(99) + b"\x00"),
@@ -155,7 +150,7 @@ def test_records_beyond_their_batch_are_refused(tmp_path: Path) -> None:
 
 
 def packed(codec: int, content: bytes) -> bytes:
-    """Compressed as Kafka's clients do it."""
+    """Compress the content as Kafka's clients do."""
     if codec == 2:
         blocks = [content[:100], content[100:]]
         framed = [pa.compress(block, codec="snappy", asbytes=True) for block in blocks]
@@ -171,7 +166,6 @@ def packed(codec: int, content: bytes) -> bytes:
 
 @pytest.mark.parametrize("codec", [1, 2, 3, 4], ids=["gzip", "snappy", "lz4", "zstd"])
 def test_compressed_records_are_read(tmp_path: Path, codec: int) -> None:
-    """Each codec's records are read between plain ones, in order; damaged content is refused by name."""
     entries = [(b"key", f"{number}".encode()) for number in range(50)]
     content = b"".join(record(delta, *entry) for delta, entry in enumerate(entries))
     squeezed = packed(codec, content)
@@ -185,7 +179,6 @@ def test_compressed_records_are_read(tmp_path: Path, codec: int) -> None:
 
 
 def test_an_unknown_codec_is_refused(tmp_path: Path) -> None:
-    """Kafka has four."""
     assert "contradicts itself (attributes 6" in refusal(
         write_log(tmp_path, "t-0", [batch(0, [(None, b"x")], attributes=6)])
     )
@@ -193,7 +186,6 @@ def test_an_unknown_codec_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("seed", range(8))
 def test_reading_in_step_is_reading_one_by_one(seed: int) -> None:
-    """Batches of any size, with null and long keys and values, come out alike both ways."""
     chance = random.Random(seed)
     content, begins, ends, counts = bytearray(), [], [], []
     for _ in range(chance.choice([1, 5, 60, 200])):
@@ -215,7 +207,7 @@ def test_reading_in_step_is_reading_one_by_one(seed: int) -> None:
 
 
 def test_values_that_are_numbers(tmp_path: Path) -> None:
-    """Up to twelve ASCII digits without a leading zero; anything else is no number."""
+    """A number has up to twelve ASCII digits without a leading zero."""
     values = [b"0", b"7", b"999999999999", b"1000000000000", b"007", b"", b"-1", b"1a", b"\xff", b"12 "]
     walked = read_segment(write_log(tmp_path, "t-0", [sent(0, P, 0, *values)]), 0)
     numbers = records_of(walked, np.arange(1)).numbers().tolist()
@@ -223,5 +215,5 @@ def test_values_that_are_numbers(tmp_path: Path) -> None:
 
 
 def test_a_header_is_sixty_one_bytes() -> None:
-    """As DefaultRecordBatch.RECORD_BATCH_OVERHEAD says."""
+    """Kafka's constant is DefaultRecordBatch.RECORD_BATCH_OVERHEAD."""
     assert HEADER.itemsize == 61

@@ -1,4 +1,4 @@
-"""The recordings of transactions that ship: small, clean by every property that they can decide, and not trivial."""
+"""The shipped recordings of transactions are small, clean by every property that they can decide, and not trivial."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -19,18 +19,16 @@ FENCED = 90  # PRODUCER_FENCED
 
 
 def columns_of(name: str) -> Columns:
-    """The columns of a shipped recording."""
     columns, _ = read_piece(HistoryDirectory.open(SHIPPED[name]).pieces[0], TRANSACTIONS, TRANSACTIONS.schema.names)
     return {name: values.copy() for name, values in columns.items()}
 
 
 def counted(name: str) -> Counter[str]:
-    """Events by kind."""
     return Counter(Kind(kind).name for kind in columns_of(name)["kind"].tolist())
 
 
 def doctored(name: str, change: Callable[[Columns], None], out: Path) -> ReplayReport:
-    """The replay of a copy after one change of its columns."""
+    """Return the replay report on a copy after one change of its columns."""
     columns, manifest = columns_of(name), HistoryDirectory.open(SHIPPED[name]).manifest
     change(columns)
     reported = {name: getattr(manifest, name) for name in ("variant", "source", "ordered", "observable", "config")}
@@ -39,7 +37,6 @@ def doctored(name: str, change: Callable[[Columns], None], out: Path) -> ReplayR
 
 
 def test_three_are_there() -> None:
-    """A clean run, one with zombies, and one under SIGKILL; a few kilobytes each."""
     assert set(SHIPPED) == {"clean", "zombie", "sigkill"}
     for place in SHIPPED.values():
         assert sum(file.stat().st_size for file in place.iterdir()) < 100_000
@@ -47,8 +44,8 @@ def test_three_are_there() -> None:
 
 @pytest.mark.parametrize("name", sorted(SHIPPED))
 def test_a_recording_holds(name: str) -> None:
-    """35 of 48 properties are decidable, each judged on something and holding; the others say why not.  And it is a run
-    of the model, with hidden steps and some order of its logs."""
+    """35 of 48 properties are decidable, judged on something and hold, and the others have their reasons. The recording
+    is also a run of the model, with hidden steps and some order of its logs."""
     manifest = Manifest.read(Location.of(SHIPPED[name]))
     report = replay(SHIPPED[name], cores=1, further={"conformance": conformance_of(manifest)})
     assert report.holds
@@ -61,7 +58,6 @@ def test_a_recording_holds(name: str) -> None:
 
 
 def test_zombies_went_on() -> None:
-    """They were told that they are fenced, their records were given up, and their successors committed."""
     kinds = counted("zombie")
     assert kinds["client_failed"] >= 5
     assert kinds["record_failed"] >= 10
@@ -72,7 +68,7 @@ def test_zombies_went_on() -> None:
 
 
 def test_nodes_were_killed() -> None:
-    """Four times; what was acknowledged before and after was kept, and the coordinator's epoch went up."""
+    """The nodes were killed four times, acknowledged records survived, and the coordinator's epoch grew."""
     assert HistoryDirectory.open(SHIPPED["sigkill"]).manifest.faults == {"killed": 4}
     columns = columns_of("sigkill")
     assert len(set(columns["coordinator_epoch"][columns["kind"] == Kind.txn_logged].tolist())) >= 3
@@ -80,7 +76,7 @@ def test_nodes_were_killed() -> None:
 
 
 def test_a_zombies_commit_would_be_found(tmp_path: Path) -> None:
-    """Were one commit acknowledged that a fenced instance had asked for: readers and markers say otherwise."""
+    """An acknowledged commit of a fenced instance would contradict readers and markers."""
 
     def reported(columns: Columns) -> None:
         refused = (columns["kind"] == Kind.end_told) & (columns["outcome"] == COMMIT) & (columns["error"] == FENCED)
@@ -91,7 +87,7 @@ def test_a_zombies_commit_would_be_found(tmp_path: Path) -> None:
 
 
 def test_a_lost_record_would_be_found(tmp_path: Path) -> None:
-    """Were a record of a committed transaction gone after a kill, readers would miss it (txn.P4)."""
+    """txn.P4: If a record of a committed transaction were gone after a kill, readers would miss it."""
 
     def lost(columns: Columns) -> None:
         read = np.flatnonzero(columns["kind"] == Kind.record_read)[5]
@@ -102,7 +98,7 @@ def test_a_lost_record_would_be_found(tmp_path: Path) -> None:
 
 
 def test_an_aborted_record_read_would_be_found(tmp_path: Path) -> None:
-    """Were a read_committed reader given what was aborted (txn.P3), by marker and by what its owner was told."""
+    """txn.P3: A read_committed reader would get an aborted record, by its marker and its owner's answer."""
 
     def observed(columns: Columns) -> None:
         columns["kind"][columns["kind"] == Kind.record_seen] = Kind.record_read

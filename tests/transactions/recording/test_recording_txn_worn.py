@@ -1,6 +1,6 @@
-"""Logs of a cluster of some age: what the log cleaner, retention or DeleteRecords took voids what was there, no more.
+"""In logs of an old cluster, what the log cleaner, retention or DeleteRecords removed makes only that part undecidable.
 
-The logs are the real ones of three nodes. A defect in what is left is found, and what was right stays right.
+The logs are the real ones of three nodes. A defect in the rest is found, and correct content stays correct.
 """
 
 import json
@@ -51,13 +51,12 @@ HOLES: dict[str, tuple[Worn, str]] = {
 
 @pytest.fixture(params=HOLES)
 def hole(request: pytest.FixtureRequest) -> tuple[Worn, str]:
-    """One of them, and what is said of it."""
+    """Return one of the kinds of wear, and its description."""
     return HOLES[request.param]
 
 
 @pytest.mark.parametrize("clients", [CLIENTS, None])
 def test_what_is_left_of_right_logs_is_right(hole: tuple[Worn, str], clients: Path | None, tmp_path: Path) -> None:
-    """All that whole logs decide is decided, and judged, and holds; what is gone is named."""
     nodes = real_logs(tmp_path)
     wear, why = hole
     wear(nodes)
@@ -73,7 +72,6 @@ def test_what_is_left_of_right_logs_is_right(hole: tuple[Worn, str], clients: Pa
 def test_a_marker_turned_round_is_found_in_what_is_left(
     hole: tuple[Worn, str], clients: Path | None, partition: str, tmp_path: Path
 ) -> None:
-    """In a whole partition, and in the rest of one of which the beginning is gone."""
     nodes = real_logs(tmp_path)
     hole[0](nodes)
     turned_round(nodes, partition)
@@ -85,7 +83,6 @@ def test_a_marker_turned_round_is_found_in_what_is_left(
 
 
 def test_the_commands_say_what_is_judged(tmp_path: Path) -> None:
-    """Exit code 1, with the property; and in both commands what is gone of which log."""
     nodes = real_logs(tmp_path)
     compacted(nodes, OFFSETS, 2)
     turned_round(nodes, OTHER)
@@ -100,7 +97,7 @@ def test_the_commands_say_what_is_judged(tmp_path: Path) -> None:
 
 
 def test_nothing_left_is_nothing_judged(tmp_path: Path) -> None:
-    """Of a transaction log that shows no lower epoch, no marker can be said to have no Prepare: unknown, and why."""
+    """If the transaction log has no lower epoch, it is unknown whether a marker had a Prepare."""
     write_log(tmp_path / "n", "t-0", [sent(0, (7, 0), 0, b"1"), marker(1, (7, 0), True)])
     write_log(tmp_path / "n", LOG, [state(0, "a", (7, 0), 0), state(3, "a", (7, 0), 4), state(4, "a", (7, 0), 1)])
     record_transactions([tmp_path / "n"], None, tmp_path / "out")
@@ -112,7 +109,7 @@ def test_nothing_left_is_nothing_judged(tmp_path: Path) -> None:
 
 
 def test_a_partition_of_the_transaction_log_that_is_not_there_accuses_nobody(tmp_path: Path) -> None:
-    """A disk is missing: the Prepare of a producer id that no other partition names may have been on it."""
+    """The missing disk may have had the Prepare of a producer id that no other partition has."""
     write_log(tmp_path / "n", "t-0", [sent(0, (7, 0), 0, b"1"), marker(1, (7, 0), True)])
     write_log(tmp_path / "n", "t-1", [sent(0, (8, 0), 0, b"1"), marker(1, (8, 0), True)])
     log = [state(n, "b", (8, 0), each) for n, each in enumerate([0, 1, 2, 4])]
@@ -126,7 +123,6 @@ def test_a_partition_of_the_transaction_log_that_is_not_there_accuses_nobody(tmp
 
 @pytest.mark.parametrize(("lost", "decided"), [(TRIMMED, 35), (OFFSETS, 35), (LOG, 29)])
 def test_lost_logs_void_themselves(lost: str, decided: int, tmp_path: Path) -> None:
-    """Of a partition that no directory holds nothing is judged, and all else is, if the caller says that it is lost."""
     nodes = real_logs(tmp_path)
     for node in nodes:
         shutil.rmtree(node / lost)
@@ -147,7 +143,7 @@ def test_lost_logs_void_themselves(lost: str, decided: int, tmp_path: Path) -> N
 
 
 def test_sequences_that_begin_above_0_are_no_violation(tmp_path: Path) -> None:
-    """What is left begins with a marker, and goes on amid an epoch: its next number was 5. The one after is judged."""
+    """The rest begins with a marker within an epoch, whose next number was 5, and the number after it is judged."""
     rest = [marker(5, (7, 0), True), sent(6, (7, 0), 5, b"1"), sent(7, (7, 0), 6, b"2"), marker(8, (7, 0), True)]
     file = write_log(tmp_path / "n", "t-0", rest, first=5)
     assert len(starts(file)) == 4
@@ -161,7 +157,7 @@ def test_sequences_that_begin_above_0_are_no_violation(tmp_path: Path) -> None:
 
 
 def test_a_run_that_begins_amid_a_batch_is_judged_from_the_next(tmp_path: Path) -> None:
-    """The clients' header says offset 1, and the first two records are one batch of somebody else."""
+    """The clients' header has offset 1, and the first two records are one batch of another program."""
     write_log(tmp_path / "n", "t-0", [sent(0, (7, 0), 0, b"1", b"2"), sent(2, (7, 0), 2, b"3")])
     write_events(tmp_path / "seen.jsonl", [], Header(partitions=(("t", 0, 1),)))
     reported = record_transactions([tmp_path / "n"], tmp_path / "seen.jsonl", tmp_path / "out")
@@ -171,7 +167,6 @@ def test_a_run_that_begins_amid_a_batch_is_judged_from_the_next(tmp_path: Path) 
 
 
 def test_conformance_follows_no_run_without_its_beginning(tmp_path: Path) -> None:
-    """A run through the model begins with the first event."""
     nodes = real_logs(tmp_path)
     deleted(nodes, TRIMMED, 2)
     reported = record_transactions(nodes, CLIENTS, tmp_path / "out")
@@ -182,7 +177,6 @@ def test_conformance_follows_no_run_without_its_beginning(tmp_path: Path) -> Non
 
 
 def test_cuts_that_are_none_are_refused(tmp_path: Path) -> None:
-    """A manifest is a file that anybody may write: what is wrong with it is one line, and exit code 2."""
     write_log(tmp_path / "n", "t-0", [marker(5, (7, 0), True)], first=5)
     record_transactions([tmp_path / "n"], None, tmp_path / "out")
     manifest = tmp_path / "out" / "manifest.json"

@@ -1,4 +1,4 @@
-"""618.12, 618.13, txn.22: Admin.fenceProducers, against a coordinator and against answers by hand."""
+"""618.12, 618.13, txn.22: Admin.fenceProducers is tested against a coordinator and against answers by hand."""
 
 import pytest
 from fencepost.properties.transactions.scenarios.known import Script
@@ -9,19 +9,17 @@ from fencepost.reference_impl.systems.transactions import Parts
 
 @pytest.fixture
 def script():
-    """A cluster with two producer slots, v2."""
+    """Return a script on a v2 cluster with two producer slots."""
     return Script.of_reference()
 
 
 def admin_of(script):
-    """An admin on the script's network."""
     admin = Parts().admin(script.system.env, 7)
     script.system.env.network.nodes["admin-7"] = admin
     return admin
 
 
 def answer(script, admin, error, producer_id=-1, epoch=-1):
-    """Answer the admin's oldest request by hand."""
     message = next(m for m in script.system.env.network.in_flight.values() if m.source == "admin-7")
     script.system.drop(message.number)
     reply = type(message)(-1, "init_answer", "coordinator", "admin-7", None)
@@ -32,7 +30,7 @@ def answer(script, admin, error, producer_id=-1, epoch=-1):
 
 @pytest.mark.rule("618.13", "txn.22")
 def test_every_id_has_its_own_result(script):
-    """618.13: a result per id, with the producer id and the epoch of each; ids nobody had are created (txn.22)."""
+    """618.13, txn.22: Each id has a result with its producer id and epoch, and unknown ids are created."""
     script.start(0)
     script.begin(0, 0)
     result = admin_of(script).fence_producers([0, 5])
@@ -44,7 +42,7 @@ def test_every_id_has_its_own_result(script):
 
 
 def test_fenced_producer_cannot_commit(script):
-    """618.12: the open transaction is aborted before success, and its producer is refused from then on."""
+    """618.12: The open transaction is aborted before success, and its producer is refused from then on."""
     script.start(0)
     script.begin(0, 0)
     assert script.system.fence()
@@ -57,7 +55,7 @@ def test_fenced_producer_cannot_commit(script):
 
 
 def test_fence_names_no_pair(script):
-    """618.12: InitProducerId with producer id -1 and epoch -1."""
+    """618.12: The admin sends InitProducerId with producer id -1 and epoch -1."""
     admin = admin_of(script)
     admin.fence_producers([3])
     data = answer(script, admin, 0, 9, 4)
@@ -66,7 +64,7 @@ def test_fence_names_no_pair(script):
 
 @pytest.mark.parametrize("error", [14, 51, 15, 16])
 def test_errors_that_pass_are_retried(script, error):
-    """618.12: 14 and 51 in place, 15 and 16 after looking for the coordinator again; nothing is told meanwhile."""
+    """618.12: Errors 14 and 51 are retried in place, and 15 and 16 after another coordinator look-up."""
     admin = admin_of(script)
     result = admin.fence_producers([3])
     answer(script, admin, error)
@@ -79,7 +77,7 @@ def test_errors_that_pass_are_retried(script, error):
 @pytest.mark.parametrize("error", [-1, 31, 42, 47, 50, 53, 90])
 @pytest.mark.rule("618.13")
 def test_other_errors_fail_their_id_and_the_whole(script, error):
-    """618.13: `all` fails if any failed; the other ids have their own results."""
+    """618.13: The result `all` fails if any id failed, and the other ids have their own results."""
     admin = admin_of(script)
     result = admin.fence_producers([3, 4])
     answer(script, admin, error)
@@ -92,7 +90,7 @@ def test_other_errors_fail_their_id_and_the_whole(script, error):
 
 
 def test_lost_answer_is_asked_for_again(script):
-    """618.12: after the request time-out a new request leaves; the answer to the first counts no more."""
+    """618.12: After the request time-out a new request is sent, and the answer to the first is ignored."""
     admin = admin_of(script)
     result = admin.fence_producers([0])
     script.hold_next("init_answer")
@@ -102,7 +100,7 @@ def test_lost_answer_is_asked_for_again(script):
 
 
 def test_same_id_twice_is_one_request(script):
-    """618.13: the results are by id."""
+    """618.13: The results are by id."""
     result = admin_of(script).fence_producers([2, 2])
     assert len(script.flying("init")) == 1
     script.settle()

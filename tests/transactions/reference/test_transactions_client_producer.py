@@ -1,4 +1,4 @@
-"""The producer's states: what the application may call, what is asked next, what errors do."""
+"""The producer's states decide which calls are allowed, which requests follow, and what errors do."""
 
 import pytest
 from fencepost.reference_impl.kafka.clients.producer import State
@@ -8,13 +8,12 @@ from txn_client_bench import Bench
 
 @pytest.fixture
 def bench():
-    """Makes a bench; keywords override the config."""
     return Bench
 
 
 @pytest.mark.parametrize("mode", ["v1", "v1-verified"])
 def test_partition_is_added_before_the_first_record_leaves(bench, mode):
-    """txn.6: until AddPartitionsToTxn is answered nothing is produced; further records of the partition just follow."""
+    """txn.6: Nothing is produced before AddPartitionsToTxn is answered, and further records just follow."""
     bench = bench(mode=mode)
     producer = bench.in_transaction()
     assert producer.send(1) and producer.send(1)
@@ -24,7 +23,7 @@ def test_partition_is_added_before_the_first_record_leaves(bench, mode):
 
 
 def test_v2_producer_adds_nothing(bench):
-    """txn.15: in v2 the leader adds the partition, so the record leaves at once, and so do offsets."""
+    """txn.15: In v2 the leader adds the partition, so that records and offsets leave at once."""
     bench = bench(mode="v2")
     producer = bench.in_transaction()
     assert producer.send(0) and producer.send(2)
@@ -32,7 +31,7 @@ def test_v2_producer_adds_nothing(bench):
 
 
 def test_commit_waits_for_every_record(bench):
-    """txn.P4: EndTxn leaves only when each record has its answer."""
+    """txn.P4: EndTxn is sent only when each record has its answer."""
     bench = bench(mode="v2")
     producer = bench.in_transaction(0, 1)
     assert producer.commit()
@@ -44,7 +43,7 @@ def test_commit_waits_for_every_record(bench):
 
 
 def test_abort_gives_up_what_is_in_flight(bench):
-    """txn.15: an abort leaves at once; the batch stays on the network, and its answer counts no more."""
+    """txn.15: An abort is sent at once, the batch stays on the network, and its answer is ignored."""
     bench = bench(mode="v2")
     producer = bench.in_transaction(0)
     bench.events()
@@ -55,7 +54,7 @@ def test_abort_gives_up_what_is_in_flight(bench):
 
 
 def test_v1_abort_with_an_open_question_bumps_the_epoch(bench):
-    """txn.2 (KIP-360): whether the batch's sequence number was used is unknown, so the next epoch is asked for."""
+    """txn.2 (KIP-360): The batch's number may have been used, so the producer requests the next epoch."""
     bench = bench(mode="v1")
     producer = bench.in_transaction(0)
     producer.abort()
@@ -72,7 +71,7 @@ def test_v1_abort_with_an_open_question_bumps_the_epoch(bench):
 
 
 def test_v1_abort_with_all_answered_keeps_the_epoch(bench):
-    """txn.2: nothing is in doubt, so the epoch stays and the sequence numbers go on."""
+    """txn.2: Nothing is in doubt, so the epoch stays and the sequence numbers continue."""
     bench = bench(mode="v1")
     producer = bench.in_transaction(0)
     bench.answer("produce", 0, 0)
@@ -95,7 +94,7 @@ def test_transaction_that_nobody_knows_ends_without_a_request(bench, mode):
 @pytest.mark.parametrize("error", sorted(RETRIABLE - {88}))
 @pytest.mark.parametrize("kind", ["init", "add", "end"])
 def test_retriable_errors_are_asked_again_under_a_new_number(bench, kind, error):
-    """txn.5: after the back-off the same request leaves anew, and nothing is decided by the answer before."""
+    """txn.5: After the back-off the same request is sent again, and the answer to the first decides nothing."""
     bench = bench(mode="v1")
     producer = bench.in_transaction(0) if kind == "end" else bench.producer
     if kind == "init":
@@ -117,7 +116,7 @@ def test_retriable_errors_are_asked_again_under_a_new_number(bench, kind, error)
 
 
 def test_timed_out_request_is_repeated_and_the_older_answer_ignored(bench):
-    """txn.8: after 30 s EndTxn leaves again; only the answer to the second copy ends the transaction."""
+    """txn.8: After 30 s EndTxn is sent again, and only the answer to the second copy ends the transaction."""
     bench = bench(mode="v2")
     producer = bench.in_transaction(0)
     bench.answer("produce", 0, 0)
@@ -138,7 +137,7 @@ def test_timed_out_request_is_repeated_and_the_older_answer_ignored(bench):
 @pytest.mark.parametrize("error", [-1, 42, 47, 48, 49, 50, 53, 90])
 @pytest.mark.parametrize("kind", ["init", "add", "end"])
 def test_fatal_errors_end_the_instance(bench, kind, error):
-    """txn.1: a fenced producer, also one whose id is unknown by now (KAFKA-18019), has no way out."""
+    """txn.1: A fenced producer cannot recover, nor one whose id is unknown by now (KAFKA-18019)."""
     bench = bench(mode="v1")
     producer = bench.producer
     if kind == "init":
@@ -161,7 +160,7 @@ def test_fatal_errors_end_the_instance(bench, kind, error):
 @pytest.mark.parametrize("error", [45, 47, 120])
 @pytest.mark.parametrize("mode", ["v1", "v2"])
 def test_abortable_errors_of_a_record(bench, mode, error):
-    """txn.12: only abort is left; in v1 it is followed by a bump of the epoch, in v2 EndTxn brings one."""
+    """txn.12: Only an abort is possible, followed by a bump of the epoch in v1, and with the bump of EndTxn in v2."""
     bench = bench(mode=mode)
     producer = bench.in_transaction(0)
     bench.answer("produce", error)
@@ -173,7 +172,7 @@ def test_abortable_errors_of_a_record(bench, mode, error):
 
 
 def test_refused_end_is_told_before_the_instance_fails(bench):
-    """txn.18: a commit that lost to a time-out is told to have failed, and never to have succeeded."""
+    """txn.18: A commit that lost to a time-out is reported as failed, and never as successful."""
     bench = bench(mode="v2")
     producer = bench.in_transaction(0)
     bench.answer("produce", 0, 0)
@@ -185,7 +184,7 @@ def test_refused_end_is_told_before_the_instance_fails(bench):
 
 @pytest.mark.parametrize(("error", "state"), [(47, State.FATAL_ERROR), (120, State.ABORTABLE_ERROR)])
 def test_errors_of_an_offset_commit(bench, error, state):
-    """txn.21: TxnOffsetCommit is a coordinator's call: an old epoch is fatal there, not abortable."""
+    """txn.21: TxnOffsetCommit is a coordinator's request, in which an old epoch is fatal and not abortable."""
     bench = bench(mode="v2")
     producer = bench.in_transaction(2)
     bench.answer("produce", error)
@@ -193,7 +192,7 @@ def test_errors_of_an_offset_commit(bench, error, state):
 
 
 def test_crash_silences_timers_and_answers(bench):
-    """txn.1: what a crashed instance had sent stays in flight; it takes no answer and repeats nothing."""
+    """txn.1: The requests of a crashed instance stay in flight, and it takes no answer and repeats nothing."""
     bench = bench(mode="v2")
     producer = bench.in_transaction(0)
     bench.events()
@@ -204,7 +203,7 @@ def test_crash_silences_timers_and_answers(bench):
 
 
 def test_init_is_called_once_and_begin_needs_it(bench):
-    """txn.1: initTransactions once per instance, and nothing before it."""
+    """txn.1: An instance calls initTransactions once, and nothing before it."""
     producer = bench().producer
     assert not (producer.begin() or producer.send(0) or producer.commit() or producer.abort())
     assert producer.init() and not producer.init()
@@ -212,7 +211,7 @@ def test_init_is_called_once_and_begin_needs_it(bench):
 
 @pytest.mark.parametrize("mode", ["v1", "v2"])
 def test_empty_transaction_after_another_ends_without_a_request(bench, mode):
-    """txn.7: what the coordinator knew was the transaction before."""
+    """txn.7: The coordinator knows only the previous transaction."""
     bench = bench(mode=mode)
     producer = bench.in_transaction(0)
     bench.answer("produce", 0, 0)
@@ -225,7 +224,7 @@ def test_empty_transaction_after_another_ends_without_a_request(bench, mode):
 
 
 def test_epoch_is_bumped_once_for_one_doubt(bench):
-    """txn.2: after the bump nothing is in doubt any more, and the next transaction keeps its epoch."""
+    """txn.2: After the bump nothing is in doubt any more, and the next transaction has the same epoch."""
     bench = bench(mode="v1")
     producer = bench.in_transaction(0)
     producer.abort()
@@ -238,7 +237,7 @@ def test_epoch_is_bumped_once_for_one_doubt(bench):
 
 
 def test_abortable_error_adds_no_further_partition(bench):
-    """txn.6: after an abortable answer to AddPartitions the transaction can only be aborted, here without a request."""
+    """txn.6: After an abortable answer to AddPartitions the transaction can only be aborted, here without a request."""
     bench = bench(mode="v1")
     producer = bench.in_transaction()
     producer.send(0)
@@ -251,7 +250,7 @@ def test_abortable_error_adds_no_further_partition(bench):
 
 
 def test_second_copy_of_an_answer_is_ignored(bench):
-    """txn.5: also during the back-off that the first copy has started."""
+    """txn.5: A second copy is ignored also during the back-off that the first has started."""
     bench = bench(mode="v2")
     bench.producer.init()
     bench.answer("init", 51, keep=True)

@@ -1,4 +1,4 @@
-"""txn.17, txn.21: what readers return, from hand-made answers and from a cluster."""
+"""txn.17, txn.21: Readers return records from hand-made answers and from a cluster."""
 
 from collections import namedtuple
 
@@ -13,7 +13,7 @@ A, B = 7, 8  # two producers
 
 
 def log_of(text):
-    """A log from words such as A0 (record 0 of producer A), A- (its abort marker), A+ (its commit marker)."""
+    """Return a log from words such as A0 (record 0 of producer A), A- (its abort marker), A+ (its commit marker)."""
     batches = []
     for offset, (name, what) in enumerate(text.split()):
         producer = {"A": A, "B": B}[name]
@@ -25,7 +25,7 @@ def log_of(text):
 
 
 class Log(namedtuple("Log", "batches aborted upto partition")):
-    """Answers every fetch with what it was made with, from the offset on."""
+    """A `Log` answers every fetch with its fixed content, from the offset on."""
 
     def fetch(self, offset, committed):
         aborted = tuple(AbortedTransaction(*entry) for entry in self.aborted)
@@ -33,7 +33,6 @@ class Log(namedtuple("Log", "batches aborted upto partition")):
 
 
 def reader_of(number=0):
-    """A reader on its own."""
     kernel = Kernel(0)
     return Reader(Environment(Config.parse({}), kernel, Network(kernel), DrivenPace()), number)
 
@@ -54,14 +53,14 @@ def reader_of(number=0):
     ],
 )
 def test_aborted_ranges_are_skipped(text, aborted, records):
-    """txn.17: from the first offset that the list gives to the producer's next abort marker, and no further."""
+    """txn.17: Records are skipped from the first offset in the list to the producer's next abort marker."""
     batches = log_of(text)
     found = reader_of().read(Log(batches, aborted, len(batches), 0), True)
     assert [record for _, record in found] == records
 
 
 def test_read_uncommitted_returns_every_record():
-    """txn.17: only control batches are left out."""
+    """txn.17: Only control batches are left out."""
     batches = log_of("A0 A- B1")
     reader = reader_of(3)
     assert reader.read(Log(batches, [(A, 0)], 3, 0), False) == [(0, 0), (2, 1)]
@@ -72,7 +71,7 @@ def test_read_uncommitted_returns_every_record():
 
 
 def test_position_moves_over_everything_returned():
-    """txn.17: control batches and aborted records too, per partition; nothing comes twice."""
+    """txn.17: The position moves over control batches and aborted records too, and no record is returned twice."""
     batches = log_of("A0 A- B1 B+")
     reader = reader_of()
     assert reader.read(Log(batches, [(A, 0)], 2, 0), True) == []
@@ -86,7 +85,7 @@ def test_position_moves_over_everything_returned():
 
 
 def test_readers_and_isolation_levels_have_their_own_positions():
-    """txn.17: what one reader has read another has not; nor has the same one with the other isolation level."""
+    """txn.17: Each reader has a position for each isolation level."""
     script = Script.of_reference()
     script.start(0)
     script.begin(0, 0)
@@ -99,7 +98,7 @@ def test_readers_and_isolation_levels_have_their_own_positions():
 
 
 def test_offsets_are_fetched_when_stable():
-    """txn.21: 88 while the transaction is open, then the record that stands for the offset; -1 if there is none."""
+    """txn.21: OffsetFetch gets 88 while the transaction is open, then the offset's record, or -1 if none."""
     script = Script.of_reference(groups=1)
     assert script.system.fetch_offset(0, 2) == (0, -1)
     script.start(0)

@@ -1,4 +1,4 @@
-"""Records on their way: sequence numbers, what is in flight, and what is sent again (txn.13, txn.14)."""
+"""A producer's records have sequence numbers, a limit in flight, and retries (txn.13, txn.14)."""
 
 import pytest
 from fencepost.reference_impl.kafka.clients.producer import State
@@ -8,12 +8,11 @@ from txn_client_bench import Bench, answer_to
 
 @pytest.fixture
 def bench():
-    """Makes a bench; keywords override the config."""
     return Bench
 
 
 def test_offsets_go_to_the_group_without_a_sequence_number(bench):
-    """txn.21: AddOffsetsToTxn names the group, TxnOffsetCommit carries the record and no sequence number."""
+    """txn.21: AddOffsetsToTxn names the group, and TxnOffsetCommit has the record and no sequence number."""
     bench = bench(mode="v1")
     producer = bench.in_transaction()
     producer.send(2)
@@ -25,7 +24,7 @@ def test_offsets_go_to_the_group_without_a_sequence_number(bench):
 
 @pytest.mark.parametrize(("mode", "second"), [("v1", 1), ("v2", 0)])
 def test_sequence_numbers_over_transactions(bench, mode, second):
-    """txn.13: they continue over transactions in v1; in v2 the new epoch starts at 0."""
+    """txn.13: The numbers continue over transactions in v1, and start at 0 with the new epoch in v2."""
     bench = bench(mode=mode)
     producer = bench.in_transaction(0)
     bench.answer("produce", 0, 0)
@@ -40,7 +39,7 @@ def test_sequence_numbers_over_transactions(bench, mode, second):
 
 
 def test_five_batches_in_flight_and_no_more(bench):
-    """txn.14: the leader remembers five batches, so at most five are without an answer."""
+    """txn.14: The leader remembers five batches, so at most five are unanswered."""
     bench = bench(mode="v2")
     producer = bench.in_transaction(*[0] * 7)
     assert len(bench.sent("produce")) == 5
@@ -50,7 +49,7 @@ def test_five_batches_in_flight_and_no_more(bench):
 
 
 def test_gap_is_waited_out_unless_the_batch_is_the_next_one(bench):
-    """txn.13: 45 for a later batch means that an earlier one is missing; it follows when that has been answered."""
+    """txn.13: Error 45 for a later batch means that an earlier one is missing, after whose answer it is sent again."""
     bench = bench(mode="v2")
     producer = bench.in_transaction(0, 0)
     first, second = bench.sent("produce")
@@ -63,7 +62,7 @@ def test_gap_is_waited_out_unless_the_batch_is_the_next_one(bench):
 
 
 def test_gap_from_before_the_missing_batch_came_is_waited_out(bench):
-    """txn.13: what is answered 45 after what was missing is answered: the request came before that, and goes again."""
+    """txn.13: Error 45 after the missing batch's answer is out of date, and the batch is sent again."""
     bench = bench(mode="v1")
     producer = bench.in_transaction(0)
     producer.send(0)
@@ -80,7 +79,7 @@ def test_gap_from_before_the_missing_batch_came_is_waited_out(bench):
 
 
 def test_retry_keeps_its_sequence_number_and_holds_up_the_rest(bench):
-    """txn.14: the same sequence number under a new request number; what is new comes behind it."""
+    """txn.14: A retry has the same sequence number under a new request number, and new batches follow it."""
     bench = bench(mode="v2")
     producer = bench.in_transaction(0)
     bench.answer("produce", 51)
@@ -91,7 +90,7 @@ def test_retry_keeps_its_sequence_number_and_holds_up_the_rest(bench):
 
 
 def test_batch_sent_again_is_sent_once(bench):
-    """txn.14: a retry under way is not repeated because the next record leaves."""
+    """txn.14: A retry in flight is not repeated when the next record is sent."""
     bench = bench(mode="v2")
     producer = bench.in_transaction(0)
     bench.answer("produce", 51)
@@ -101,7 +100,7 @@ def test_batch_sent_again_is_sent_once(bench):
 
 
 def test_sequence_number_of_a_refused_batch_is_used_again(bench):
-    """txn.13: refused while committing, v1 keeps its epoch; the partition still waits for the number."""
+    """txn.13: If a batch is refused while v1 commits, the epoch stays and the partition still expects the number."""
     bench = bench(mode="v1")
     producer = bench.in_transaction(0)
     bench.answer("produce", 0, 0)
@@ -118,7 +117,7 @@ def test_sequence_number_of_a_refused_batch_is_used_again(bench):
 
 
 def test_abort_forgets_what_has_not_left(bench):
-    """txn.6: a record that still waits for its partition never leaves, though AddPartitions is answered later."""
+    """txn.6: A record that still waits for its partition is never sent, though AddPartitions is answered later."""
     bench = bench(mode="v1")
     producer = bench.in_transaction()
     producer.send(0)
@@ -131,7 +130,7 @@ def test_abort_forgets_what_has_not_left(bench):
 
 
 def test_fatal_error_leaves_nothing_to_be_sent_again(bench):
-    """txn.1: a fenced producer takes no further answer, and repeats nothing."""
+    """txn.1: A fenced producer takes no further answer, and repeats nothing."""
     bench = bench(mode="v2")
     bench.in_transaction(*[0] * 7)
     bench.answer("produce", 90)
@@ -144,7 +143,7 @@ def test_fatal_error_leaves_nothing_to_be_sent_again(bench):
 
 
 def test_abortable_error_lets_nothing_new_leave(bench):
-    """txn.8: the transaction is lost; what is in flight is still waited for, but what has not left never will."""
+    """txn.8: The transaction is lost, records in flight are still awaited, and unsent ones are never sent."""
     bench = bench(mode="v2")
     producer = bench.in_transaction(*[0] * 6)
     bench.answer("produce", 120)

@@ -1,4 +1,4 @@
-"""The cleaner of a compacted partition: what goes, when, and what the next leader makes of the rest."""
+"""The cleaner of a compacted partition removes certain records at certain times, and the next leader reads the rest."""
 
 from fencepost.properties.transactions.scenarios.known import Script
 from fencepost.reference_impl.kafka.log import DELETE_RETENTION_MS, CompactedLog
@@ -8,7 +8,7 @@ RECORD, MARKER = -1, (0, 1)
 
 
 def two_transactions(first="commit", second="commit"):
-    """Slot 0 has ended two transactions of a record each: offsets 0 to 3 of partition 0."""
+    """Let slot 0 end two transactions of a record each, at offsets 0 to 3 of partition 0."""
     script = Script(build({**Script.SMALL, "mode": "v1"}, Parts(log=CompactedLog)))
     script.start(0)
     for end in (first, second):
@@ -18,7 +18,7 @@ def two_transactions(first="commit", second="commit"):
 
 
 def test_an_aborted_record_goes_at_once_and_its_marker_later():
-    """txn.17: the marker is left as long as somebody may have read up to the record."""
+    """txn.17: The marker stays as long as a reader may have read up to the record."""
     script, log = two_transactions("abort")
     log.clean()
     assert log.gone == {0}
@@ -34,7 +34,6 @@ def test_an_aborted_record_goes_at_once_and_its_marker_later():
 
 
 def test_a_record_goes_when_a_later_one_has_its_key():
-    """Not when only an aborted one has; offsets stay."""
     script, log = two_transactions()
     log.keys.update({0: b"key", 1: b"key"})
     log.clean()
@@ -48,7 +47,7 @@ def test_a_record_goes_when_a_later_one_has_its_key():
 
 
 def test_what_is_undecided_is_left():
-    """txn.P4: an open transaction's record neither goes nor has another go."""
+    """txn.P4: An open transaction's record is not removed, and removes no other record."""
     script, log = two_transactions("abort")
     script.begin(0, 0)
     log.keys.update({1: b"key", 2: b"key"})
@@ -61,7 +60,6 @@ def test_what_is_undecided_is_left():
 
 
 def test_what_is_copied_keeps_its_key():
-    """Behind the end of the map only aborted records go."""
     script, log = two_transactions()
     log.keys.update({0: b"key", 1: b"key"})
     log.clean(mapped_upto=2)
@@ -73,7 +71,7 @@ def test_what_is_copied_keeps_its_key():
 
 
 def test_the_next_leader_knows_the_numbers_of_what_is_gone():
-    """txn.13: the producer goes on in its epoch, from the number after an aborted record that is gone."""
+    """txn.13: The producer continues in its epoch with the number after a removed aborted record."""
     script, log = two_transactions(second="abort")
     log.clean()
     script.system.change_leader(0)

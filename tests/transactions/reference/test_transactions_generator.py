@@ -1,4 +1,4 @@
-"""Free-running histories of transactions: every kind of event, and faults as asked for."""
+"""Free-running histories of transactions have every kind of event, and the configured faults."""
 
 from collections import Counter
 
@@ -15,12 +15,10 @@ ROUGH = {"delay": 0.1, "duplicate": 0.08, "drop": 0.03, "append_failure": 0.05, 
 
 
 def history(seed, **config):
-    """The events of one history."""
     return [readable(row) for row in simulate(seed, config)]
 
 
 def test_every_kind_of_event_is_generated():
-    """Together the modes produce every kind of event, under the default faults and a few more."""
     kinds = Counter(
         KIND_NAMES[row[2]] for seed in range(60) for mode in MODES for row in simulate(seed, {"mode": mode, **ROUGH})
     )
@@ -29,7 +27,7 @@ def test_every_kind_of_event_is_generated():
 
 @pytest.mark.parametrize("mode", MODES)
 def test_transactions_commit_abort_and_time_out(mode):
-    """By default a history of 300 events has several transactions told committed, and faults of most kinds."""
+    """By default a history of 300 events has several acknowledged commits, and faults of most kinds."""
     reported, faults = Counter(), Counter()
     for seed in range(40):
         rows, injected = simulate_with_stats(seed, {"mode": mode})
@@ -42,7 +40,6 @@ def test_transactions_commit_abort_and_time_out(mode):
 
 
 def test_faults_are_counted():
-    """The counts agree with the events that faults leave behind."""
     rows, faults = simulate_with_stats(5, {"events": 3000, "pause": 0})
     kinds = Counter(KIND_NAMES[row[2]] for row in rows)
     assert faults["new_leader"] == kinds["leader_changed"]
@@ -52,7 +49,7 @@ def test_faults_are_counted():
 
 
 def test_no_faults_means_none():
-    """Without faults and rivals nothing is refused for good: no client fails, nothing times out or is repeated."""
+    """Without faults and rivals no client fails, and nothing times out or is repeated."""
     rows, faults = simulate_with_stats(1, {**CALM, "events": 2000, "clients": 2, "txn_ids": 2})
     kinds = {KIND_NAMES[row[2]] for row in rows}
     assert faults == {}
@@ -60,14 +57,13 @@ def test_no_faults_means_none():
 
 
 def test_rivals_fence_each_other():
-    """txn.1: with two slots per transactional id, and nothing else, producers are fenced and take the id back."""
+    """txn.1: With two slots for each transactional id, and no faults, producers are fenced and take the id back."""
     events = history(3, **CALM, events=2000)
     assert any(event.kind == "client_failed" and event.error in (47, 90) for event in events)
     assert len({event.client for event in events if event.kind == "init_taken"}) > 4
 
 
 def test_schedule_injects_faults_for_certain():
-    """Scheduled faults strike at their virtual time, at the number named."""
     schedule = [(40_000, "restart", 2), (60_000, "fail_over", 1), (70_000, "new_leader", 1)]
     rows, faults = simulate_with_stats(1, {**CALM, "schedule": schedule})
     found = {(event.time_us, event.kind) for event in map(readable, rows)}

@@ -1,4 +1,4 @@
-"""The idempotent producer: every record once, an epoch that it raises by itself, and what it gives up."""
+"""The idempotent producer writes each record once, raises its epoch by itself, and gives some records up."""
 
 import pytest
 from fencepost.properties.transactions.scenarios.known import CLIENT_TIMEOUT_MS, Script
@@ -8,21 +8,20 @@ from fencepost.reference_impl.systems.transactions import Parts, build
 
 
 def lose_answers(script, partition):
-    """What is in flight to a partition is written, and the answers are lost."""
+    """Write what is in flight to a partition, and lose the answers."""
     script.let_in(script.flying("produce", f"partition-{partition}"))
     script.lose("produce_answer")
 
 
 @pytest.fixture
 def script():
-    """Slot 0 is an idempotent producer that is ready; leaders remember one batch when they start again."""
+    """Return a cluster with a ready idempotent producer, whose leaders remember one batch after a restart."""
     script = Script(build({**Script.SMALL, "leader_change": "restart"}, Parts(producer=IdempotentProducer)))
     script.start(0)
     return script
 
 
 def test_no_transactional_id_no_transaction(script):
-    """It gets a producer id of its own, and none of the calls that belong to transactions does anything."""
     assert [(e.txn_id, e.epoch, e.error) for e in script.kinds("init_taken")] == [(-1, 0, 0)]
     assert not (script.system.begin(0) or script.system.commit(0) or script.system.abort(0))
     assert script.system.send(0, 0)
@@ -30,7 +29,7 @@ def test_no_transactional_id_no_transaction(script):
 
 
 def test_a_lost_answer_is_asked_for_again(script):
-    """txn.14: the leader knows the batch, and it is written once; no coordinator is asked."""
+    """txn.14: The leader recognises the batch and writes it once, without any request to the coordinator."""
     script.system.send(0, 0)
     lose_answers(script, 0)
     script.settle(CLIENT_TIMEOUT_MS)
@@ -40,7 +39,7 @@ def test_a_lost_answer_is_asked_for_again(script):
 
 
 def refused_after_a_restart(script):
-    """Two records are written, unheard of, and the first of them is refused by the restarted leader."""
+    """Write two unanswered records, of which the restarted leader refuses the first."""
     script.system.send(0, 0)
     script.system.send(0, 0)
     lose_answers(script, 0)
@@ -49,7 +48,7 @@ def refused_after_a_restart(script):
 
 
 def test_what_may_have_been_written_is_given_up(script):
-    """txn.P6: both are told to be in doubt, neither is sent under another number; what is next has another epoch."""
+    """txn.P6: Both records are reported as in doubt and never renumbered, and the next record has another epoch."""
     refused_after_a_restart(script)
     failed = script.kinds("record_failed")
     assert [(e.record, e.error) for e in failed] == [
@@ -62,7 +61,7 @@ def test_what_may_have_been_written_is_given_up(script):
 
 
 def test_the_epoch_waits_for_other_partitions(script):
-    """txn.13: what is in flight elsewhere keeps its epoch and number until it has its answer; new records wait."""
+    """txn.13: A record in flight elsewhere retains epoch and number until its answer, and new records wait."""
     script.system.send(0, 0)
     script.system.send(0, 0)
     lose_answers(script, 0)

@@ -1,4 +1,4 @@
-"""What can be seen of transactions from outside: configuration, fields, codes, columns, and both paces."""
+"""These tests check the visible interface of transactions: config, fields, codes, columns, and both paces."""
 
 import pytest
 from fencepost.reference_impl.kafka import errors, messages
@@ -28,7 +28,7 @@ from txn_bench import V1, V2, Bench
 
 
 def test_defaults_are_kafkas():
-    """txn.4, txn.18, txn.20: epochs end at 32767, transactions after a minute, idle ids after a week."""
+    """txn.4, txn.18, txn.20: Epochs end at 32767, transactions after a minute, and idle ids after a week."""
     config = Config.parse({})
     assert (config.max_epoch, config.transaction_timeout_ms, config.timeout_check_ms) == (32767, 60_000, 10_000)
     assert config.expiration_ms == 7 * 24 * 3600 * 1000
@@ -48,7 +48,7 @@ def test_defaults_are_kafkas():
     ],
 )
 def test_bad_configuration_is_refused_in_one_line(config, message):
-    """txn.4: whatever is wrong, the error names the key, the value and what it must be."""
+    """txn.4: The error names the key, the value and the allowed values."""
     with pytest.raises(ValueError, match=message) as caught:
         reference(config)
     assert "\n" not in str(caught.value)
@@ -58,7 +58,7 @@ def test_bad_configuration_is_refused_in_one_line(config, message):
 
 
 def test_requests_have_kafkas_fields():
-    """txn.2, txn.6, txn.7: the fields of the protocol, in snake case."""
+    """txn.2, txn.6, txn.7: The requests have the protocol's fields in snake case."""
     assert messages.InitProducerIdRequest._fields == (
         "transactional_id", "transaction_timeout_ms", "producer_id", "producer_epoch",
     )  # fmt: skip
@@ -70,13 +70,13 @@ def test_requests_have_kafkas_fields():
 
 
 def test_some_codes_are_retriable():
-    """txn.5: 51 is retriable, 90 is not."""
+    """txn.5: Error 51 is retriable, and 90 is not."""
     assert errors.ErrorCode.CONCURRENT_TRANSACTIONS in errors.RETRIABLE
     assert errors.ErrorCode.PRODUCER_FENCED not in errors.RETRIABLE
 
 
 def test_rows_are_events():
-    """txn.8: a row has one integer per column, and reads back as the event it was."""
+    """txn.8: A row has one integer per column, and is read as the original event."""
     bench = Bench()
     bench.init()
     row = bench.env.log.rows[-1]
@@ -88,7 +88,7 @@ def test_rows_are_events():
 
 @pytest.mark.parametrize("mode", [V1, V2])
 def test_messages_name_kind_and_both_ends(mode):
-    """txn.15: what is in flight is (number, kind, source, target, request); a check has the number of its produce."""
+    """txn.15: A message in flight is (number, kind, source, target, request)."""
     system = reference({"mode": mode})
     system.init(0)
     ((number, *rest),) = system.messages()
@@ -103,7 +103,7 @@ def test_messages_name_kind_and_both_ends(mode):
 
 
 def test_check_has_the_number_of_its_produce():
-    """txn.15: check and produce have the same request number, so that a history can tell what was asked for."""
+    """txn.15: Check and produce have the same request number, so that a history links them."""
     bench = Bench(V2)
     bench.init()
     number = bench.send("produce", "partition-0", messages.ProduceRequest(0, 0, 0, 0, 0, 0))
@@ -112,7 +112,7 @@ def test_check_has_the_number_of_its_produce():
 
 
 def test_log_append_says_whether_there_was_one():
-    """txn.8: without an unfinished append there is nothing to finish."""
+    """txn.8: Without an unfinished append there is nothing to finish."""
     assert not reference({}).log_append()
 
 
@@ -120,14 +120,14 @@ def test_log_append_says_whether_there_was_one():
 
 
 def test_dead_and_fence_are_never_reached():
-    """txn.20: Dead and PrepareEpochFence are only ever pending, and nothing follows from Dead."""
+    """txn.20: Dead and PrepareEpochFence are only ever pending, and Dead has no successor."""
     followed = set().union(*VALID_PREVIOUS.values())
     assert TransactionState.DEAD not in followed
     assert VALID_PREVIOUS[TransactionState.DEAD] == IDLE
 
 
 def test_illegal_transitions_are_a_defect():
-    """txn.8: preparing a second transition, or one that no state leads to, is refused with a reason."""
+    """txn.8: A second pending transition, or one that no state permits, is refused with a reason."""
     metadata = TransactionMetadata(0, new_transit(0, 60_000, 0, 2))
     with pytest.raises(RuntimeError, match="no transition leads from state 0 to 2"):
         metadata.prepare(TransactionState.PREPARE_COMMIT)
@@ -146,14 +146,14 @@ def test_illegal_transitions_are_a_defect():
     ],
 )
 def test_completion_is_checked(changes, wrong):
-    """txn.4: Kafka's sanity checks on what becomes the present find an epoch that jumps, or partitions too many."""
+    """txn.4: Kafka's sanity checks find an epoch that jumps, or too many partitions."""
     metadata = TransactionMetadata(0, new_transit(0, 60_000, 0, 2))
     metadata.prepare(TransactionState.EMPTY)
     assert violation(metadata, metadata.now._replace(**changes)) == wrong
 
 
 def test_unknown_messages_are_named():
-    """txn.10: a message of a kind that a node does not handle is an error that says what it handles."""
+    """txn.10: A message of an unknown kind raises an error with the kinds that the node handles."""
     bench = Bench()
     with pytest.raises(ValueError, match="it handles init, add, check, end and marker_answer"):
         bench.ask("fetch", "coordinator", None)
@@ -165,7 +165,7 @@ def test_unknown_messages_are_named():
 
 
 def free_running(seed, failure):
-    """A cluster in which appends and loading happen by themselves, after a random while."""
+    """Return a cluster in which appends and loading finish by themselves after a random time."""
     config = Config.parse({"seed": seed, "clients": 1, "timeout_check_ms": 1000})
     kernel = Kernel(config.seed)
     faults = FaultMix(kernel.random, {})
@@ -175,7 +175,7 @@ def free_running(seed, failure):
 
 
 def test_appends_finish_by_themselves():
-    """txn.8: under a seeded pace a producer initialises without a driver; the same seed gives the same rows."""
+    """txn.8: Under a seeded pace a producer initialises without a driver, and the same seed gives the same rows."""
     histories = []
     for _ in range(2):
         system, _ = free_running(3, 0.0)
@@ -187,7 +187,7 @@ def test_appends_finish_by_themselves():
 
 
 def test_failed_appends_are_counted_and_survived():
-    """txn.8: every second append fails, the producer asks again until one does not."""
+    """txn.8: Every second append fails, and the producer retries until one succeeds."""
     system, faults = free_running(5, 0.5)
     for _ in range(12):
         system.init(0)
@@ -200,7 +200,7 @@ def test_failed_appends_are_counted_and_survived():
 
 
 def test_new_coordinator_takes_its_time():
-    """txn.19: after a fail-over requests are told 14 for a while, and then answered."""
+    """txn.19: After a fail-over requests get error 14 for a while, and are then answered."""
     system, _ = free_running(1, 0.0)
     system.fail_over()
     system.init(0)

@@ -1,5 +1,5 @@
-"""What befalls a cluster beyond the plug: partitions away, leaders that forget, coordinators that overlap, records
-that are not covered."""
+"""These outages are beyond the plug: absent partitions, leaders that forget, coordinators that overlap, and
+unreplicated records."""
 
 import pytest
 from fencepost.properties.transactions.scenarios.known import CLIENT_TIMEOUT_MS, TXN_TIMEOUT_MS, Script
@@ -20,7 +20,7 @@ MODES = ("v1", "v1-verified", "v2")
 
 
 def opened(mode="v2"):
-    """Slot 0 has a transaction with a record at each partition."""
+    """Return a cluster in which slot 0 has a transaction with a record at each partition."""
     script = Script.of_reference(mode=mode)
     script.start(0)
     script.begin(0, 0, 1)
@@ -28,13 +28,12 @@ def opened(mode="v2"):
 
 
 def states(script):
-    """The states that the transaction log has got, in order."""
     return [event.state for event in script.kinds("txn_logged")]
 
 
 @pytest.mark.parametrize("mode", MODES)
 def test_a_marker_waits_for_its_partition(mode):
-    """txn.10: what is sent to a partition that has no leader is lost, and sent again until it is back."""
+    """txn.10: A marker to a partition without a leader is lost, and sent again until the leader is back."""
     script = opened(mode)
     script.system.leave(0)
     script.commit(0)
@@ -49,8 +48,8 @@ def test_a_marker_waits_for_its_partition(mode):
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("commit", [True, False])
 def test_an_operator_aborts_what_hangs_without_its_marker(mode, commit):
-    """txn.P3, txn.P10: a leader that lacks the marker has the transaction open again, whatever became of it; aborted by
-    an operator it is invisible, and the next transaction stands alone."""
+    """txn.P3, txn.P10: A leader that lacks the marker has the transaction open again, whatever its outcome. An
+    operator's abort hides it, and the next transaction is not affected."""
     script = opened(mode)
     (script.commit if commit else script.abort)(0)
     log = script.system.leaders[0].log
@@ -70,7 +69,6 @@ def test_an_operator_aborts_what_hangs_without_its_marker(mode, commit):
 
 
 def test_an_operator_leaves_alone_what_the_coordinator_has():
-    """A transaction that is open at its coordinator does not hang, however short its partition's log has become."""
     script = opened()
     script.send(0, 0)
     elect_unclean(script.system, 0, 1)
@@ -79,7 +77,6 @@ def test_an_operator_leaves_alone_what_the_coordinator_has():
 
 
 def test_a_log_ends_between_batches():
-    """What is replicated are whole batches."""
     script = opened()
     script.commit(0)
     script.system.begin(0)
@@ -90,7 +87,7 @@ def test_a_log_ends_between_batches():
 
 
 def test_idle_producers_are_forgotten():
-    """txn.26: after a day without batch or marker, but never with an open transaction, though nobody will end it."""
+    """txn.26: A producer is forgotten after an idle day, but never with an open transaction."""
     script = opened("v1")
     script.system.send(0, 0)
     late = script.hold_next("produce")
@@ -106,7 +103,7 @@ def test_idle_producers_are_forgotten():
 
 @pytest.mark.parametrize("durable", [True, False])
 def test_a_coordinator_waits_until_its_log_is_covered(durable):
-    """txn.19: with a Prepare record that may still be lost it does nothing; it carries on with what there is then."""
+    """txn.19: A coordinator does not act on a Prepare record that may still be lost."""
     script = opened()
     script.system.commit(0)
     script.let_in(script.hold_next("end"))
@@ -122,8 +119,8 @@ def test_a_coordinator_waits_until_its_log_is_covered(durable):
 
 @pytest.mark.parametrize("mode", MODES)
 def test_a_deposed_coordinator_writes_nothing(mode):
-    """txn.19: the request that needs a record gets no answer from it, and is taken by its successor when it is sent
-    again."""
+    """txn.19: A request that needs a record gets no answer from the deposed coordinator, and its successor takes the
+    retry."""
     script = opened(mode)
     depose(script.system)
     script.system.commit(0)
@@ -138,7 +135,7 @@ def test_a_deposed_coordinator_writes_nothing(mode):
 
 
 def test_after_the_upgrade_every_end_bumps():
-    """txn.9, txn.24: the first end in v2 has the version of v2, and the epoch of what comes next."""
+    """txn.9, txn.24: The first end in v2 has the version of v2, and the epoch of the next transaction."""
     script = opened("v1-verified")
     script.commit(0)
     raise_version(script.system)

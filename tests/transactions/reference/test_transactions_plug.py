@@ -1,4 +1,4 @@
-"""The plug as a driver sees it: whatever a driver does, in any order, and the same program giving the same events."""
+"""A driver may make any calls in any order, and the same program gives the same events."""
 
 from random import Random
 
@@ -12,7 +12,7 @@ PARTITIONS = 3  # two of records, one of offsets
 
 
 def test_events_are_drained_once():
-    """txn.8: draining gives the events since the last call, with the kind by name and every column an integer."""
+    """txn.8: Draining returns the events since the last call, with the kind by name and integer columns."""
     system = reference({})
     assert [event.kind for event in system.drain_events()] == ["client_started"] * 2
     assert system.drain_events() == []
@@ -23,7 +23,7 @@ def test_events_are_drained_once():
 
 
 def test_calls_that_the_state_does_not_allow_do_nothing():
-    """txn.8: before initTransactions nothing can be begun, sent, committed or aborted."""
+    """txn.8: Before initTransactions no transaction can begin, send, commit or abort."""
     system = reference({})
     system.drain_events()
     assert not any((system.begin(0), system.send(0, 0), system.commit(0), system.abort(0)))
@@ -31,7 +31,7 @@ def test_calls_that_the_state_does_not_allow_do_nothing():
 
 
 def test_restarted_client_is_a_new_one_and_its_messages_stay():
-    """txn.1: a crash gives the slot to an instance with another number; what the old one sent is still in flight."""
+    """txn.1: A crash gives the slot to an instance with another number, and the old one's requests stay in flight."""
     system = reference({"clients": 1})
     system.init(0)
     system.restart_client(0)
@@ -48,13 +48,13 @@ FAULTS = ["duplicate", "drop", "fail", "fail_over", "leader", "restart", "fence"
 
 
 def program(seed):
-    """Three hundred steps, one of them in eight a fault; each with a number to choose by."""
+    """Return three hundred steps, one in eight of them a fault, each with a number to choose by."""
     random = Random(seed)
     return [(random.choice(FAULTS if random.random() < 0.125 else USUAL), random.randrange(12)) for _ in range(300)]
 
 
 def work(system, number):
-    """What an application may do next in its producer's state: mostly send, else end a transaction, or begin one."""
+    """Take the application's next step: mostly a send, else the end or begin of a transaction."""
     slot = number % 2
     if number < 8 and system.send(slot, number % PARTITIONS):
         return
@@ -63,7 +63,7 @@ def work(system, number):
 
 
 def run(system, rounds):
-    """What would happen without faults: messages arrive in order, appends succeed."""
+    """Deliver messages in order, and let appends succeed."""
     for _ in range(rounds):
         flying = system.messages()
         if flying:
@@ -73,7 +73,7 @@ def run(system, rounds):
 
 
 def perform(system, what, number):
-    """One step of a program; steps that do not apply do nothing."""
+    """Take one step of a program, which does nothing if it does not apply."""
     flying = [message[0] for message in system.messages()]
     if what in ("deliver", "duplicate", "drop") and number < len(flying):
         system.drop(flying[number]) if what == "drop" else system.deliver(flying[number], keep=what == "duplicate")
@@ -99,7 +99,6 @@ def perform(system, what, number):
 
 
 def history(mode, seed):
-    """The system after a program, and its events."""
     system = reference({"mode": mode, "groups": 1, "max_epoch": 3})
     for what, number in program(seed):
         perform(system, what, number)
@@ -108,10 +107,8 @@ def history(mode, seed):
 
 @pytest.mark.parametrize("mode", MODES)
 def test_any_program_runs_and_runs_the_same_again(mode):
-    """txn.P9: no order of steps meets an illegal state; the same program gives the same events.
-
-    At the end every live id that is not just changing is what the log says.
-    """
+    """txn.P9: No order of steps reaches an illegal state, and the same program gives the same events. At the end each
+    live id without a pending change equals its log."""
     reached = set()
     for seed in SEEDS:
         system, events = history(mode, seed)
@@ -132,7 +129,7 @@ def test_any_program_runs_and_runs_the_same_again(mode):
 
 @pytest.mark.parametrize("mode", ["v1-verified", "v2"])
 def test_everything_is_resolved_in_the_end(mode):
-    """txn.P10: once nothing fails any more every transaction ends, and every last stable offset reaches the end."""
+    """txn.P10: Without further failures every transaction ends, and every last stable offset reaches the end."""
     for seed in SEEDS:
         system, _ = history(mode, seed)
         for _ in range(50):

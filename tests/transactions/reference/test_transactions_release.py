@@ -1,5 +1,5 @@
-"""What brokers do differently since 4.0, by the configuration key `release`; measured on Apache Kafka 4.3.1,
-and what trunk does besides, as read."""
+"""The config key `release` selects what brokers do differently since 4.0, as measured on Apache Kafka 4.3.1, and what
+trunk adds, as read."""
 
 import pytest
 from fencepost.reference_impl.kafka.errors import ErrorCode
@@ -11,7 +11,7 @@ SEEN = {"4.0": 3, "4.3": 2}
 
 
 def opened(release, mode=V2):
-    """A bench with one open transaction of one record, and its pair."""
+    """Return a bench with one open transaction of one record, and its pair."""
     bench = Bench(mode, release=release)
     _, producer_id, epoch = bench.init()
     if mode != V2:
@@ -22,7 +22,7 @@ def opened(release, mode=V2):
 
 @pytest.mark.parametrize("release", SEEN)
 def test_a_fence_bumps_once_or_twice(release):
-    """KAFKA-19367: in v2 whoever fences an open transaction of epoch 0 gets epoch 3, and since the mend 2."""
+    """KAFKA-19367: In v2 a client that fences an open transaction of epoch 0 gets epoch 3, and since the fix 2."""
     bench, producer_id, _ = opened(release)
     assert bench.init() == (ErrorCode.CONCURRENT_TRANSACTIONS, -1, -1)
     assert bench.init() == (0, producer_id, SEEN[release])
@@ -31,7 +31,7 @@ def test_a_fence_bumps_once_or_twice(release):
 @pytest.mark.parametrize("mode", [V1, VERIFIED])
 @pytest.mark.parametrize("release", SEEN)
 def test_before_v2_a_fence_always_bumped_once(release, mode):
-    """txn.3: without a bump at every end nothing has changed: epoch 1 aborts, and 2 is handed out."""
+    """txn.3: Before v2 all releases are alike, in which epoch 1 aborts and the new instance gets 2."""
     bench, producer_id, _ = opened(release, mode)
     bench.init()
     assert bench.init() == (0, producer_id, 2)
@@ -39,8 +39,8 @@ def test_before_v2_a_fence_always_bumped_once(release, mode):
 
 @pytest.mark.parametrize(("release", "reported"), [("4.0", (90, -1, -1)), ("4.3", (0, 0, 1))])
 def test_the_abort_of_who_was_fenced(release, reported):
-    """txn.7: after a time-out the owner's abort names an epoch two before (fenced), or, since KAFKA-19367, one before:
-    it passes for a repeated abort, and is told the next epoch."""
+    """txn.7: After a time-out the owner's abort has an epoch two behind (fenced) or, since KAFKA-19367, one behind,
+    which passes for a repeated abort and gets the next epoch."""
     bench, producer_id, epoch = opened(release)
     bench.system.advance(80_000)
     bench.settle()
@@ -49,7 +49,7 @@ def test_the_abort_of_who_was_fenced(release, reported):
 
 @pytest.mark.parametrize("release", SEEN)
 def test_the_commit_of_who_was_fenced_is_refused(release):
-    """txn.P1: after a time-out the owner's commit is refused in either release, and nothing of it is read."""
+    """txn.P1: After a time-out the owner's commit is refused in either release, and none of its records is read."""
     bench, producer_id, epoch = opened(release)
     bench.system.advance(80_000)
     bench.settle()
@@ -59,8 +59,8 @@ def test_the_commit_of_who_was_fenced_is_refused(release):
 
 @pytest.mark.parametrize(("release", "second"), [("4.0", (45, -1)), ("4.3", (0, 3))])
 def test_a_late_copy_of_an_older_epoch(release, second):
-    """KAFKA-19690: the copy is refused with 47; had the leader asked for it, the next batch of the open transaction
-    would be out of order."""
+    """KAFKA-19690: The copy is refused with 47. If the leader verified it, the next batch of the open transaction would
+    be out of order."""
     bench, producer_id, epoch = opened(release)
     assert bench.end(producer_id, epoch) == (0, producer_id, epoch + 1)
     assert bench.produce(producer_id, epoch + 1, sequence=0, record=1) == (0, 2)
@@ -70,7 +70,7 @@ def test_a_late_copy_of_an_older_epoch(release, second):
 
 @pytest.mark.parametrize(("release", "error"), [("4.0", 48), ("4.3", 47)])
 def test_a_verification_that_a_fence_overtook(release, error):
-    """KAFKA-19690: a marker with a higher epoch comes while the leader waits for the answer: refused as not verified,
+    """KAFKA-19690: A marker with a higher epoch arrives during verification. The batch is refused as not verified,
     which is fatal to a client, or as an old epoch, which is not."""
     bench = Bench(VERIFIED, release=release)
     _, producer_id, epoch = bench.init()
@@ -84,7 +84,6 @@ def test_a_verification_that_a_fence_overtook(release, error):
 
 
 def test_there_are_two_releases():
-    """A release that nobody has described is refused."""
     with pytest.raises(ValueError, match=r"release='3\.9': must be one of 4\.0, 4\.3"):
         reference({"release": "3.9"})
 
@@ -92,7 +91,7 @@ def test_there_are_two_releases():
 @pytest.mark.parametrize("mode", [V1, VERIFIED])
 @pytest.mark.parametrize(("release", "reported"), [("4.0", (45, -1)), ("4.3", (0, 0))])
 def test_a_copy_of_an_aborted_batch(release, reported, mode):
-    """txn.14: within one epoch Kafka answers for an aborted batch with its old offset; here the abort forgets it."""
+    """txn.14: Within one epoch Kafka answers an aborted batch with its old offset, but here the abort forgets it."""
     bench, producer_id, epoch = opened(release, mode)
     assert bench.end(producer_id, epoch, committed=False)[0] == 0
     assert bench.add(producer_id, epoch) == 0
@@ -101,7 +100,7 @@ def test_a_copy_of_an_aborted_batch(release, reported, mode):
 
 @pytest.mark.parametrize(("release", "epoch", "ended"), [("4.0", 3, False), ("4.3", 3, True), ("4.3", 2, False)])
 def test_a_marker_of_the_epoch_that_is_never_handed_out(release, epoch, ended):
-    """txn.23: a marker of v2 ends what is open under its own epoch where that is the reserved one (KAFKA-20090)."""
+    """txn.23: A v2 marker with the reserved epoch ends what is open under that epoch (KAFKA-20090)."""
     bench = Bench(V1, release=release, max_epoch=3)
     assert bench.produce(7, epoch, 0)[0] == 0
     reported = bench.marker(7, epoch, committed=False, version=2)
@@ -113,10 +112,8 @@ def test_a_marker_of_the_epoch_that_is_never_handed_out(release, epoch, ended):
     ("4.3", VERIFIED, False), ("trunk", V1, False), ("trunk", VERIFIED, True), ("trunk", V2, True),
 ])  # fmt: skip
 def test_the_last_epoch_after_a_fail_over(release, mode, known):
-    """txn.2, txn.25: a bump whose answer was lost is answered again after a fail-over, since KAFKA-20357.
-
-    Not in v1, whose records have no room for the epoch before.
-    """
+    """txn.2, txn.25: Since KAFKA-20357 a bump whose answer was lost is answered again after a fail-over, but not in v1,
+    whose records lack the previous epoch."""
     bench = Bench(mode, release=release)
     _, producer_id, epoch = bench.init()
     bumped = bench.init(producer_id, epoch)

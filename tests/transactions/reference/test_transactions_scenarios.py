@@ -1,5 +1,5 @@
-"""Known bugs that take what only the reference can be made to do (older clients, the cleaner, outages that no driver
-brings about): each violates a property of histories, and does not without the bug."""
+"""These known bugs need conditions that only the reference can create (older clients, the cleaner, outages beyond a
+driver). Each violates a history property, and does not without the bug."""
 
 from dataclasses import replace
 
@@ -40,36 +40,35 @@ from fencepost.reference_impl.systems.transactions import (
 )
 
 OLDER_CLIENT = REGISTRY["abort_keeps_epoch"].parts
-"""One from before KIP-360, which stays in its epoch after an abort."""
+"""This client is from before KIP-360, and has the same epoch after an abort."""
 HELD = properties_of("transactions")
 
 
 def lose_answers(script, partition):
-    """What is in flight to a partition is written, and the answers are lost."""
+    """Write what is in flight to a partition, and lose the answers."""
     script.let_in(script.flying("produce", f"partition-{partition}"))
     script.lose("produce_answer")
 
 
 def _leaderless(coordinator, mode):
-    """Leaders are as Kafka's: they leave it to the coordinator whether an older transaction is still open (txn.16)."""
+    """Let leaders, as in Kafka, rely on the coordinator for whether an older transaction is open (txn.16)."""
     return {"parts": Parts(coordinator=coordinator, leader=NotWaitingForMarker), "mode": mode}
 
 
 def with_an_id_of_its_own(env, slot):
-    """A producer whose transactional id, and so producer id, is its slot's own."""
+    """Return a producer whose transactional id, and so producer id, is its slot's own."""
     return Producer(env, slot, slot)
 
 
 def compacted(script):
-    """The log of partition 0."""
     return script.system.leaders[0].log
 
 
 def second_record_joins(script):
-    """KAFKA-14402: the late record comes when the next transaction has the partition: the coordinator says yes.
+    """KAFKA-14402: A late record arrives when the next transaction has the partition, and the coordinator approves it.
 
-    The client is one from before KIP-360, which stays in its epoch after an abort; v2 bumps the epoch at every end,
-    whatever the client does.
+    The client is from before KIP-360, and has the same epoch after an abort. In v2 every end bumps the epoch, whatever
+    the client does.
     """
     script.start(0)
     script.begin(0, 0)
@@ -87,10 +86,10 @@ def second_record_joins(script):
 
 
 def verified_for_another_transaction(script):
-    """KAFKA-14884, its first fix: "some question is open" is not "this question is open" (ABA).
+    """KAFKA-14884: The first fix confuses the open verification of one transaction with that of another (ABA).
 
-    The old yes meets the question of the next transaction's batch: the aborted batch is written into it. The client
-    is one from before KIP-360, which stays in its epoch after an abort; a newer one would get a fatal error instead.
+    The old approval meets the verification of the next transaction's batch, and the aborted batch is written into it.
+    The client is from before KIP-360, since a newer one would get a fatal error.
     """
     yes = verified_but_held_up(script)
     script.abort(0)
@@ -104,10 +103,10 @@ def verified_for_another_transaction(script):
 
 
 def retry_at_the_next_coordinator(script):
-    """KAFKA-20357: the epoch before the last bump was not in the transaction log.
+    """KAFKA-20357: The epoch before the last bump was not in the transaction log.
 
-    A producer whose bump was recorded, and its answer lost, asks again, and meets a coordinator that has taken over:
-    its epoch looks like that of a stranger, and it is fenced. Recorded (trunk), it is known, and answered as before.
+    A producer whose bump was recorded, and its answer lost, retries at a new coordinator, to which its epoch is
+    foreign, and is fenced. On trunk the epoch is recorded, and the retry gets the same answer.
     """
     script.start(0)
     script.begin(0, 1)
@@ -128,10 +127,10 @@ def retry_at_the_next_coordinator(script):
 
 
 def deposed_answers_a_leader(script):
-    """A coordinator that was replaced, and does not know it, still says yes to a leader that asks about a late record.
+    """A deposed coordinator that does not know it approves a leader's verification of a late record.
 
-    The record of the aborted transaction is written behind its marker, and the next commit shows it. In v2 the marker
-    has raised the epoch: the answer to the leader does not help.
+    The aborted transaction's record is written after its marker, and the next commit makes it visible. In v2 the marker
+    has raised the epoch, so that the approval has no effect.
     """
     script.start(0)
     script.begin(0, 0)
@@ -148,10 +147,10 @@ def deposed_answers_a_leader(script):
 
 
 def deposed_answers_an_owner(script):
-    """A coordinator that was replaced still has the transaction before: it answers a commit as one it has done.
+    """A deposed coordinator still has the previous transaction, and answers a commit as one that it has done.
 
-    In v1 both have one epoch. The owner hears that its transaction is committed, and the new coordinator aborts it
-    when its time is up. In v2 the request is one that the old coordinator cannot place, and the owner fails.
+    In v1 both transactions have one epoch. The owner gets success, and the new coordinator aborts the transaction at
+    its time-out. In v2 the old coordinator does not recognise the request, and the owner fails.
     """
     script.start(0)
     script.begin(0, 0)
@@ -167,9 +166,9 @@ def deposed_answers_an_owner(script):
 
 
 def prepare_that_one_replica_has(script):
-    """A coordinator that takes over acts on a Prepare record that only it has, and is lost with that record.
+    """A new coordinator acts on a Prepare record that only it has, and is lost with that record.
 
-    One of two partitions has got its marker; for the next coordinator the transaction is open, and its time is up.
+    One of two partitions has its marker, but for the next coordinator the transaction is open, and times out.
     """
     script.start(0)
     script.begin(0, 0, 1)
@@ -185,10 +184,11 @@ def prepare_that_one_replica_has(script):
 
 
 def marker_from_before_the_upgrade(script):
-    """KAFKA-19446: transaction.version is raised to 2 while a marker of a transaction of version 1 is under way.
+    """KAFKA-19446: transaction.version is raised to 2 while a marker of a version 1 transaction is in flight.
 
-    A partition that goes by the feature refuses it, since it does not raise the epoch; the coordinator takes that for
-    being overtaken, and the transaction never ends. Correct: the marker says of which version it is.
+    A partition that checks the feature refuses the marker, since it does not raise the epoch. The coordinator takes
+    that as being replaced, and the transaction never ends. In the correct version the marker has its transaction's
+    version.
     """
     script.start(0)
     script.begin(0, 0)
@@ -203,9 +203,9 @@ def marker_from_before_the_upgrade(script):
 
 
 def partition_away_at_its_marker(script):
-    """KAFKA-20734: while its partition has no leader, the transaction's marker counts as written, and is never sent.
+    """KAFKA-20734: While its partition has no leader, the transaction's marker counts as written, and is never sent.
 
-    The first transaction is aborted, and stays open at the partition; the commit of the next decides both.  Correct:
+    The first transaction is aborted but open at the partition, and the next commit decides both. In the correct version
     the marker waits for the partition.
     """
     script.start(0)
@@ -220,10 +220,10 @@ def partition_away_at_its_marker(script):
 
 
 def marker_lost_by_an_unclean_election(script):
-    """KAFKA-20716: a replica leads that has the record of an aborted transaction, and not its marker.
+    """KAFKA-20716: A new leader has the record of an aborted transaction, and not its marker.
 
-    The record is open again, and no marker is due: the commit of the next transaction decides both.  Correct: a replica
-    that has the whole log leads (unclean.leader.election.enable is false).
+    The record is open again, no marker is due, and the next commit decides both. In the correct version a replica with
+    the whole log leads (unclean.leader.election.enable is false).
     """
     script.start(0)
     script.begin(0, 0)
@@ -238,10 +238,10 @@ def marker_lost_by_an_unclean_election(script):
 
 
 def fence_that_is_forgotten(script):
-    """A marker has brought the partition news of a fence, and a day later the partition has forgotten the producer.
+    """A marker has informed the partition of a fence, and a day later the partition has forgotten the producer.
 
-    What the fenced instance sent comes so late that it is taken for the beginning of something new. Its record is part
-    of the next transaction, and committed with it. With verification the coordinator is asked, and it remembers.
+    A late record of the fenced instance counts as the beginning of something new, and the next transaction commits it.
+    With verification the coordinator, which remembers, refuses it.
     """
     script.start(0)
     script.begin(0, 0)
@@ -258,7 +258,7 @@ def fence_that_is_forgotten(script):
 
 
 def empty_transaction_takes_an_entry(script):
-    """librdkafka 3369: a marker that aborts nothing takes the entry of another producer out of the reader's list."""
+    """librdkafka 3369: A marker that aborts nothing removes another producer's entry from the reader's list."""
     script.start(0, 1)
     script.system.begin(0)
     script.system.send(0, 0)
@@ -270,9 +270,9 @@ def empty_transaction_takes_an_entry(script):
 
 
 def cleaner_stops_within_a_segment(script):
-    """KAFKA-13727: the cleaner's map of keys is full before the segment is at its end; the rest is copied as it is.
+    """KAFKA-13727: The cleaner's map of keys is full before the end of the segment, whose rest is copied unchanged.
 
-    But the index of aborted transactions is written anew, without those of the rest: readers get their records.
+    The new index of aborted transactions lacks those of the rest, whose records readers get.
     """
     script.start(0)
     script.begin(0, 0)
@@ -284,9 +284,9 @@ def cleaner_stops_within_a_segment(script):
 
 
 def marker_with_the_key_of_a_record(script):
-    """KAFKA-14055: a record happens to have the key that commit markers have, and the cleaner takes those before it.
+    """KAFKA-14055: A record has the same key as commit markers, and the cleaner removes earlier markers for it.
 
-    The next leader finds a transaction without an end: nothing behind it is read, and nothing of it.
+    The next leader finds a transaction without an end, so that neither its records nor later ones are read.
     """
     script.start(0, 1)
     script.begin(0, 0)
@@ -301,10 +301,10 @@ def marker_with_the_key_of_a_record(script):
 
 
 def restarted_leader_refuses(script):
-    """KAFKA-14034: a leader that was restarted remembers one batch of a producer, and refuses the one before.
+    """KAFKA-14034: A restarted leader remembers one batch of a producer, and refuses the one before.
 
-    Both are in its log, and their answers were lost. Sent again under the next epoch, they are written once more;
-    given up, the application hears that they may have been.
+    Both are in its log, and their answers were lost. If they are sent again under the next epoch, they are written
+    twice. If they are given up, the application learns that they may have been written.
     """
     script.start(0)
     script.system.send(0, 0)
@@ -317,10 +317,10 @@ def restarted_leader_refuses(script):
 
 
 def another_partition_raises_the_epoch(script):
-    """librdkafka 4953: of two records in flight the first is lost, and the second is out of order, as it has to be.
+    """librdkafka 4953: Of two records in flight the first is lost, and the second is rightly out of order.
 
-    Taken for a reason to raise the epoch, it has the record of another partition sent again, which was written and
-    whose answer was lost. Correct: the two are sent again, in their order.
+    If that raises the epoch, another partition's record, which was written and whose answer was lost, is sent again. In
+    the correct version the two records are sent again in order.
     """
     script.start(0)
     script.send(0, 1)
@@ -384,18 +384,16 @@ CASES = {
         {"parts": Parts(producer=IdempotentProducer)}, "read_once",
     ),
 }  # fmt: skip
-"""By name: the script, the cluster with the bug, the one without it, and the property of histories."""
+"""Each case has the script, the cluster with the bug, the one without it, and the history property."""
 
 
 def played(play, broken=True, parts=Parts(), **config):  # noqa: B008
-    """A script that was played with a cluster of these parts."""
     script = Script(build({**Script.SMALL, **config}, parts), broken, **config)
     play(script)
     return script
 
 
 def violated(play, broken, **config):
-    """The properties that the events of a script violate."""
     rows = played(play, broken, **config).system.env.log.rows
     config.pop("parts", None)
     found, _ = HELD.check(columns_of(HELD.vocabulary, [(0, rows)]), config={"mode": "v2", **config, "quiet_end": True})
@@ -404,7 +402,6 @@ def violated(play, broken, **config):
 
 @pytest.mark.parametrize("name", CASES)
 def test_a_known_bug_violates_its_property(name):
-    """And does not without the bug."""
     play, broken, fixed, found = CASES[name]
     assert found in violated(play, True, **broken)
     assert found not in violated(play, False, **fixed)
@@ -412,19 +409,18 @@ def test_a_known_bug_violates_its_property(name):
 
 @pytest.mark.parametrize(("release", "fails"), [("4.3", True), ("trunk", False)])
 def test_who_retries_at_the_next_coordinator(release, fails):
-    """KAFKA-20357: the producer, which is alone, is fenced."""
+    """KAFKA-20357: The producer is fenced although it is alone."""
     script = played(retry_at_the_next_coordinator, mode="v1-verified", release=release)
     assert bool(script.kinds("client_failed")) == fails
 
 
 @pytest.mark.parametrize(("log", "read"), [(MarkersAreRecords, 0), (CompactedLog, 2)])
 def test_what_a_marker_with_the_key_of_a_record_hides(log, read):
-    """KAFKA-14055: of two committed records none is read."""
+    """KAFKA-14055: Neither of two committed records is read."""
     script = played(marker_with_the_key_of_a_record, parts=Parts(log=log, **OWN_ID))
     assert len(script.kinds("record_read")) == read
 
 
 def test_what_the_reference_has_is_played():
-    """Each known bug of the catalogue that the reference has is a scenario, here or on the interface."""
     named = {bug.name for bug in TRANSACTIONS.scenarios if bug.played}
     assert named and named <= {*CASES, *KNOWN_BUGS, "KAFKA-20357"}

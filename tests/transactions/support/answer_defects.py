@@ -1,5 +1,5 @@
-"""Coordinators and partitions that answer one request wrongly, in one state of its owner, or let a request that they
-refuse leave something behind; and the table of them.
+"""These coordinators and partitions answer one request wrongly in one state of its owner, or let a refused request have
+an effect. A table lists them.
 
 Each is a factory like `reference`, by its name in this module.
 """
@@ -25,14 +25,14 @@ from fencepost.reference_impl.systems.transactions import Parts, System, build
 
 
 class ZombieIsGivenThePair(Coordinator):
-    """InitProducerId that names a pair of the past is answered with the next one."""
+    """The coordinator answers InitProducerId with an old pair by the next pair."""
 
     def holds_current_pair(self, now: Transit, request: InitProducerIdRequest) -> bool:
         return True
 
 
 class RefusedInitFences(Coordinator):
-    """InitProducerId that names a pair of the past is refused, and bumps the epoch all the same."""
+    """The coordinator refuses InitProducerId with an old pair, and bumps the epoch all the same."""
 
     def renew(self, message: Message, metadata: TransactionMetadata, request: InitProducerIdRequest) -> None:
         if self.next_pair(metadata.now, request) is None:
@@ -43,7 +43,7 @@ class RefusedInitFences(Coordinator):
 
 
 class RefusedEndAborts(Coordinator):
-    """EndTxn of a producer that was fenced is refused, and aborts what is open."""
+    """The coordinator refuses EndTxn of a fenced producer, and aborts the open transaction."""
 
     def end_result(self, metadata: TransactionMetadata, request: EndTxnRequest) -> int:
         result = super().end_result(metadata, request)
@@ -53,7 +53,7 @@ class RefusedEndAborts(Coordinator):
 
 
 class RefusedAddStaysPending(Coordinator):
-    """A partition that is not added, since its producer was fenced, leaves the id waiting for it."""
+    """The coordinator refuses a fenced producer's partition, and leaves the id waiting for it."""
 
     def add_refused(self, metadata: TransactionMetadata, request: AddPartitionsToTxnRequest) -> int:
         error = super().add_refused(metadata, request)
@@ -63,7 +63,7 @@ class RefusedAddStaysPending(Coordinator):
 
 
 class EmptyEndRefused(Coordinator):
-    """An abort of a transaction of which the coordinator has not heard is refused (v2: it is not)."""
+    """The coordinator refuses an abort of a transaction that it does not know, which v2 does not."""
 
     def end_result(self, metadata: TransactionMetadata, request: EndTxnRequest) -> int:
         idle = metadata.now.state in IDLE and not self.is_end_retry(metadata.now, request)
@@ -71,7 +71,7 @@ class EmptyEndRefused(Coordinator):
 
 
 class EmptyEndKeepsEpoch(Coordinator):
-    """An abort of a transaction of which the coordinator has not heard is answered, and bumps nothing."""
+    """The coordinator answers an abort of a transaction that it does not know without a bump."""
 
     def end_result(self, metadata: TransactionMetadata, request: EndTxnRequest) -> int:
         idle = metadata.now.state in IDLE and not request.committed
@@ -80,14 +80,14 @@ class EmptyEndKeepsEpoch(Coordinator):
 
 
 class EndRetryIsFenced(Coordinator):
-    """EndTxn does not know a repeated request."""
+    """The coordinator does not recognise a repeated EndTxn."""
 
     def is_end_retry(self, now: Transit, request: EndTxnRequest) -> bool:
         return False
 
 
 class AddRetryIsRefused(Coordinator):
-    """A partition that is part of the transaction already is not added again."""
+    """The coordinator refuses to add a partition that the transaction already has."""
 
     def add(self, request: AddPartitionsToTxnRequest, answer: Done) -> None:
         metadata = self.find(request.transactional_id)
@@ -98,7 +98,7 @@ class AddRetryIsRefused(Coordinator):
 
 
 class FirstAddIsRefused(Coordinator):
-    """Nothing can be added where nothing is open."""
+    """The coordinator refuses the first partition of a transaction."""
 
     def add_refused(self, metadata: TransactionMetadata, request: AddPartitionsToTxnRequest) -> int:
         again = metadata.now.state in (TransactionState.COMPLETE_COMMIT, TransactionState.COMPLETE_ABORT)
@@ -106,7 +106,7 @@ class FirstAddIsRefused(Coordinator):
 
 
 class EndOfTheCurrentIsFenced(Coordinator):
-    """A commit of who holds the pair is refused, where it has several partitions."""
+    """The coordinator refuses the current owner's commit of several partitions."""
 
     def end_result(self, metadata: TransactionMetadata, request: EndTxnRequest) -> int:
         several = len(metadata.now.topic_partitions) > 1 and metadata.now.state == TransactionState.ONGOING
@@ -114,7 +114,7 @@ class EndOfTheCurrentIsFenced(Coordinator):
 
 
 class SaysYesToAnyone(Coordinator):
-    """A leader's question is answered yes whoever asks."""
+    """The coordinator approves every verification of a leader."""
 
     def verify(self, request: AddPartitionsToTxnRequest) -> int:
         return ErrorCode.NONE
@@ -124,7 +124,7 @@ class SaysYesToAnyone(Coordinator):
 
 
 class RefusedRecordAborts(Coordinator):
-    """A leader that asks for a producer that was fenced is told so, and what is open is aborted."""
+    """The coordinator refuses the verification of a fenced producer, and aborts the open transaction."""
 
     def add_refused(self, metadata: TransactionMetadata, request: AddPartitionsToTxnRequest) -> int:
         error = super().add_refused(metadata, request)
@@ -134,7 +134,7 @@ class RefusedRecordAborts(Coordinator):
 
 
 class SecondRecordIsFenced(PartitionLog):
-    """The second record of a transaction is refused as of an old epoch."""
+    """The partition refuses the second record of a transaction as one of an old epoch."""
 
     def append_refused(self, entry: ProducerEntry, request: ProduceRequest, guard: int) -> int:
         error = super().append_refused(entry, request, guard)
@@ -142,7 +142,7 @@ class SecondRecordIsFenced(PartitionLog):
 
 
 class RecordAfterAnEndIsFenced(PartitionLog):
-    """The first record under an epoch that the end of a transaction has given is refused."""
+    """The partition refuses the first record under an epoch that the end of a transaction has given."""
 
     def append_refused(self, entry: ProducerEntry, request: ProduceRequest, guard: int) -> int:
         error = super().append_refused(entry, request, guard)
@@ -150,7 +150,7 @@ class RecordAfterAnEndIsFenced(PartitionLog):
 
 
 class DuplicateIsFenced(PartitionLog):
-    """A batch that was written already is refused as of an old epoch."""
+    """The partition refuses a duplicate as a batch of an old epoch."""
 
     def append(self, request: ProduceRequest, guard: int) -> Any:
         result = super().append(request, guard)
@@ -159,8 +159,9 @@ class DuplicateIsFenced(PartitionLog):
 
 
 class Seeded(NamedTuple):
-    """A defect. ``request``, ``state``: which answer is wrong, and of whom; ``found_by``: the property, or the promise
-    of the driver's own, that says so; ``scenario``: that asks; ``mode``: the variant in which it is one."""
+    """``request`` and ``state`` name a defect's wrong answer and its owner's state, ``found_by`` the property or
+    promise that finds it, ``scenario`` the scenario that sends the request, and ``mode`` the variant in which it is a
+    defect."""
 
     name: str
     request: str
@@ -179,7 +180,7 @@ def _of(made: type[Coordinator]) -> Parts:
 
 
 class LastOfACommitLeftOut(PartitionLog):
-    """A read_committed Fetch leaves out the last record of each transaction that was committed."""
+    """The partition leaves the last record of each committed transaction out of a read_committed Fetch."""
 
     def fetch(self, offset: int, committed: bool, most: int = 0) -> FetchResponse:
         found = super().fetch(offset, committed, most)
@@ -189,14 +190,14 @@ class LastOfACommitLeftOut(PartitionLog):
 
 
 class CommitLosesOffset(OffsetsLog):
-    """A commit marker drops the offsets that are pending, as an abort does."""
+    """The partition drops pending offsets at a commit marker, as at an abort."""
 
     def apply_marker(self, entry: ProducerEntry, batch: Batch) -> None:
         super().apply_marker(entry, batch._replace(marker=0))
 
 
 class FenceCommitsOffset(OffsetsLog):
-    """The marker of a fence (below version 2: one of a higher epoch) makes pending offsets visible."""
+    """The partition makes pending offsets visible at the marker of a fence (below version 2: one of a higher epoch)."""
 
     def apply_marker(self, entry: ProducerEntry, batch: Batch) -> None:
         pending = self.pending.get(batch.producer_id, {}).values()
@@ -264,4 +265,4 @@ READS = (
     Seeded("fence_commits_offset", "offset_fetch", "fenced", "txn.21", "zombie", "v1",
             Parts(offsets_log=FenceCommitsOffset)),
 )  # fmt: skip
-"""What readers are answered: ``state`` is that of the transaction that they ask about."""
+"""These are defects of answers to readers, whose ``state`` is that of the transaction that they read."""

@@ -1,4 +1,4 @@
-"""The reference implementation made prompt: it does by itself, and at once, what a broker does between two requests.
+"""The prompt reference implementation does by itself, and at once, what a broker does between two requests.
 
 >>> system = prompt({"seed": 1, "mode": "v2", "clients": 1, "partitions": 1})
 >>> system.init(0)
@@ -7,10 +7,10 @@ True
 >>> system.messages()
 [(1, 'init_answer', 'coordinator', 'client-0', 0)]
 
-The same plug as `transactions.reference`, seen from as far away as a broker over TCP: appends to the transaction log,
-the leaders' questions and the markers are finished before a call returns, in flight is only what goes between clients
-and brokers, and of the events only those are shown that clients and readers see. What is left to the driver is what is
-left to it with real brokers: when each request and each answer arrives, if at all, and how often.
+It has the plug of `transactions.reference`, seen like a broker over TCP. Appends to the transaction log, verification
+and markers are finished before a call returns, only messages between clients and brokers are in flight, and only events
+that clients and readers see are reported. As with real brokers, the driver decides when each request and each answer
+arrives, if at all, and how often.
 """
 
 from collections.abc import Callable, Mapping
@@ -34,9 +34,9 @@ MAX_TRIES = 5
 
 
 class Prompt:
-    """One driven cluster whose brokers are as quick as can be. `collapse`: they try again what they may be asked again
-    (`BUSY`), and the client hears of it only if that does not help. `restarts`: it is one broker, and the driver
-    may restart it."""
+    """A `Prompt` is a driven cluster whose brokers act at once. With `collapse` they retry what they may (`BUSY`), and
+    the client learns of it only if that fails. With `restarts` the cluster is one broker, which the driver may restart.
+    """
 
     def __init__(self, system: System, collapse: bool, restarts: bool = False) -> None:
         self.system = system
@@ -45,15 +45,14 @@ class Prompt:
 
     @property
     def env(self) -> Environment:
-        """The environment of the nodes, in which messages in flight can be looked at."""
         return self.system.env
 
     def messages(self) -> list[tuple[int, str, str, str, int]]:
-        """The messages in flight between clients and brokers: (number, kind, source, target, request), oldest first."""
+        """Return the messages between clients and brokers: (number, kind, source, target, request), oldest first."""
         return [message for message in self.system.messages() if message[1] in REQUESTS or message[1] in ANSWERS]
 
     def deliver(self, number: int, keep: bool = False) -> None:
-        """Deliver a message now, with all that follows from it on the brokers' side. Raises KeyError."""
+        """Deliver a message now, with all its effects on the brokers. Errors: KeyError."""
         network = self.system.env.network
         request = network.in_flight.get(number)
         latest = self._latest()
@@ -71,43 +70,37 @@ class Prompt:
             self._settle()
 
     def drop(self, number: int) -> None:
-        """Lose a message. Raises KeyError if there is no such message."""
         self.system.drop(number)
 
     def init(self, slot: int) -> bool:
-        """initTransactions()."""
         return self.system.init(slot)
 
     def begin(self, slot: int) -> bool:
-        """beginTransaction()."""
         return self.system.begin(slot)
 
     def send(self, slot: int, partition: int) -> bool:
-        """send() of one record; for an offsets partition sendOffsetsToTransaction()."""
+        """Send one record, or for an offsets partition call sendOffsetsToTransaction()."""
         return self.system.send(slot, partition)
 
     def commit(self, slot: int) -> bool:
-        """commitTransaction()."""
         return self.system.commit(slot)
 
     def abort(self, slot: int) -> bool:
-        """abortTransaction()."""
         return self.system.abort(slot)
 
     def restart_client(self, slot: int) -> None:
-        """Crash; a new instance takes the slot."""
         self.system.restart_client(slot)
 
     def fence(self) -> bool:
-        """Admin.fenceProducers([id 0]) by a fresh admin instance."""
+        """Call Admin.fenceProducers([id 0]) by a new admin instance."""
         return self.system.fence()
 
     def log_append(self, ok: bool = True) -> bool:
-        """Never anything to do: the brokers append by themselves."""
+        """Return False, since the brokers append by themselves."""
         return False
 
     def fail_over(self, durable: bool = True) -> None:
-        """With `restarts`, the coordinator and the partitions' leaders start from their logs; else nothing happens."""
+        """With `restarts`, restart the coordinator and the leaders from their logs, and else do nothing."""
         if self.restarts:
             self.system.fail_over(True)
             for leader in self.system.leaders:
@@ -115,30 +108,28 @@ class Prompt:
             self._settle()
 
     def change_leader(self, partition: int) -> None:
-        """On one broker the same."""
         self.fail_over()
 
     def advance(self, ms: int) -> None:
-        """Let virtual milliseconds pass."""
         self.system.advance(ms)
         self._settle()
 
     def read(
         self, reader: int, partition: int, committed: bool = True, offset: int = 0, most: int = 0
     ) -> list[tuple[int, int]]:
-        """The (offset, record) pairs that a reader gets next."""
+        """Return the (offset, record) pairs that a reader gets next."""
         return self.system.read(reader, partition, committed, offset, most)
 
     def fetch_offset(self, reader: int, partition: int) -> tuple[int, int]:
-        """OffsetFetch with require_stable: (error, record of the committed offset), record -1 if there is none."""
+        """Call OffsetFetch with require_stable and return (error, record of the offset), with -1 for none."""
         return self.system.fetch_offset(reader, partition)
 
     def drain_events(self) -> list[Event]:
-        """The events since the last call that a client or reader can tell of."""
+        """Return the events since the last call that a client or reader can see."""
         return [event for event in self.system.drain_events() if event.kind in BLACK_BOX]
 
     def _settle(self) -> None:
-        """The brokers among themselves, oldest first, until nothing is left to do."""
+        """Deliver the brokers' own messages, oldest first, until none is left."""
         for _ in range(MAX_STEPS):
             inner = next((m for m in self.system.messages() if m[1] not in REQUESTS and m[1] not in ANSWERS), None)
             if inner is not None:
@@ -157,9 +148,9 @@ def _is_answer(message: Message, request: Message) -> bool:
 def prompt(
     config: Mapping[str, Any], factory: Callable[[dict[str, Any]], System] = reference, restarts: bool = False
 ) -> Prompt:
-    """A prompt cluster; keys of `config`: those of `transactions.config.Config`, and `collapse` (default False), and
-    `timeouts` (default False: no transaction is ever too old, and no transactional id forgotten). `bootstrap` is
-    ignored. `factory` makes the cluster inside: the reference, or a broken one. Raises ValueError."""
+    """Return a prompt cluster. `config` has the keys of `transactions.config.Config`, `collapse` (default False), and
+    `timeouts` (default False: no transaction times out, and no transactional id expires). `bootstrap` is ignored.
+    `factory` makes the cluster inside: the reference, or a broken one. Errors: ValueError."""
     inner = {key: value for key, value in config.items() if key not in OF_THE_WIRE}
     if not config.get("timeouts", False):
         inner |= {"timeout_check_ms": NEVER_MS, "expiration_check_ms": NEVER_MS}

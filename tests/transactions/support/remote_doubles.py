@@ -1,5 +1,5 @@
-"""Brokers that act by themselves, for the tests of agreement over the wire: the reference made prompt, and some that
-are wrong only now and then, or go away."""
+"""These brokers act by themselves, for the tests of agreement over the wire: the prompt reference, and some that are
+wrong only at times, or disappear."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,7 +10,7 @@ from prompt import Prompt, prompt
 
 
 def broken(name: str) -> Any:
-    """A factory of prompt clusters with one thing wrong."""
+    """Return a factory of prompt clusters with one defect."""
 
     def factory(config: Mapping[str, Any]) -> Prompt:
         return prompt(config, factory=REGISTRY[name])
@@ -19,7 +19,7 @@ def broken(name: str) -> Any:
 
 
 class Forgetful:
-    """Readers that read several records at once do not get the first."""
+    """This cluster leaves out the first of several records that a reader gets at once."""
 
     def __init__(self, system: Prompt, forgets: bool) -> None:
         self.system, self.forgets = system, forgets
@@ -33,7 +33,7 @@ class Forgetful:
 
 
 class NowAndThen:
-    """A factory of clusters of which only some are wrong: those of these numbers."""
+    """This factory makes clusters of which those with certain numbers are wrong."""
 
     def __init__(self, wrong: Any) -> None:
         self.wrong, self.made = wrong, 0
@@ -44,7 +44,7 @@ class NowAndThen:
 
 
 class Leaving:
-    """A factory of clusters whose broker is gone after so many deliveries."""
+    """This factory makes clusters whose broker disappears after a number of deliveries."""
 
     def __init__(self, after: int) -> None:
         self.left = after
@@ -56,7 +56,7 @@ class Leaving:
 
 
 class Gone:
-    """One of them."""
+    """A `Gone` is a cluster of `Leaving`."""
 
     def __init__(self, system: Prompt, broker: Leaving) -> None:
         self.system, self.broker = system, broker
@@ -72,13 +72,13 @@ class Gone:
 
 
 def within(config: Mapping[str, Any]) -> Prompt:
-    """Brokers that finish the abort of what is open before they answer an InitProducerId, with 0 instead of 51: another
-    way to do it, which breaks no promise."""
+    """Return a cluster that finishes the abort of an open transaction before it answers InitProducerId with 0 and not
+    51, which breaks no promise."""
     system = prompt(config)
     system.collapse = True
     return system
 
 
 def within_and_forgetful(config: Mapping[str, Any]) -> Forgetful:
-    """The same, and readers do not get the first of several records."""
+    """Return a cluster like `within`, whose readers do not get the first of several records."""
     return Forgetful(within(config), True)

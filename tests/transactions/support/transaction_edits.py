@@ -1,4 +1,4 @@
-"""Simulated histories of transactions as columns, and ways to bend one so that a step is not the model's."""
+"""Simulated histories of transactions are columns, and edits of them make a step that the model does not allow."""
 
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
@@ -15,11 +15,10 @@ CALM = {
     "duplicate": 0.0, "drop": 0.0, "delay": 0.0, "append_failure": 0.0, "restart": 0.0, "pause": 0.0, "fail_over": 0.0,
     "new_leader": 0.0, "fence": 0.0, "clients": 1, "txn_ids": 1, "abort_share": 0.3, "events": 400,
 }  # fmt: skip
-"""One producer, which nothing happens to, but that it aborts now and then."""
+"""One producer runs without faults, and aborts at times."""
 
 
 def histories(seeds: Iterable[int], config: Mapping[str, Any]) -> Columns:
-    """One history for each seed, all columns."""
     return columns_of(TRANSACTIONS, [(number, simulate(seed, config)) for number, seed in enumerate(seeds)])
 
 
@@ -29,12 +28,12 @@ def _calm(mode: str) -> Columns:
 
 
 def calm(mode: str) -> Columns:
-    """A history that bends do not reach into."""
+    """Return a copy of a calm history, which edits do not affect."""
     return dict(_calm(mode))
 
 
 def at(c: Columns, kind: Kind, nth: int = 0, **values: int) -> int:
-    """The row of the nth event of a kind with these values."""
+    """Return the row of the nth event of a kind with these values."""
     chosen = c["kind"] == kind
     for name, value in values.items():
         chosen = chosen & (c[name] == value)
@@ -42,12 +41,12 @@ def at(c: Columns, kind: Kind, nth: int = 0, **values: int) -> int:
 
 
 def after(c: Columns, row: int, kind: Kind) -> int:
-    """The row of the next event of a kind."""
+    """Return the row of the next event of a kind."""
     return row + 1 + int(np.flatnonzero(c["kind"][row + 1 :] == kind)[0])
 
 
 def moved(c: Columns, row: int, to: int) -> Columns:
-    """One event somewhere else."""
+    """Move one event."""
     order = [i for i in range(len(c["kind"])) if i != row]
     order.insert(to, row)
     return rearranged(c, order)
@@ -128,12 +127,12 @@ def out_of_nowhere(c: Columns) -> Columns:
 
 
 def not_asked(c: Columns) -> Columns:
-    """v2, v1-verified: a leader does not wait for the answer to its question."""
+    """In v2 and v1-verified, a leader does not wait for the answer to its verification."""
     asked = at(c, Kind.check_asked)
     return moved(c, after(c, asked, Kind.batch_appended), asked + 1)
 
 
 def never_bumped(c: Columns) -> Columns:
-    """v2: the end of a transaction keeps its epoch."""
+    """In v2, the end of a transaction does not bump its epoch."""
     row = at(c, Kind.txn_logged, state=State.PrepareCommit)
     return changed(c, row, epoch=c["epoch"][row] - 1)

@@ -1,4 +1,4 @@
-"""Histories of transactions told step by step, without a simulation: nothing is lost, late or concurrent in them.
+"""This module builds histories of transactions step by step, without a simulation, loss, delay or concurrency.
 
     story = Story("v2")
     story.init(1)
@@ -7,7 +7,7 @@
     story.end(1, COMMIT)
     story.read(1000, 0)
 
-`story.columns(history)` then are the columns of one history in which every promise is kept. Tests bend one event of it.
+`story.columns(history)` returns the columns of one history without violations, in which tests change one event.
 """
 
 from collections import defaultdict
@@ -19,7 +19,7 @@ Pair = tuple[int, int]
 
 
 class Story(Reported):
-    """One transactional id, data partitions 0 … `partitions` - 1 and one offsets partition after them."""
+    """A `Story` has one transactional id, `partitions` data partitions, and one offsets partition after them."""
 
     vocabulary = TRANSACTIONS
 
@@ -40,14 +40,14 @@ class Story(Reported):
         self._positions: dict[tuple[int, int], int] = defaultdict(int)
 
     def init(self, client: int) -> None:
-        """A new instance starts and initialises; an open transaction is ended for it."""
+        """Start and initialise a new instance, which ends an open transaction."""
         self.emit(Kind.client_started, client=client, txn_id=0)
         request, pair = self._initialised(client)
         self.emit(Kind.init_taken, client=client, request=request, producer_id=pair[0], epoch=pair[1])
         self._pairs[client] = pair
 
     def fence(self, admin: int) -> None:
-        """Admin.fenceProducers: the same, by an instance that will never write."""
+        """Call Admin.fenceProducers, like `init` by an instance that never writes."""
         request, pair = self._initialised(admin)
         self.emit(Kind.fence_told, client=admin, txn_id=0, request=request, producer_id=pair[0], epoch=pair[1])
 
@@ -62,13 +62,13 @@ class Story(Reported):
         return request, self.pair
 
     def begin(self, client: int) -> int:
-        """The client's next transaction; its number."""
+        """Begin the client's next transaction and return its number."""
         self._txns[client] = self._next("txn")
         self.emit(Kind.txn_begun, client=client, txn_id=0, txn=self._txns[client], **_columns(self._pairs[client]))
         return self._txns[client]
 
     def send(self, client: int, partition: int, acked: bool = True) -> int:
-        """A record sent, appended and acknowledged; its number."""
+        """Send a record that is appended and acknowledged, and return its number."""
         pair, record = self._pairs[client], self._next("record")
         if self.mode != "v2" and partition not in self.added:
             self._add(client, partition)
@@ -92,7 +92,7 @@ class Story(Reported):
         return record
 
     def repeat(self, record: int) -> None:
-        """A late copy of the produce request of a record arrives, and is answered as a duplicate."""
+        """Deliver a late copy of a record's produce request, which is answered as a duplicate."""
         batch = next(row for row in self.rows if row["kind"] == Kind.batch_appended and row["record"] == record)
         self.emit(Kind.batch_duplicate, **{name: value for name, value in batch.items() if name != "kind"})
 
@@ -115,7 +115,7 @@ class Story(Reported):
         self.emit(Kind.partition_checked, txn_id=0, **about)
 
     def end(self, client: int, outcome: int, reported: bool = True) -> None:
-        """The client ends its transaction; if it crashes first, it is not told."""
+        """End the client's transaction, without an answer if it crashes first."""
         request, txn = self._next("request"), self._txns[client]
         about = {"outcome": outcome, "request": request}
         self.emit(Kind.end_sent, client=client, txn_id=0, txn=txn, **about, **_columns(self._pairs[client]))
@@ -151,7 +151,7 @@ class Story(Reported):
         self.emit(Kind.txn_logged, node=0, txn_id=0, state=state, coordinator_epoch=0, **_columns(self.pair))
 
     def read(self, reader: int, partition: int) -> None:
-        """A read_committed reader fetches all there is to read, from where it stopped."""
+        """Let a read_committed reader fetch all available records from its position."""
         begin, log = self._positions[reader, partition], self._logs[partition]
         end = self._open.get(partition, len(log))
         self.emit(Kind.fetched, client=reader, partition=partition, offset=begin, upto=end)
@@ -161,13 +161,13 @@ class Story(Reported):
         self._positions[reader, partition] = end
 
     def see(self, reader: int, partition: int) -> None:
-        """A read_uncommitted reader gets all records of the partition."""
+        """Let a read_uncommitted reader get all records of the partition."""
         for offset, record in enumerate(self._logs[partition]):
             if record >= 0:
                 self.emit(Kind.record_seen, client=reader, partition=partition, offset=offset, record=record)
 
     def fetch_offset(self, reader: int) -> None:
-        """OffsetFetch: the latest committed record of the offsets partition."""
+        """Let OffsetFetch return the latest committed record of the offsets partition."""
         latest = max(self._committed[self.offsets_partition], default=-1)
         self.emit(Kind.offset_fetched, client=reader, partition=self.offsets_partition, record=latest)
 

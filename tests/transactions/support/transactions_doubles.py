@@ -1,5 +1,5 @@
-"""Implementations of transactions for the tests of agreement: the reference seen through a keyhole, and some that no
-user should have."""
+"""These implementations of transactions serve the tests of agreement: the reference as a black box, and some defective
+ones."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,7 +9,7 @@ from fencepost.reference_impl.systems.transactions import reference
 
 
 class BlackBox:
-    """Shows what clients do and are told, as dicts, and nothing of coordinator and partitions."""
+    """A `BlackBox` reports as dicts what clients send and receive, and nothing of coordinator and partitions."""
 
     def __init__(self, system: Any) -> None:
         self.system = system
@@ -23,12 +23,11 @@ class BlackBox:
 
 
 def black_box(config: Mapping[str, Any]) -> BlackBox:
-    """The reference as a black box."""
     return BlackBox(reference(config))
 
 
 class Forgetful(BlackBox):
-    """Readers that read several records at once do not get the first."""
+    """This cluster leaves out the first of several records that a reader gets at once."""
 
     def read(self, reader: int, partition: int, committed: bool = True) -> list[tuple[int, int]]:
         records: list[tuple[int, int]] = self.system.read(reader, partition, committed)
@@ -36,17 +35,15 @@ class Forgetful(BlackBox):
 
 
 def forgetful(config: Mapping[str, Any]) -> Forgetful:
-    """A cluster that loses what was committed."""
     return Forgetful(reference(config))
 
 
 class Crashing(BlackBox):
-    """Breaks down when a coordinator fails over."""
+    """This cluster raises when a coordinator fails over."""
 
     def fail_over(self, durable: bool = True) -> None:
         raise ZeroDivisionError("nobody is left")
 
 
 def crashing(config: Mapping[str, Any]) -> Crashing:
-    """A cluster whose fail-over raises."""
     return Crashing(reference(config))

@@ -1,4 +1,4 @@
-"""A producer on its own: a test plays coordinator and partitions, and answers each request by hand."""
+"""This bench has one producer, for which a test plays coordinator and partitions and answers each request by hand."""
 
 from fencepost.reference_impl.kafka.clients.producer import Producer
 from fencepost.reference_impl.kafka.environment import Config, DrivenPace, Environment, readable
@@ -20,7 +20,7 @@ ANSWERS = {
 
 
 class Bench:
-    """One producer, and everything it has sent that has no answer yet."""
+    """A `Bench` has one producer, and its unanswered requests."""
 
     def __init__(self, **config):
         kernel = Kernel(0)
@@ -30,11 +30,10 @@ class Bench:
         self.env.network.nodes["client-0"] = self.producer
 
     def sent(self, kind=""):
-        """The messages on their way, oldest first."""
         return [message for message in self.env.network.in_flight.values() if message.kind.startswith(kind)]
 
     def answer(self, kind, *fields, keep=False):
-        """Answer the oldest request of this kind; `keep` leaves the request, to be answered once more."""
+        """Answer the oldest request of this kind, which with `keep` can be answered again."""
         message = self.sent(kind)[0]
         if not keep:
             self.env.network.drop(message.number)
@@ -42,12 +41,11 @@ class Bench:
         return message.body.data
 
     def events(self, *kinds):
-        """The events since the last call, of some kinds if given."""
         events = [readable(row) for row in self.env.log.drain_rows()]
         return [event for event in events if not kinds or event.kind in kinds]
 
     def in_transaction(self, *partitions):
-        """Bring the producer into a transaction, under the pair (7, 3), with a record under way to each partition."""
+        """Bring the producer into a transaction under the pair (7, 3), with a record in flight to each partition."""
         self.producer.init()
         self.answer("init", 0, 7, 3)
         self.producer.begin()
@@ -58,12 +56,10 @@ class Bench:
         return self.producer
 
     def advance(self, ms):
-        """Let time pass."""
         self.env.kernel.advance(ms * 1000)
 
 
 def answer_to(message, data):
-    """The message that answers another one."""
     answer = type(message)(-1, f"{message.kind}_answer", message.target, message.source, None)
     answer.body = ResponseBody(message.body.number, data)
     return answer

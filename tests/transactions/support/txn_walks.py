@@ -1,4 +1,4 @@
-"""Random walks through the small models of transactions, for tests that hold them against a second telling."""
+"""Random walks through the small models of transactions serve tests that compute the models' results a second time."""
 
 import random
 from collections.abc import Iterator
@@ -11,10 +11,8 @@ Step = tuple[State, Event, State]
 
 
 def walks(variant: Variant, bounds: dict[str, int], *, seed: int, runs: int, steps: int) -> Iterator[list[Step]]:
-    """Runs of the protocol within bounds, the same ones for the same seed; each ends where no step is left.
-
-    Actions are equally likely, however many parameters they have; a fault comes up in one step of five.
-    """
+    """Yield runs of the protocol within bounds, the same for the same seed, each of which ends when no step is left.
+    Actions are equally likely, whatever their parameters, and a fault occurs in one step of five."""
     plain = Plain(variant.spec, {name: bounds[name] for name in variant.spec.constants}, bounds)
     events = {name: list(plain.events(name)) for name in variant.spec.actions}
     usual = [name for name, action in variant.spec.actions.items() if action.budget is None]
