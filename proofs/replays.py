@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from fencepost.proofs.engines.run_engines import result
-from fencepost.proofs.necessity.killers import found_plants
+from fencepost.proofs.necessity.killers import found_violations
 from fencepost.proofs.results import Result, Verdict
 from fencepost.proofs.scale.generate import generate, generate_set, vocabularies_of
 from fencepost.proofs.scale.replay import ReplayReport, replay
@@ -126,10 +126,10 @@ def _replayed(
             evidence["reason"] = report.unknown[name]
         verdict: Verdict = "violated" if broken else "unknown" if "reason" in evidence else "holds"
         if verdict == "holds" and name in properties_of(entry.name).names:
-            if plant := found_plants(entry.name).get(name):
-                evidence["killer"] = {"plant": plant.name, "violations": plant.violations}
+            if seeded := found_violations(entry.name).get(name):
+                evidence["killer"] = {"plant": seeded.name, "violations": seeded.violations}
             else:
-                verdict, evidence["reason"] = "vacuous", "no planted violation is known that it finds"
+                verdict, evidence["reason"] = "vacuous", "no seeded violation is known that it finds"
         found = replace(_result(entry, variant, variant_name, name, verdict, spent, evidence), **met)
         if name in broken_there:
             found = replace(found, expected="violated")

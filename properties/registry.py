@@ -9,7 +9,7 @@ The objects of a protocol are found by convention in its package, and imported o
     scenarios.py     scenarios/agreement.py    ID_BLOCKS    how implementations are driven, where that is not derived
     scenarios.py     scenarios/known.py        KNOWN_BUGS   its known bugs as scenarios
     histories.py     histories/properties.py   HISTORY      what must hold of its events, of runs that are driven too
-    histories.py     histories/properties.py   BED          histories with seeded violations, for its properties
+    histories.py     histories/properties.py   SEEDED_HISTORY  an example with seeded violations
     translator.py    translator/conforming.py  CONFORMING   how its histories are held against the model
     translator.py    translator/emitted.py     EMITTED      the rows of a history that steps of its models emit
 

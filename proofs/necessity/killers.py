@@ -21,7 +21,7 @@ from fencepost.proofs.scope.scopes import USERS_RELY_ON, narrowed
 from fencepost.properties.catalogue import Profile, Variant, features_of, progress_of, wider_of
 from fencepost.properties.derived import histories_of_defects
 from fencepost.properties.history.properties_of import properties_of
-from fencepost.properties.planting.beds import BEDS
+from fencepost.properties.history.seeded_violations import SEEDED_HISTORIES
 
 # A killer is, for a promise that an exploration finds to hold, a mutation of the same variant that breaks it. A *holds*
 # that nothing could have violated within its bounds is no evidence. So each names a mutation of the variant's own
@@ -160,47 +160,48 @@ class Killers:
         return tuple(progress_of(self.variant))
 
 
-# A plant is, for a history property, a violation seeded into a history, which the property finds. Each plant is put
-# into a history of its own, all are checked at once, and a property counts as able to fail if it reports exactly what
-# was seeded.
+# A history property is killed by a violation that is seeded into a history. Each violation is put into a history of its
+# own, all are checked at once, and a property counts as able to fail if it reports exactly what was seeded.
 
 
 @dataclass(frozen=True)
-class Plant:
-    """A `Plant` is a seeded violation that a property finds, with its name and the number of its violations."""
+class FoundViolation:
+    """A `FoundViolation` is a seeded violation that a property finds: its name, and how often it violates that."""
 
     name: str
     violations: int
 
 
 @functools.cache
-def found_plants(protocol: str) -> dict[str, Plant]:
-    """Return, by history property, a plant that it finds, preferring the one that breaks the fewest others. A property
+def found_violations(protocol: str) -> dict[str, FoundViolation]:
+    """Return, by history property, a seeded violation that it finds, preferably one that breaks few others. A property
     that reports more or less than what was seeded is left out."""
-    if protocol not in BEDS:
+    if protocol not in SEEDED_HISTORIES:
         return _found_defects(protocol)
-    bed = BEDS[protocol]
-    histories = [bed.seeded(1, number, 1, bent=1.0, plants=[name]) for number, name in enumerate(bed.plants)]
+    example = SEEDED_HISTORIES[protocol]
+    histories = [
+        example.seeded(1, number, 1, share=1.0, violations=[name]) for number, name in enumerate(example.violations)
+    ]
     columns = {name: np.concatenate([made[name] for made, _ in histories]) for name in histories[0][0]}
     properties = properties_of(protocol)
-    findings, _ = properties.check(columns, properties.names, bed.config)
+    findings, _ = properties.check(columns, properties.names, example.config)
     seeded_in_all: dict[str, int] = {}
-    chosen: dict[str, tuple[int, Plant]] = {}
-    for plant, (_, broken) in zip(bed.plants, histories, strict=True):
+    chosen: dict[str, tuple[int, FoundViolation]] = {}
+    for violation, (_, broken) in zip(example.violations, histories, strict=True):
         for name, count in broken.items():
             seeded_in_all[name] = seeded_in_all.get(name, 0) + count
             if name not in chosen or len(broken) < chosen[name][0]:
-                chosen[name] = len(broken), Plant(plant, count)
+                chosen[name] = len(broken), FoundViolation(violation, count)
     exact = {name for name, finding in findings.items() if finding.violations == seeded_in_all.get(name, 0)}
-    return {name: plant for name, (_, plant) in chosen.items() if name in exact}
+    return {name: violation for name, (_, violation) in chosen.items() if name in exact}
 
 
-def _found_defects(protocol: str) -> dict[str, Plant]:
+def _found_defects(protocol: str) -> dict[str, FoundViolation]:
     """Return, by history property, a defect of the reference implementation whose histories violate it."""
-    properties, found = properties_of(protocol), dict[str, Plant]()
+    properties, found = properties_of(protocol), dict[str, FoundViolation]()
     for defect, columns in histories_of_defects(protocol):
         findings, _ = properties.check(columns, properties.names, {})
         for name, finding in findings.items():
             if finding.violations:
-                found.setdefault(name, Plant(f"defect {defect}", finding.violations))
+                found.setdefault(name, FoundViolation(f"defect {defect}", finding.violations))
     return found

@@ -13,9 +13,8 @@ from fencepost.properties.history.event_view import EventView
 from fencepost.properties.history.naming import Words
 from fencepost.properties.history.properties_of import HistoryProperties, in_a_table
 from fencepost.properties.history.related import IT, Event, Operation, declared, each, first, greatest, last, when
+from fencepost.properties.history.seeded_violations import END, Seeded, SeededHistory, change, drop, put
 from fencepost.properties.history.spreading import BY_ITSELF
-from fencepost.properties.planting.beds import Bed
-from fencepost.properties.planting.edits import END, Plant, change, drop, put
 
 PARTITION, RECORD = ("partition",), ("partition", "offset")
 OF_INSTANCE = ("client", "partition")
@@ -170,27 +169,27 @@ def rows() -> list[Row]:
 
 _SINK = {"connector": 0, "partition": 0, "topic": 0}
 
-PLANTS = {
-    "copied twice": Plant(
+VIOLATIONS = {
+    "copied twice": Seeded(
         (put(END, Kind.sink_read, **_SINK, offset=3, position=99),), {"once_in_the_sink": 1},
     ),
-    "one left out of the sink": Plant(
+    "one left out of the sink": Seeded(
         (drop(Kind.sink_read, 3),), {"none_left_out_of_the_sink": 1},
     ),
-    "the last one not there": Plant(
+    "the last one not there": Seeded(
         (drop(Kind.sink_read, 4),), {"arrives": 1},
     ),
-    "never read from the source": Plant(
+    "never read from the source": Seeded(
         (
             put((Kind.owed, 0), Kind.output_read, **_SINK, offset=5, position=4),
             put((Kind.owed, 0), Kind.sink_read, **_SINK, offset=5, position=98),
         ),
         {"was_polled": 1},
     ),
-    "committed twice": Plant(
+    "committed twice": Seeded(
         (put(END, Kind.output_read, **_SINK, offset=4, position=9),), {"once_in_the_output": 1},
     ),
-    "one left out of the output": Plant(
+    "one left out of the output": Seeded(
         (
             put((Kind.owed, 0), Kind.polled, client=1, connector=0, task=0, partition=0, offset=5),
             put((Kind.owed, 0), Kind.polled, client=1, connector=0, task=0, partition=0, offset=6),
@@ -198,20 +197,20 @@ PLANTS = {
         ),
         {"none_left_out_of_the_output": 1},
     ),
-    "committed by who gave it up": Plant(
+    "committed by who gave it up": Seeded(
         (change(Kind.output_read, 4, client=0),), {"given_up_stays_out": 1},
     ),
-    "begins behind what is lost": Plant(
+    "begins behind what is lost": Seeded(
         (put(END, Kind.resumed, client=2, connector=0, task=0, partition=1, offset=7),),
         {"resumes_at_the_output": 1},
     ),
-    "skips in the source": Plant(
+    "skips in the source": Seeded(
         (
             put(END, Kind.polled, client=1, connector=0, task=0, partition=1, offset=6),
         ),
         {"polls_in_order": 1},
     ),
-    "copied before it is committed": Plant(
+    "copied before it is committed": Seeded(
         (
             drop(Kind.output_read, 6),
             put(END, Kind.output_read, **_SINK, offset=4, position=3),
@@ -221,5 +220,5 @@ PLANTS = {
 }  # fmt: skip
 
 EXAMPLE = "fencepost.properties.end_to_end.histories:rows"
-BED = Bed(END_TO_END, EXAMPLE, PLANTS, {"quiet_end": True}, shifted=())
-simulate_many = BED.simulate_many
+SEEDED_HISTORY = SeededHistory(END_TO_END, EXAMPLE, VIOLATIONS, {"quiet_end": True}, shifted=())
+simulate_many = SEEDED_HISTORY.simulate_many

@@ -19,9 +19,8 @@ from fencepost.properties.history.naming import Words
 from fencepost.properties.history.pieces import Columns
 from fencepost.properties.history.properties_of import HistoryProperties, in_a_table
 from fencepost.properties.history.related import IT, Setting, declared, each, first, following, greatest, last, when
+from fencepost.properties.history.seeded_violations import END, Seeded, SeededHistory, change, drop, put
 from fencepost.properties.history.spreading import BY_ITSELF
-from fencepost.properties.planting.beds import Bed
-from fencepost.properties.planting.edits import END, Plant, change, drop, put
 
 CLASSIC = ("shipped", "group-id-only")
 NEW = ("new-protocol", "new-protocol-relaxed")
@@ -199,58 +198,58 @@ _PENDING = {"partition": 0, "offset": 1, "producer_id": 1, "epoch": 0}
 _FORMER = {"partition": 0, "offset": 2, "producer_id": 0, "epoch": 1}
 _SUCCESSOR_CONSUMED = (Kind.txn_begun, 3)  # before that, client 1 has consumed what client 0 had
 
-PLANTS = {
-    "copied twice": Plant(
+VIOLATIONS = {
+    "copied twice": Seeded(
         (put(END, Kind.output_read, output=0, position=99, partition=0, offset=3),), {"nothing_twice": 1},
     ),
-    "a record left out": Plant(
+    "a record left out": Seeded(
         (drop(Kind.output_read, 9),), {"nothing_skipped": 1},
     ),
-    "committed and not copied": Plant(
+    "committed and not copied": Seeded(
         (drop(Kind.output_read, 19),), {"offsets_agree": 1},
     ),
-    "copied and not committed": Plant(
+    "copied and not committed": Seeded(
         (change(Kind.audited, 2, offset=9),), {"offsets_agree": 1, "everything_copied": 1, "last_written_counts": 1},
     ),
-    "the last one not done": Plant(
+    "the last one not done": Seeded(
         (change(Kind.audited, 3, offset=9), drop(Kind.output_read, 19)),
         {"everything_copied": 1, "last_written_counts": 1},
     ),
-    "ended for nothing": Plant(
+    "ended for nothing": Seeded(
         (put(END, Kind.instance_failed, slot=0, client=0, error=-1),), {"no_other_error_ends_it": 1},
     ),
-    "an older one counts": Plant(
+    "an older one counts": Seeded(
         (change(Kind.fetch_answered, 10, offset=1),), {"last_written_counts": 1},
     ),
-    "two pending at once": Plant(
+    "two pending at once": Seeded(
         (
             put((Kind.offset_settled, 0), Kind.offset_taken, generation=1, member=1, **_PENDING),
             put((Kind.generation_begun, 1), Kind.offset_settled, outcome=0, **_PENDING),
         ),
         {"one_producer_commits": 1},
     ),
-    "a former owner commits": Plant(
+    "a former owner commits": Seeded(
         (
             put(_SUCCESSOR_CONSUMED, Kind.offset_taken, generation=4, member=0, **_FORMER),
             put(_SUCCESSOR_CONSUMED, Kind.offset_settled, outcome=1, **_FORMER),
         ),
         {"newest_owner_commits": 1},
     ),
-    "of the generation before": Plant(
+    "of the generation before": Seeded(
         (change(Kind.offset_taken, 4, generation=3),), {"stale_never_commits": 1},
     ),
-    "told before it is settled": Plant(
+    "told before it is settled": Seeded(
         (put((Kind.offset_settled, 1), Kind.fetch_answered, partition=0, offset=1, outcome=1),),
         {"fetches_are_stable": 1},
     ),
-    "held for nothing": Plant(
+    "held for nothing": Seeded(
         (put(END, Kind.fetch_held, partition=0, error=88),), {"held_while_pending": 1},
     ),
-    "initialised too early": Plant(
+    "initialised too early": Seeded(
         (put((Kind.offset_settled, 1), Kind.init_told, slot=1, client=1, txn=0, producer_id=1, epoch=9),),
         {"initialised_when_settled": 1},
     ),
-    "fenced by itself": Plant(
+    "fenced by itself": Seeded(
         (
             drop(Kind.instance_started, 1),
             put((Kind.init_told, 1), Kind.producer_fenced, producer_id=0, epoch=0),
@@ -260,5 +259,7 @@ PLANTS = {
 }  # fmt: skip
 
 EXAMPLE = "fencepost.properties.group_fencing.scenarios.known:rows"
-BED = Bed(GROUP_FENCING, EXAMPLE, PLANTS, {"mode": "shipped", "records": 10, "quiet_end": True})
-simulate_many = BED.simulate_many
+SEEDED_HISTORY = SeededHistory(
+    GROUP_FENCING, EXAMPLE, VIOLATIONS, {"mode": "shipped", "records": 10, "quiet_end": True}
+)
+simulate_many = SEEDED_HISTORY.simulate_many

@@ -16,10 +16,9 @@ from fencepost.properties.history.event_view import EventView
 from fencepost.properties.history.pieces import BITS, bits_for, narrowed, packed, sorted_stably
 from fencepost.properties.history.properties_of import HistoryProperties, in_a_table
 from fencepost.properties.history.related import IT, declared, each, evaluated, first, last, when
+from fencepost.properties.history.seeded_violations import Seeded, SeededHistory, change, swap
 from fencepost.properties.history.spreading import Spread, by
 from fencepost.properties.id_blocks.events import ID_BLOCKS, Kind
-from fencepost.properties.planting.beds import Bed
-from fencepost.properties.planting.edits import Plant, change, swap
 
 MAX_ID = 2**63 - 1  # 730.16: ids end at Long.MAX_VALUE, which is never the first of a next block
 NEVER = np.iinfo(np.int64).max
@@ -353,26 +352,26 @@ LAST = (BLOCKS - 1) * SIZE  # the first id of the last block, which the last bro
 
 _COMMIT, _ANSWER, _FIRST_ID = (Kind.block_committed, -1), (Kind.answer_sent, -1), (Kind.id_handed_out, -3 * SIZE + 2)
 
-PLANTS: Mapping[str, Plant] = {
-    "id twice": Plant(
+VIOLATIONS: Mapping[str, Seeded] = {
+    "id twice": Seeded(
         (change(Kind.id_handed_out, _FIRST_ID[1] + 3, producer_id=LAST),), {"ids_unique": 1, "ids_increase": 1},
     ),
-    "answer first": Plant((swap(_COMMIT, _ANSWER),), {"answered_after_commit": 1}),
-    "commit last": Plant(
+    "answer first": Seeded((swap(_COMMIT, _ANSWER),), {"answered_after_commit": 1}),
+    "commit last": Seeded(
         (swap(_COMMIT, _FIRST_ID),), {"answered_after_commit": 1, "handed_out_after_grant": 1},
     ),
-    "off by one": Plant(
+    "off by one": Seeded(
         (change(Kind.id_handed_out, -1, producer_id=LAST + SIZE),), {"ids_within_blocks": 1},
     ),
-    "overlap": Plant(
+    "overlap": Seeded(
         (change(*_COMMIT, first=LAST - 1, length=SIZE + 1),), {"blocks_disjoint": 1, "blocks_contiguous": 1},
     ),
-    "answer overlaps": Plant(
+    "answer overlaps": Seeded(
         (change(*_ANSWER, first=LAST - 1, length=SIZE + 1),), {"answers_disjoint": 1},
     ),
-    "empty block": Plant((change(*_COMMIT, length=0),), {"blocks_well_formed": 1, "ids_within_blocks": SIZE}),
+    "empty block": Seeded((change(*_COMMIT, length=0),), {"blocks_well_formed": 1, "ids_within_blocks": SIZE}),
 }  # fmt: skip
 
 EXAMPLE = "fencepost.reference_impl.systems.id_blocks:rows"
-BED = Bed(ID_BLOCKS, EXAMPLE, PLANTS, shifted=("first", "producer_id"))
-simulate_many = BED.simulate_many
+SEEDED_HISTORY = SeededHistory(ID_BLOCKS, EXAMPLE, VIOLATIONS, shifted=("first", "producer_id"))
+simulate_many = SEEDED_HISTORY.simulate_many

@@ -16,9 +16,8 @@ from fencepost.properties.history.naming import Words
 from fencepost.properties.history.pieces import Columns
 from fencepost.properties.history.properties_of import HistoryProperties, in_a_table
 from fencepost.properties.history.related import IT, Setting, declared, each, first, following, greatest, last, when
+from fencepost.properties.history.seeded_violations import END, Seeded, SeededHistory, change, drop, move, put, swap
 from fencepost.properties.history.spreading import BY_ITSELF
-from fencepost.properties.planting.beds import Bed
-from fencepost.properties.planting.edits import END, Plant, change, drop, move, put, swap
 from fencepost.properties.source_offsets.events import (
     AUDITOR,
     DRIVEN,
@@ -248,51 +247,53 @@ _LAST = {"task": 0, "instance": 7}
 _PRODUCER = {"producer_id": 0, "epoch": 4}
 _PLACE = {"partition": 0, "round": 0}
 
-PLANTS = {
-    "written twice": Plant(
+VIOLATIONS = {
+    "written twice": Seeded(
         (put(END, Kind.output_read, position=99, offset=12, **_PLACE),), {"nothing_twice": 1},
     ),
-    "the second before the first": Plant(
+    "the second before the first": Seeded(
         (swap((Kind.output_read, 0), (Kind.output_read, 1)),), {"in_order": 1, "nothing_skipped": 1},
     ),
-    "a record left out": Plant(
+    "a record left out": Seeded(
         (drop(Kind.output_read, 1),), {"nothing_skipped": 1, "nothing_lost": 1},
     ),
-    "polled and never written": Plant(
+    "polled and never written": Seeded(
         (put(END, Kind.polled, offset=13, **_PLACE, **_LAST),), {"nothing_lost": 1},
     ),
-    "a record never polled": Plant(
+    "a record never polled": Seeded(
         (put(END, Kind.polled, offset=14, **_PLACE, **_LAST), put(END, Kind.filtered, offset=14, **_PLACE, **_LAST)),
         {"nothing_passed_over": 1},
     ),
-    "resumes before what is written": Plant((change(Kind.audited, 0, offset=3),), {"resume_not_behind": 1}),
-    "resumes behind what is not": Plant((change(Kind.audited, 1, offset=9),), {"resume_not_ahead": 1}),
-    "the last not done": Plant((change(Kind.audited, 2, offset=0, round=1),), {"everything_copied": 1}),
-    "no offset": Plant((drop(Kind.offset_sent, 0),), {"offsets_with_records": 2}),
-    "an abort that is none": Plant(
+    "resumes before what is written": Seeded((change(Kind.audited, 0, offset=3),), {"resume_not_behind": 1}),
+    "resumes behind what is not": Seeded((change(Kind.audited, 1, offset=9),), {"resume_not_ahead": 1}),
+    "the last not done": Seeded((change(Kind.audited, 2, offset=0, round=1),), {"everything_copied": 1}),
+    "no offset": Seeded((drop(Kind.offset_sent, 0),), {"offsets_with_records": 2}),
+    "an abort that is none": Seeded(
         (put((Kind.txn_begun, 0), Kind.boundary_asked, outcome=0, **_FIRST),), {"aborted_as_asked": 1},
     ),
-    "not called": Plant((drop(Kind.commit_called, 0),), {"commit_is_called": 1}),
-    "an end that is none": Plant((change(Kind.end_asked, 2, position=6),), {"end_is_the_end": 1}),
-    "not to the end": Plant((change(Kind.end_reached, 1, position=1),), {"read_to_the_end": 1}),
-    "asked too early": Plant((move((Kind.end_asked, 0), (Kind.producer_opened, 0)),), {"asked_when_fenced": 1}),
-    "checked too early": Plant(
+    "not called": Seeded((drop(Kind.commit_called, 0),), {"commit_is_called": 1}),
+    "an end that is none": Seeded((change(Kind.end_asked, 2, position=6),), {"end_is_the_end": 1}),
+    "not to the end": Seeded((change(Kind.end_reached, 1, position=1),), {"read_to_the_end": 1}),
+    "asked too early": Seeded((move((Kind.end_asked, 0), (Kind.producer_opened, 0)),), {"asked_when_fenced": 1}),
+    "checked too early": Seeded(
         (move((Kind.instance_checked, 0), (Kind.producer_opened, 0)),), {"checked_when_opened": 1},
     ),
-    "an older set goes on": Plant(
+    "an older set goes on": Seeded(
         (put(END, Kind.instance_checked, outcome=1, **_FIRST),), {"checked_against_newest": 1},
     ),
-    "an older set commits": Plant(
+    "an older set commits": Seeded(
         (put(END, Kind.end_told, producer_id=0, epoch=0, outcome=1, **_FIRST),), {"no_older_set_commits": 1},
     ),
-    "a tombstone in one topic": Plant(
+    "a tombstone in one topic": Seeded(
         (put(END, Kind.offset_sent, topic=1, partition=0, offset=0, **_LAST, **_PRODUCER),),
         {"tombstones_beside_first": 1},
     ),
-    "copied too early": Plant((move((Kind.copy_sent, 0), (Kind.end_told, 4)),), {"copied_when_committed": 1}),
-    "filled unseen": Plant((put(END, Kind.migrated, owner=0, partition=0, offset=1),), {"fills_what_is_empty": 1}),
+    "copied too early": Seeded((move((Kind.copy_sent, 0), (Kind.end_told, 4)),), {"copied_when_committed": 1}),
+    "filled unseen": Seeded((put(END, Kind.migrated, owner=0, partition=0, offset=1),), {"fills_what_is_empty": 1}),
 }  # fmt: skip
 
 EXAMPLE = "fencepost.properties.source_offsets.scenarios.known:rows"
-BED = Bed(SOURCE_OFFSETS, EXAMPLE, PLANTS, {"mode": "text-merged-view", "records": 12, "quiet_end": True})
-simulate_many = BED.simulate_many
+SEEDED_HISTORY = SeededHistory(
+    SOURCE_OFFSETS, EXAMPLE, VIOLATIONS, {"mode": "text-merged-view", "records": 12, "quiet_end": True}
+)
+simulate_many = SEEDED_HISTORY.simulate_many

@@ -23,7 +23,7 @@ from fencepost.reference_impl.kafka.messages import (
 )
 from fencepost.reference_impl.kafka.modern_group import Member, ModernGroup
 from fencepost.reference_impl.simulation import Message
-from fencepost.reference_impl.simulation.defects import NOTHING, PROGRESS, PROMISE, defect, plant, registry
+from fencepost.reference_impl.simulation.defects import NOTHING, PROGRESS, PROMISE, by_config, defect, registry
 from fencepost.reference_impl.systems.group_fencing import Parts, build
 
 # These are the defects of a group: its members, its memory, the commits that it accepts, the change from one generation
@@ -128,7 +128,7 @@ class AssignsBeforeRevoked(ModernGroup):
         return True
 
 
-plant("no_listener", "447.21", PROMISE, mode="new-protocol", listener=False, metadata_at="send")
+by_config("no_listener", "447.21", PROMISE, mode="new-protocol", listener=False, metadata_at="send")
 
 
 @defect(

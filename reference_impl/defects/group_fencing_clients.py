@@ -21,7 +21,7 @@ from fencepost.reference_impl.kafka.messages import (
 )
 from fencepost.reference_impl.kafka.transaction_states import TransactionLogValue, TransactionMetadata, TransactionState
 from fencepost.reference_impl.simulation import Message
-from fencepost.reference_impl.simulation.defects import CONFORMANCE, PROGRESS, PROMISE, defect, plant
+from fencepost.reference_impl.simulation.defects import CONFORMANCE, PROGRESS, PROMISE, by_config, defect
 
 # These are the defects of consumers and of the application's loop, and of the draft's InitProducerId at the transaction
 # coordinator and at the client.
@@ -41,7 +41,7 @@ class RefusalIgnored(GroupProducer):
     sends_class = DeafSends
 
 
-plant("metadata_left_out", "447.16", PROMISE, metadata=False)
+by_config("metadata_left_out", "447.16", PROMISE, metadata=False)
 
 
 @defect("447.9", PROMISE, transaction_timeout_ms=1_500)
@@ -164,7 +164,7 @@ class FetchesBeforeInit(Application):
         self.consumer.blocked = False
 
 
-plant("ongoing_only", "447.5", PROMISE, mode="draft")
+by_config("ongoing_only", "447.5", PROMISE, mode="draft")
 
 
 @defect("447.21", PROMISE, mode="new-protocol", listener=False, metadata_at="send")
@@ -313,7 +313,7 @@ class OldClientsNotHeld(GroupCoordinator):
 
 
 # 447.18 and the loop
-plant("offsets_outside", "447.18", PROMISE, offsets_inside=False)
+by_config("offsets_outside", "447.18", PROMISE, offsets_inside=False)
 
 
 @defect("447.8", PROMISE, mode="draft", old=1)

@@ -15,7 +15,15 @@ from fencepost.reference_impl.kafka.producer_ids.controller import NONE as CONTR
 from fencepost.reference_impl.kafka.producer_ids.controller import Controller, MetadataLog
 from fencepost.reference_impl.kafka.producer_ids.environment import Config, Environment, Kind, protocol_version
 from fencepost.reference_impl.kafka.producer_ids.zookeeper import BlockLoop, BlockNode, decode
-from fencepost.reference_impl.simulation.defects import CONFORMANCE, NOTHING, PROGRESS, PROMISE, defect, plant, registry
+from fencepost.reference_impl.simulation.defects import (
+    CONFORMANCE,
+    NOTHING,
+    PROGRESS,
+    PROMISE,
+    by_config,
+    defect,
+    registry,
+)
 from fencepost.reference_impl.systems.id_blocks import Parts, build
 
 # These are the defects of brokers: ids, requests and their answers, and blocks that are used more than once.
@@ -408,7 +416,7 @@ def from_inclusive_end(latest: Block) -> int:
     return max(0, latest.last)
 
 
-plant("migrates_before_upgrade", "730.14", PROMISE, parts={"migrates_early": True}, mode="bridge")
+by_config("migrates_before_upgrade", "730.14", PROMISE, parts={"migrates_early": True}, mode="bridge")
 
 
 # controllers that take over, or lose office

@@ -24,7 +24,15 @@ from fencepost.reference_impl.connect.commits.task import (
     TaskThread,
     WorkerSourceTask,
 )
-from fencepost.reference_impl.simulation.defects import CONFORMANCE, NOTHING, PROGRESS, PROMISE, defect, plant, registry
+from fencepost.reference_impl.simulation.defects import (
+    CONFORMANCE,
+    NOTHING,
+    PROGRESS,
+    PROMISE,
+    by_config,
+    defect,
+    registry,
+)
 from fencepost.reference_impl.systems.source_commits import Parts, build
 
 # These are the defects of committing offsets: what is flushed, when commit is called, what the final commit does, and
@@ -58,13 +66,13 @@ class ToldAnyway(Committer):
         super().finished(True)
 
 
-plant("last_polled_told", "src.4", PROMISE, upstream="last-polled")
+by_config("last_polled_told", "src.4", PROMISE, upstream="last-polled")
 
 
-plant("acknowledged_told", "src.4", PROMISE, upstream="acknowledged-prefix")
+by_config("acknowledged_told", "src.4", PROMISE, upstream="acknowledged-prefix")
 
 
-plant("previously_acknowledged_told", "src.4", PROMISE, upstream="previous-prefix")
+by_config("previously_acknowledged_told", "src.4", PROMISE, upstream="previous-prefix")
 
 
 @defect("src.4", PROMISE, mode="proposed-exactly-once")
@@ -78,10 +86,10 @@ class ToldOfFailedTransaction(TransactionThread):
 
 
 # src.5: the contents of the map
-plant("map_of_snapshot", "src.5", CONFORMANCE, map_of="snapshot")
+by_config("map_of_snapshot", "src.5", CONFORMANCE, map_of="snapshot")
 
 
-plant("empty_is_all", "src.5", PROMISE, upstream="empty-is-all")
+by_config("empty_is_all", "src.5", PROMISE, upstream="empty-is-all")
 
 
 @defect("src.5", PROMISE, mode="proposed-exactly-once")
@@ -96,7 +104,7 @@ class ToldOfAbortedBatch(TransactionThread):
             task.commit_source_task(TASK, offsets, True)
 
 
-plant("first_of_several", "src.5", PROMISE, several=2, stamped="first")
+by_config("first_of_several", "src.5", PROMISE, several=2, stamped="first")
 
 
 @defect("src.P2", PROMISE, mode="proposed-exactly-once")
@@ -160,7 +168,7 @@ class TimeOutIsSuccess(TaskThread):
         super().drained(True)
 
 
-plant("two_threads", "src.P1", PROMISE, serial=False)
+by_config("two_threads", "src.P1", PROMISE, serial=False)
 
 
 # After a flush that failed, timed out or was interrupted
@@ -303,7 +311,7 @@ class FailureHasMetadata(WorkerSourceTask):
         self.connector.commit_record(record)
 
 
-plant(
+by_config(
     "aborted_acknowledged",
     "src.1",
     CONFORMANCE,
@@ -313,7 +321,7 @@ plant(
 )
 
 
-plant("newest_callback_told", "src.1", PROMISE, upstream="newest-acknowledged")
+by_config("newest_callback_told", "src.1", PROMISE, upstream="newest-acknowledged")
 
 
 # src.2, src.3: what is committable
@@ -411,7 +419,7 @@ class DropAcknowledges(SubmittedRecords):
         return True
 
 
-plant("failure_not_acknowledged", "src.11", PROGRESS, tolerance="all", failures_acknowledged=False)
+by_config("failure_not_acknowledged", "src.11", PROGRESS, tolerance="all", failures_acknowledged=False)
 
 
 # A task that goes on

@@ -33,8 +33,8 @@ from fencepost.reference_impl.simulation.defects import (
     NOTHING,
     PROGRESS,
     PROMISE,
+    by_config,
     defect,
-    plant,
 )
 
 if TYPE_CHECKING:
@@ -496,7 +496,7 @@ class TaskNeedsNoPermission(SourceTask):
         yield from super().open_producer()
 
 
-plant("fencing_needs_no_permission", "618.37", NOTHING, FencesAsWorker, interface=True)
+by_config("fencing_needs_no_permission", "618.37", NOTHING, FencesAsWorker, interface=True)
 
 
 @defect("618.47", NOTHING, interface=True)

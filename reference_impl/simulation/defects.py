@@ -123,7 +123,7 @@ def defect(
     return declare
 
 
-def plant(
+def by_config(
     name: str, rule: str, breaks: Breaks, *pieces: type, why: str = "", parts: Mapping[str, Any] | None = None,
     interface: bool = False, **needs: Any,
 ) -> None:  # fmt: skip

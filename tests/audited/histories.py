@@ -3,8 +3,7 @@
 from fencepost.properties.history.naming import Words
 from fencepost.properties.history.properties_of import HistoryProperties, in_a_table
 from fencepost.properties.history.related import IT, declared, each, last
-from fencepost.properties.planting.beds import Bed
-from fencepost.properties.planting.edits import Plant, change
+from fencepost.properties.history.seeded_violations import Seeded, SeededHistory, change
 
 from tests.audited.events import AUDITED, Kind
 
@@ -27,5 +26,5 @@ def rows() -> list[tuple[int, ...]]:
     return [(0, 0, int(Kind.read), 1), (1, 0, int(Kind.read), 2)]
 
 
-PLANTS = {"an older one": Plant((change(Kind.read, 1, token=0),), {"never_older": 1})}
-BED = Bed(AUDITED, "tests.audited.histories:rows", PLANTS, shifted=())
+VIOLATIONS = {"an older one": Seeded((change(Kind.read, 1, token=0),), {"never_older": 1})}
+SEEDED_HISTORY = SeededHistory(AUDITED, "tests.audited.histories:rows", VIOLATIONS, shifted=())

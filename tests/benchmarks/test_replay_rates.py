@@ -30,7 +30,7 @@ SEEDED = "fencepost.properties.id_blocks.histories:simulate_many"
 @pytest.fixture(scope="module")
 def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("rates") / "h"
-    generate(path, SEEDED, histories=HISTORIES, seed=1, config={"bent": 0.01}, many=True, cores=1)
+    generate(path, SEEDED, histories=HISTORIES, seed=1, config={"share": 0.01}, many=True, cores=1)
     return path
 
 

@@ -29,7 +29,7 @@ pytestmark = [pytest.mark.nightly, pytest.mark.timeout(900)]
 @pytest.fixture(scope="module")
 def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("scaling") / "h"
-    generate(path, SEEDED, histories=HISTORIES, seed=1, config={"bent": 0.01}, many=True)
+    generate(path, SEEDED, histories=HISTORIES, seed=1, config={"share": 0.01}, many=True)
     return path
 
 
@@ -37,7 +37,7 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One piece: what it takes is the price of a job."""
     path = tmp_path_factory.mktemp("scaling") / "h"
-    generate(path, SEEDED, histories=10, seed=1, config={"bent": 0.01}, many=True, cores=1)
+    generate(path, SEEDED, histories=10, seed=1, config={"share": 0.01}, many=True, cores=1)
     return path
 
 

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.nightly
 
 SEEDED = "fencepost.properties.transactions.histories.properties:simulate_many"
 SIMULATOR = "fencepost.reference_impl.systems.transactions:simulate_with_stats"
-CONFIG = {"bent": 0.01, "mode": "v2", "quiet_end": True}
+CONFIG = {"share": 0.01, "mode": "v2", "quiet_end": True}
 HISTORIES = 3600  # a million events in four pieces
 
 
@@ -39,7 +39,7 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def expected(directory: Path) -> dict[str, int]:
-    """Planted histories in the directory; the violations to be found."""
+    """Seeded histories in the directory; the violations to be found."""
     made = generate(
         directory, SEEDED, histories=HISTORIES, seed=1, config=CONFIG, protocol="transactions", many=True, cores=1
     )

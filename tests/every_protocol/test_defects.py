@@ -20,7 +20,7 @@ from fencepost.properties.conformance_spec import driven
 from fencepost.properties.registry import folder
 from fencepost.reference_impl.kafka.log import PartitionLog
 from fencepost.reference_impl.kafka.transaction_coordinator import Coordinator
-from fencepost.reference_impl.simulation.defects import NOTHING, PROMISE, Breaks, defect, plant, registry
+from fencepost.reference_impl.simulation.defects import NOTHING, PROMISE, Breaks, by_config, defect, registry
 from fencepost.reference_impl.systems.transactions import Parts, build
 
 EVERY_RUN = {"id-blocks": 20, "source-commits": 5}
@@ -162,7 +162,7 @@ def test_a_defect_is_one_decorated_class() -> None:
     class OfTheLog(PartitionLog):
         """Wrong, too."""
 
-    plant("by_config_alone", "txn.2", PROMISE, keys=2)
+    by_config("by_config_alone", "txn.2", PROMISE, keys=2)
     first, second, third = registry(Parts, build, __name__).values()
     assert (first.name, first.needs, first.why) == ("keeps_epochs_of_2_ids", (("mode", "v1"), ("ids", 2)), "because")
     assert first.parts == Parts(coordinator=KeepsEpochsOf2Ids)

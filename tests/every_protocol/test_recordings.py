@@ -9,11 +9,11 @@ import pytest
 from fencepost.properties.history import VOCABULARIES, Manifest
 from fencepost.properties.history.pieces import absent_columns
 from fencepost.properties.history.properties_of import properties_of
+from fencepost.properties.history.seeded_violations import SEEDED_HISTORIES
 from fencepost.properties.history.signs import counted
-from fencepost.properties.planting.beds import BEDS
 from fencepost.properties.source_offsets.events import SIGNS
 
-ALL = {name: set(properties_of(name).names) for name in BEDS}
+ALL = {name: set(properties_of(name).names) for name in SEEDED_HISTORIES}
 
 # id blocks
 BLACK_BOX = ("request_sent", "answer_sent", "id_handed_out", "id_refused")
@@ -52,7 +52,7 @@ RECORDED: dict[str, Mapping[str, tuple[str, ...]]] = {
         "all": tuple(VOCABULARIES["id-blocks"].codes), "black box": BLACK_BOX, "log": ("block_committed",),
         "ZooKeeper": ("zk_written",), "both logs": ("zk_written", "block_committed"), "nothing": (),
     },
-    **{name: BEDS.module(name).RECORDINGS for name in BEDS if name != "id-blocks"},
+    **{name: SEEDED_HISTORIES.module(name).RECORDINGS for name in SEEDED_HISTORIES if name != "id-blocks"},
 }  # fmt: skip
 """By sort of recording, the kinds that it shows."""
 DECIDED: list[tuple[str, str, str, bool, bool, set[str]]] = [
@@ -107,18 +107,23 @@ def test_what_a_recording_can_decide(
 
 @pytest.mark.parametrize(
     ("protocol", "recording"),
-    [(protocol, name) for protocol in BEDS for name in RECORDED[protocol] if name not in ("all", "nothing")],
+    [
+        (protocol, name)
+        for protocol in SEEDED_HISTORIES
+        for name in RECORDED[protocol]
+        if name not in ("all", "nothing")
+    ],
 )
 def test_what_a_recording_decides_it_decides_from_what_it_shows(protocol: str, recording: str) -> None:
     """Take away every event that the recording does not show: each property that it decides finds the same, in the
     example and in each edit of it."""
-    held, bed = properties_of(protocol), BEDS[protocol]
-    config: dict[str, Any] = {"quiet_end": True, **bed.config}
+    held, example = properties_of(protocol), SEEDED_HISTORIES[protocol]
+    config: dict[str, Any] = {"quiet_end": True, **example.config}
     manifest = Manifest(protocol, RECORDED[protocol][recording], (), config=config)
     decided = sorted(ALL[protocol] - set(held.undecidable(manifest)) - set(held.unpromised(manifest)))
     kinds = [VOCABULARIES[protocol].codes[name] for name in RECORDED[protocol][recording]]
-    for edit in ("", *bed.plants):
-        columns = bed.bent(edit)
+    for edit in ("", *example.violations):
+        columns = example.edited(edit)
         there = np.isin(columns["kind"], kinds)
         seen = {name: values[there] for name, values in columns.items()}
         whole, parts = (held.check(each, decided, config)[0] for each in (columns, seen))
@@ -127,7 +132,7 @@ def test_what_a_recording_decides_it_decides_from_what_it_shows(protocol: str, r
         }, edit
 
 
-@pytest.mark.parametrize("protocol", list(BEDS))
+@pytest.mark.parametrize("protocol", list(SEEDED_HISTORIES))
 def test_no_rows(protocol: str) -> None:
     """A piece without rows judges nothing and fails nothing."""
     findings, figures = properties_of(protocol).check(absent_columns(VOCABULARIES[protocol], 0), config={})
@@ -135,7 +140,7 @@ def test_no_rows(protocol: str) -> None:
     assert set(figures.values()) == {0}
 
 
-@pytest.mark.parametrize("protocol", list(BEDS))
+@pytest.mark.parametrize("protocol", list(SEEDED_HISTORIES))
 def test_every_kind_says_which_columns_it_uses(protocol: str) -> None:
     """The vocabulary is complete: each kind has its columns, and each column is used."""
     vocabulary = VOCABULARIES[protocol]
@@ -145,7 +150,7 @@ def test_every_kind_says_which_columns_it_uses(protocol: str) -> None:
 
 def test_dangers_show_in_the_example_of_source_offsets() -> None:
     """Each sign counts what is there."""
-    counts = counted(SIGNS, BEDS["source-offsets"].bent(""))
+    counts = counted(SIGNS, SEEDED_HISTORIES["source-offsets"].edited(""))
     assert counts["client-crash"] == counts["lost-answer"] == counts["rebalance"] == counts["several-tasks"] == 1
     assert counts["zombie"] == 2 + 3
 

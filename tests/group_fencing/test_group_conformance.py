@@ -12,12 +12,12 @@ from fencepost.proofs.testing.search import Search
 from fencepost.proofs.traces import ConformanceKernel, conformance_kernel, conformance_of
 from fencepost.properties.conformance_spec import driven
 from fencepost.properties.group_fencing.events import GROUP_FENCING, Kind
-from fencepost.properties.group_fencing.histories import BED
+from fencepost.properties.group_fencing.histories import SEEDED_HISTORY
 from fencepost.properties.group_fencing.translator.conforming import MAPPING
 from fencepost.properties.group_fencing.variants import CONFIG, NEW, RIGHT, SIMULATORS
 from fencepost.properties.history import Manifest
 from fencepost.properties.history.pieces import columns_of
-from fencepost.properties.planting.edits import END, Plant, bent_by, change, drop, put, swap
+from fencepost.properties.history.seeded_violations import END, Seeded, change, drop, edited, put, swap
 from fencepost.reference_impl.defects.group_fencing import REGISTRY
 from fencepost.reference_impl.kafka.clients.modern_consumer import ModernConsumer
 from fencepost.reference_impl.systems.group_fencing import reference, simulate
@@ -28,7 +28,7 @@ USUAL = {variant: config for variant, _, config in SIMULATORS}
 LEAST = {**dict.fromkeys(CLASSIC, 0.99), **dict.fromkeys(NEW, 0.85)}
 """This share at least is followed to its end: of 1,500 usual histories all but one were, and 97 % with epochs."""
 ROUGH = {"drop": 0.1, "duplicate": 0.1, "delay": 0.15, "append_failure": 0.05, "move_group": 0.04, "fail_over": 0.04}
-KERNEL = conformance_kernel("shipped", BED.config, "group-fencing")
+KERNEL = conformance_kernel("shipped", SEEDED_HISTORY.config, "group-fencing")
 
 
 def histories(count: int, config: dict[str, Any], first: int = 0) -> Columns:
@@ -101,7 +101,7 @@ def test_no_alarm_in_many_histories(variant: str) -> None:
 
 _FETCHED = {"partition": 0, "offset": 1, "outcome": 1}
 _REFUSED = {"generation": 4, "member": 2, "partition": 0, "offset": 3, "producer_id": 1, "epoch": 1, "error": 22}
-BENT = {
+EDITED = {
     "a generation less": (drop(Kind.generation_begun, 1), "owner[partition] = none", None),
     "loaded what is over": (change(Kind.coordinator_loaded, 0, generation=1), "newest = generation", "447.16"),
     "assigned to two": (change(Kind.assigned, 3, partition=1), "owner[partition] = none", None),
@@ -121,10 +121,10 @@ BENT = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", BENT)
+@pytest.mark.parametrize("name", EDITED)
 def test_bent_histories_are_caught(name: str) -> None:
-    edit, says, rule = BENT[name]
-    found = misfits(KERNEL, bent_by(BED.history, Plant((edit,), {})).columns())
+    edit, says, rule = EDITED[name]
+    found = misfits(KERNEL, edited(SEEDED_HISTORY.history, Seeded((edit,), {})).columns())
     assert len(found) == 1
     assert says in found[0][1] and found[0][2] == rule
 

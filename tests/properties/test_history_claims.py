@@ -14,7 +14,7 @@ from fencepost.properties.history import HistoryError, write_histories
 from fencepost.properties.history.claiming import claimed
 from fencepost.properties.history.location import Location
 from fencepost.properties.id_blocks.events import ID_BLOCKS
-from fencepost.properties.id_blocks.histories import BED
+from fencepost.properties.id_blocks.histories import SEEDED_HISTORY
 from metadata_logs import real_logs
 
 KRAFT = "id-blocks/kraft"
@@ -24,10 +24,10 @@ LEFT = f"part-00000.attempt-{'a1' * 16}.parquet"
 def test_histories_that_stand_are_not_written_over(tmp_path: Path) -> None:
     """Neither by `write_histories`, nor by `record`, nor by `generate`."""
     place = tmp_path / "h"
-    write_histories(place, [BED.seeded(1, 0, 2)[0]], ID_BLOCKS)
+    write_histories(place, [SEEDED_HISTORY.seeded(1, 0, 2)[0]], ID_BLOCKS)
     before = {file.name: file.read_bytes() for file in place.iterdir()}
     with pytest.raises(HistoryError, match="holds histories already"):
-        write_histories(place, [BED.seeded(2, 0, 2)[0]], ID_BLOCKS)
+        write_histories(place, [SEEDED_HISTORY.seeded(2, 0, 2)[0]], ID_BLOCKS)
     nodes = real_logs(tmp_path)
     for words in (["record", *nodes, "--out", place], ["generate", KRAFT, place, "--histories", 2]):
         ran = fencepost(*words)

@@ -15,8 +15,8 @@ from fencepost.proofs.scale.replay import replay
 from fencepost.properties.history import HistoryError, Manifest, write_histories
 from fencepost.properties.history.location import Location
 from fencepost.properties.id_blocks.events import ID_BLOCKS
-from fencepost.properties.id_blocks.histories import BED
 from fencepost.properties.id_blocks.histories import HISTORY as id_blocks
+from fencepost.properties.id_blocks.histories import SEEDED_HISTORY
 
 PART = "part-00000.parquet"
 
@@ -24,7 +24,7 @@ PART = "part-00000.parquet"
 @pytest.fixture
 def directory(tmp_path: Path) -> Path:
     """Ten histories of 285 events in five row groups."""
-    pieces = [BED.seeded(1, 2 * i, 2)[0] for i in range(5)]
+    pieces = [SEEDED_HISTORY.seeded(1, 2 * i, 2)[0] for i in range(5)]
     write_histories(tmp_path / "h", pieces, ID_BLOCKS, rows_per_group=500, seed=1)
     return tmp_path / "h"
 

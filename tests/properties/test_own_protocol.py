@@ -200,7 +200,7 @@ def test_verify_in_processes(tmp_path: Path) -> None:
     reported = words(process("verify", NAME, "--verbose", "--json", tmp_path / "v.json"))
     assert "newest stays violated as predicted explore in 5 steps" in reported
     assert "agrees with the model holds" in reported
-    assert "writes in order holds" in reported and "killers: 1 of 1 promises (planted: defect Unfenced)" in reported
+    assert "writes in order holds" in reported and "killers: 1 of 1 promises (seeded: defect Unfenced)" in reported
     assert "; 0 not as expected" in reported
     assert reported.endswith(f'fencepost show {NAME}/unfenced "newest stays"')
     assert {each["protocol"] for each in read_json(tmp_path / "v.json")["results"]} == {"lock"}

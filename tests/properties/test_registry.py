@@ -10,8 +10,8 @@ from fencepost.properties import registry
 from fencepost.properties.catalogue import ENTRIES, CatalogueError, find, protocols
 from fencepost.properties.conformance_spec import DRIVEN
 from fencepost.properties.history.properties_of import SIGNS, properties_of
+from fencepost.properties.history.seeded_violations import SEEDED_HISTORIES
 from fencepost.properties.history.vocabulary import VOCABULARIES
-from fencepost.properties.planting.beds import BEDS
 from fencepost.properties.registry import PROTOCOLS, Found
 from fencepost.properties.trace_spec import CONFORMING
 
@@ -30,7 +30,9 @@ HISTORIES_ALONE = ("end-to-end",)
 """Protocols without a model of their own: their histories are judged by properties, and nothing else is."""
 
 
-@pytest.mark.parametrize("table", [ENTRIES, DRIVEN, CONFORMING, BEDS, SIGNS, VOCABULARIES], ids=lambda t: t.where)
+@pytest.mark.parametrize(
+    "table", [ENTRIES, DRIVEN, CONFORMING, SEEDED_HISTORIES, SIGNS, VOCABULARIES], ids=lambda t: t.where
+)
 def test_what_a_protocol_brings_is_found(table: Found[object]) -> None:
     """By the conventions that the registry states, for the protocols that are there today."""
     without = HISTORIES_ALONE if table in (DRIVEN, CONFORMING) else ()

@@ -1,4 +1,4 @@
-"""Histories of source tasks: exact on what was planted, silent on what is right, and not on what is wrong."""
+"""Histories of source tasks: exact on what was seeded, silent on what is right, and not on what is wrong."""
 
 import pytest
 from fencepost.proofs.traces import conformance_kernel

@@ -21,8 +21,8 @@ from fencepost.properties.history.event_view import EventView
 from fencepost.properties.history.grouping import NEVER
 from fencepost.properties.history.pieces import columns_of
 from fencepost.properties.history.properties_of import properties_of
+from fencepost.properties.history.seeded_violations import SEEDED_HISTORIES
 from fencepost.properties.id_blocks.events import ID_BLOCKS, Kind
-from fencepost.properties.planting.beds import BEDS
 from fencepost.properties.transactions.events.kinds import Kind as TransactionKind
 from fencepost.reference_impl.systems import id_blocks as everything
 from hypothesis import given, settings
@@ -50,7 +50,7 @@ CONFIGS: dict[str, list[dict[str, Any]]] = {
         {"mode": "v2", "release": "4.3"},
     ],
     "task-counts": [{"mode": mode} for mode in ("B", "A", "M", "shipped")],
-    **{name: [dict(BEDS[name].config)] for name in DECLARED},
+    **{name: [dict(SEEDED_HISTORIES[name].config)] for name in DECLARED},
 }  # fmt: skip
 NOT_MET = {
     ("transactions", "noise"): {
@@ -65,7 +65,7 @@ NOT_MET = {
     ("task-counts", "doctored"): {"not_reclaimed_since", "fencing_goes_on"},
     **{("id-blocks", base): set[str]() for base in BASES},
 }  # fmt: skip
-"""What takes errors of its own, which are planted: all else is violated in many histories."""
+"""What takes errors of its own, which are seeded: all else is violated in many histories."""
 LEAST = {"source-offsets": 12, "source-commits": 12, "group-fencing": 8, "end-to-end": 7}
 """Of the others so many properties at least."""
 
@@ -122,18 +122,18 @@ def test_many_histories(duck: Any, protocol: str, make: str, config: dict[str, A
 
 @pytest.mark.parametrize("protocol", EVERY)
 def test_planted_violations(duck: Any, protocol: str) -> None:
-    """Both count exactly what was planted, of every property."""
-    columns, expected = BEDS[protocol].seeded(3, 0, 400, bent=0.6)
-    found = same(protocol, columns, duck, **{"quiet_end": True, **BEDS[protocol].config})
+    """Both count exactly what was seeded, of every property."""
+    columns, expected = SEEDED_HISTORIES[protocol].seeded(3, 0, 400, share=0.6)
+    found = same(protocol, columns, duck, **{"quiet_end": True, **SEEDED_HISTORIES[protocol].config})
     assert {name: count for name, (count, _) in found.items()} == expected
     assert expected.keys() == properties_of(protocol).properties.keys()
 
 
 def test_planted_violations_where_ids_end(duck: Any) -> None:
     """At 2^63."""
-    bed = BEDS["id-blocks"]
-    columns, expected = bed.seeded(3, 0, 2000, bent=0.1)
-    for name in bed.shifted:
+    example = SEEDED_HISTORIES["id-blocks"]
+    columns, expected = example.seeded(3, 0, 2000, share=0.1)
+    for name in example.shifted:
         columns[name] = np.where(columns[name] >= 0, columns[name] + (2**63 - 3000), columns[name])
     assert {name: count for name, (count, _) in same("id-blocks", columns, duck).items()} == expected
 
@@ -158,7 +158,9 @@ def test_planted_violations_where_ids_end(duck: Any) -> None:
 def test_histories_of_mistaken_models(duck: Any, variant: str, count: int, broken: str) -> None:
     protocol = variant.partition("/")[0]
     manifest, made = runs(variant, count)
-    config = dict(BEDS[protocol].config) | {key: manifest.config[key] for key in ("mode",) if protocol in OF}
+    config = dict(SEEDED_HISTORIES[protocol].config) | {
+        key: manifest.config[key] for key in ("mode",) if protocol in OF
+    }
     assert broken in same(protocol, made.columns, duck, **config)
 
 
@@ -170,7 +172,7 @@ def test_events_of_other_keys_do_not_matter(protocol: str, name: str) -> None:
     """A property that names a narrower key than the history finds as much when each key's events stand alone."""
     for base in BASES if protocol == "id-blocks" else ("",):
         columns = random_blocks(2, 400, base) if base else noise(protocol, 9, 600 if protocol == "task-counts" else 300)
-        whole, parts = keys_apart(protocol, name, columns, **BEDS[protocol].config)
+        whole, parts = keys_apart(protocol, name, columns, **SEEDED_HISTORIES[protocol].config)
         assert (parts.violations, parts.judged) == (whole.violations, whole.judged)
         assert whole.judged > 0 if protocol == "task-counts" else whole.violations > 0
 
@@ -206,7 +208,7 @@ def test_one_long_random_history(duck: Any, protocol: str) -> None:
         columns[name] = np.random.default_rng(seed).integers(*between, len(columns[name]))
     if protocol == "transactions":
         columns["upto"] = np.minimum(columns["offset"] + 3, 400)
-    same(protocol, columns, duck, **BEDS[protocol].config)
+    same(protocol, columns, duck, **SEEDED_HISTORIES[protocol].config)
 
 
 @pytest.mark.parametrize(
@@ -268,7 +270,7 @@ def test_parquet_in_spark_sql_duckdb_and_replay(protocol: str, names: tuple[str,
     for columns in pieces:
         columns["history"] = np.unique(columns["history"], return_inverse=True)[1] + end
         end = int(columns["history"][-1]) + 1
-    config = dict(BEDS[protocol].config) | ({} if protocol == "id-blocks" else {"quiet_end": True})
+    config = dict(SEEDED_HISTORIES[protocol].config) | ({} if protocol == "id-blocks" else {"quiet_end": True})
     write_histories(tmp_path, pieces, VOCABULARIES[protocol], rows_per_group=2000, config=config)
     mode = str(config.get("mode", ""))
     asked = [name for name in names if properties_of(protocol).properties[name].not_promised(mode) is None]

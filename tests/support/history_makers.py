@@ -12,7 +12,7 @@ from fencepost.proofs.scale.replay import Judged
 from fencepost.properties.history import ABSENT, HistoryError
 from fencepost.properties.history.checking import Violation
 from fencepost.properties.id_blocks.events import Kind
-from fencepost.properties.id_blocks.histories import BED
+from fencepost.properties.id_blocks.histories import SEEDED_HISTORY
 
 Row = tuple[int, ...]
 NOT_A_FUNCTION = 3
@@ -55,7 +55,7 @@ def dying_once(seed: int, first: int, histories: int, config: Mapping[str, Any])
         marker.touch()
         Path(config["directory"], "part-00001.attempt-lost.parquet").write_bytes(b"PAR1 half a file")
         os._exit(1)
-    return BED.seeded(seed, first, histories, bent=0.01)
+    return SEEDED_HISTORY.seeded(seed, first, histories, share=0.01)
 
 
 def late_ids(columns: dict[str, np.ndarray]) -> Judged:

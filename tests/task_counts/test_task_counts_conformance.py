@@ -7,7 +7,7 @@ from fencepost.proofs.scale.seeds import seed_of
 from fencepost.proofs.traces import conformance_kernel
 from fencepost.properties.history.pieces import columns_of
 from fencepost.properties.task_counts.events import SUPPORT, TASK_COUNTS, Kind
-from fencepost.properties.task_counts.histories.properties import BED
+from fencepost.properties.task_counts.histories.properties import SEEDED_HISTORY
 from fencepost.reference_impl.systems.task_counts import simulate
 from task_count_story import TaskCountStory
 
@@ -23,7 +23,7 @@ def readings(columns: dict[str, np.ndarray]) -> list[tuple[int, str]]:
 
 def test_both_readings_agree_on_what_is_exchanged_at_random() -> None:
     rng = np.random.default_rng(1)
-    copies = [BED.history.columns(history) for history in range(60)]
+    copies = [SEEDED_HISTORY.history.columns(history) for history in range(60)]
     for columns in copies:
         for _ in range(int(rng.integers(1, 4))):
             pair = rng.integers(0, len(columns["kind"]), 2)
@@ -34,7 +34,7 @@ def test_both_readings_agree_on_what_is_exchanged_at_random() -> None:
 
 
 def test_a_zombie_is_explained() -> None:
-    reported = KERNEL.explain(BED.bent("a zombie commits"))
+    reported = KERNEL.explain(SEEDED_HISTORY.edited("a zombie commits"))
     assert "first misfit: transaction_committed at step 170 (node 1, connector 0, task 1, instance 1, set 8" in reported
     assert "must hold: live[instance] (618.P1)" in reported
     assert "in the model of connector 0: 1 is set 8, 2 is set 24, 3 is set 56" in reported

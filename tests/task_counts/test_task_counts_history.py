@@ -1,12 +1,12 @@
-"""Each property of task count histories finds what is planted against it, at that place only."""
+"""Each property of task count histories finds what is seeded against it, at that place only."""
 
 from typing import Any
 
 import numpy as np
 import pytest
 from fencepost.properties.task_counts.events import SUPPORT, Kind
-from fencepost.properties.task_counts.histories.properties import BED
 from fencepost.properties.task_counts.histories.properties import HISTORY as task_counts
+from fencepost.properties.task_counts.histories.properties import SEEDED_HISTORY
 from task_count_story import TaskCountStory
 
 CONFIG = {"mode": "B", "quiet_end": True}
@@ -19,12 +19,12 @@ def violated(columns: dict[str, np.ndarray], **config: Any) -> dict[str, int]:
 
 
 def test_the_example_keeps_every_promise() -> None:
-    findings, _ = task_counts.check(BED.history.columns(), config=CONFIG)
+    findings, _ = task_counts.check(SEEDED_HISTORY.history.columns(), config=CONFIG)
     assert {name for name, found in findings.items() if found.violations or not found.judged} == set()
 
 
 def test_the_first_witness_in_words() -> None:
-    columns = BED.bent("a zombie commits")
+    columns = SEEDED_HISTORY.edited("a zombie commits")
     first = task_counts.check(columns, ["no_zombie_commits"], CONFIG)[0]["no_zombie_commits"].first
     assert first is not None
     assert (first.history, columns["kind"][first.step]) == (0, Kind.transaction_committed)
@@ -110,14 +110,14 @@ def test_what_was_compacted_away_does_not_stop_a_worker(mode: str) -> None:
     story = with_a_slow_reader()
     between = story.end
     story.configure(0, tasks=1)
-    bent = [story.columns()]
+    edited = [story.columns()]
     for compacts in (False, True):
         if compacts:
             story.emit(Kind.compacted, offset=story.end)
         story.emit(Kind.topic_read, node=1, offset=between)
         story.emit(Kind.task_checked, node=1, connector=0, task=0, instance=0, set=4, status=200)
-        bent.append(story.columns())
-    assert [violated(columns, mode=mode).get("checked_with_count", 0) for columns in bent] == [0, 1, 1]
+        edited.append(story.columns())
+    assert [violated(columns, mode=mode).get("checked_with_count", 0) for columns in edited] == [0, 1, 1]
     story.emit(Kind.topic_read, node=1, offset=story.end)
     story.emit(Kind.task_checked, node=1, connector=0, task=0, instance=1, set=4, status=200)
     assert violated(story.columns(), mode=mode)["checked_with_count"] == 2
@@ -125,7 +125,7 @@ def test_what_was_compacted_away_does_not_stop_a_worker(mode: str) -> None:
 
 def test_figures_count_what_became_of_sets_and_tasks() -> None:
     """The expected figures of the example history were counted by hand."""
-    assert task_counts.check(BED.history.columns(), [])[1] == {
+    assert task_counts.check(SEEDED_HISTORY.history.columns(), [])[1] == {
         "sets": 6, "counts": 6, "claims": 2, "started": 11, "running": 11, "abandoned": 0, "failed": 1, "committed": 21,
         "refused": 1, "ids_fenced": 4,
     }  # fmt: skip

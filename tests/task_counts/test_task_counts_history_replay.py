@@ -1,4 +1,4 @@
-"""Replay of task counts finds exactly the planted defects, and nothing in histories of the four correct texts, by
+"""Replay of task counts finds exactly the seeded defects, and nothing in histories of the four correct texts, by
 properties and by conformance to the core."""
 
 from pathlib import Path

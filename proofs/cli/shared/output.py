@@ -108,10 +108,10 @@ def killers_line(results: Sequence[Result]) -> str:
     steps: dict[str, int] = {}
     for killer in (r.evidence["killer"] for r in judged if "steps" in r.evidence.get("killer", ())):
         steps.setdefault(f"{killer['rule']} '{killer['mutation']}'", len(killer["steps"]))
-    plants = dict.fromkeys(r.evidence["killer"]["plant"] for r in judged if "plant" in r.evidence.get("killer", ()))
+    seeded = dict.fromkeys(r.evidence["killer"]["plant"] for r in judged if "plant" in r.evidence.get("killer", ()))
     reported = [
         *(f"{mutation} in {count} steps" for mutation, count in steps.items()),
-        *(f"planted: {p}" for p in plants),
+        *(f"seeded: {p}" for p in seeded),
     ]
     more = [f"{len(reported) - FEW} more"] if len(reported) > FEW else []
     which = f" ({', '.join(reported[:FEW] + more)})" if reported else ""

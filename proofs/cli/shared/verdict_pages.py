@@ -161,7 +161,7 @@ def _killed(killer: Mapping[str, Any] | None) -> str:
     if killer is None:
         return ""
     if "plant" in killer:
-        return f"It finds a planted violation: {killer['plant']}."
+        return f"It finds a seeded violation: {killer['plant']}."
     mutation = f"{killer['rule']} '{killer['mutation']}'"
     if "steps" in killer:
         return f"The mutation {mutation} breaks it in {len(killer['steps'])} steps."

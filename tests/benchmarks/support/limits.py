@@ -1,4 +1,4 @@
-"""Planted histories of a protocol, what replaying them is held against, and what a worker's memory comes to."""
+"""Seeded histories of a protocol, what replaying them is held against, and what a worker's memory comes to."""
 
 import resource
 import time
@@ -17,12 +17,12 @@ from fencepost.proofs.scale.generate import generate
 from fencepost.proofs.scale.replay import check_piece
 from fencepost.properties.history import HistoryDirectory, Piece, read_piece
 from fencepost.properties.history.properties_of import properties_of
-from fencepost.properties.planting.beds import BEDS
+from fencepost.properties.history.seeded_violations import SEEDED_HISTORIES
 
 
 @dataclass(frozen=True)
 class Seeded:
-    """Planted histories of one protocol, of which about one in a hundred is bent, and SQL that finds the same."""
+    """Seeded histories of one protocol, of which about one in a hundred is edited, and SQL that finds the same."""
 
     protocol: str
     config: Mapping[str, Any]
@@ -30,8 +30,8 @@ class Seeded:
 
     def generate(self, place: Path, histories: int, cores: int = 1) -> dict[str, int]:
         """So many in `place`; the violations that must be found in them."""
-        simulator = f"{BEDS.module_name(self.protocol)}:simulate_many"
-        config = {"bent": 0.01, **self.config}
+        simulator = f"{SEEDED_HISTORIES.module_name(self.protocol)}:simulate_many"
+        config = {"share": 0.01, **self.config}
         made = generate(
             place, simulator, histories=histories, seed=1, config=config, protocol=self.protocol, many=True, cores=cores
         )

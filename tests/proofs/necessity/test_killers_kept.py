@@ -1,13 +1,13 @@
-"""Kept files: every promise that holds has its killer, every proof its refusal, every history property its plant."""
+"""Kept files: every promise that holds has its killer, every proof its refusal, every history property a violation."""
 
 from dataclasses import replace
 from typing import Any
 
 import pytest
-from fencepost.proofs.necessity import killers as plants
+from fencepost.proofs.necessity import killers as killers_module
 from fencepost.proofs.necessity import proof_mutants
 from fencepost.proofs.necessity.keeping import missing, wishes
-from fencepost.proofs.necessity.killers import Killers, Plant, file_of, found_plants
+from fencepost.proofs.necessity.killers import FoundViolation, Killers, file_of, found_violations
 from fencepost.proofs.necessity.saved_runs import read_runs
 from fencepost.properties.catalogue import ProtocolEntry, Variant, protocols
 from fencepost.properties.history.checking import Rows
@@ -45,13 +45,13 @@ def test_no_file_is_left_behind() -> None:
 
 @pytest.mark.parametrize("protocol", VOCABULARIES)
 def test_every_history_property_finds_a_plant(protocol: str) -> None:
-    """Exactly what was planted is reported, of every property."""
-    assert set(found_plants(protocol)) == set(properties_of(protocol).names)
+    """Exactly what was seeded is reported, of every property."""
+    assert set(found_violations(protocol)) == set(properties_of(protocol).names)
 
 
 def test_a_history_property_that_finds_nothing_has_no_plant(monkeypatch: pytest.MonkeyPatch) -> None:
     """A check that is blind, or reports more than there is, is known by that."""
-    real = plants.properties_of("id-blocks")
+    real = killers_module.properties_of("id-blocks")
     unique = real.properties["ids_unique"]
 
     def blind(view: Any) -> Rows:
@@ -59,7 +59,7 @@ def test_a_history_property_that_finds_nothing_has_no_plant(monkeypatch: pytest.
         return Rows(rows.judged, rows.at[:0], rows.other[:0])
 
     properties = {**real.properties, "ids_unique": replace(unique, kernel=blind)}
-    monkeypatch.setattr(plants, "properties_of", lambda _: replace(real, properties=properties))
-    found = found_plants.__wrapped__("id-blocks")
+    monkeypatch.setattr(killers_module, "properties_of", lambda _: replace(real, properties=properties))
+    found = found_violations.__wrapped__("id-blocks")
     assert "ids_unique" not in found
-    assert isinstance(found["ids_within_blocks"], Plant)
+    assert isinstance(found["ids_within_blocks"], FoundViolation)

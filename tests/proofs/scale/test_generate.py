@@ -50,7 +50,7 @@ def test_the_same_rows_however_it_is_run(tmp_path: Path) -> None:
     spark = SparkSettings("local[2]")
     ways: dict[str, dict[str, Any]] = {"one": {"cores": 1}, "two": {"cores": 2}, "spark": {"spark": spark}}
     made = {
-        way: generate(tmp_path / way, SEEDED, histories=3000, seed=9, config={"bent": 0.01}, many=True, **how)
+        way: generate(tmp_path / way, SEEDED, histories=3000, seed=9, config={"share": 0.01}, many=True, **how)
         for way, how in ways.items()
     }
     assert len(made["one"].files) == 4

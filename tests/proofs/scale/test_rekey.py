@@ -19,9 +19,9 @@ from fencepost.proofs.scale.witnesses import witnesses
 from fencepost.properties.history import HistoryDirectory, HistoryError, Manifest, write_histories
 from fencepost.properties.history.location import Location
 from fencepost.properties.history.properties_of import properties_of
+from fencepost.properties.history.seeded_violations import SEEDED_HISTORIES
 from fencepost.properties.history.spreading import spread_of
 from fencepost.properties.history.writer import HistoryWriter, cut_in
-from fencepost.properties.planting.beds import BEDS
 from history_makers import late_ids
 from long_histories import Columns, chained, doctored, noise, seeded
 
@@ -49,17 +49,17 @@ WHOLE = {
 
 
 def described(protocol: str) -> dict[str, Any]:
-    return {"config": {**BEDS[protocol].config, "quiet_end": True}}
+    return {"config": {**SEEDED_HISTORIES[protocol].config, "quiet_end": True}}
 
 
 def write_whole(place: Path, protocol: str, columns: Columns, **further: Any) -> Path:
-    write_histories(place, [columns], BEDS[protocol].vocabulary, **described(protocol), **further)
+    write_histories(place, [columns], SEEDED_HISTORIES[protocol].vocabulary, **described(protocol), **further)
     return place
 
 
 def write_cut(place: Path, protocol: str, columns: Columns) -> Path:
     """In row groups of `PART` rows, in two files, one of which ends within a history."""
-    vocabulary, written, parts = BEDS[protocol].vocabulary, [], []
+    vocabulary, written, parts = SEEDED_HISTORIES[protocol].vocabulary, [], []
     middle = len(columns["kind"]) // 2
     for number, rows in enumerate((slice(0, middle), slice(middle, None))):
         with HistoryWriter(Location.of(place), f"part-{number:05}.parquet", vocabulary) as writer:
@@ -108,10 +108,10 @@ def is_judged(protocol: str, columns: Columns) -> bool:
     return True
 
 
-@pytest.mark.parametrize("protocol", BEDS)
+@pytest.mark.parametrize("protocol", SEEDED_HISTORIES)
 def test_findings_are_those_of_the_whole(place: Path, protocol: str) -> None:
     """Counts, first witnesses and every violating row, with the event that explains it, of histories of three sorts."""
-    copies = EVENTS // len(BEDS[protocol].history.columns()["kind"])
+    copies = EVENTS // len(SEEDED_HISTORIES[protocol].history.columns()["kind"])
     sorts = [seeded(protocol, copies), doctored(protocol, copies), noise(protocol, EVENTS // 3 + 1)]
     sorts = [sort for sort in sorts if is_judged(protocol, sort)]
     for number, sort in enumerate(sorts):
@@ -133,7 +133,7 @@ def test_findings_are_those_of_the_whole(place: Path, protocol: str) -> None:
     assert others.sort_by(order).equals(mine.sort_by(order))
 
 
-@pytest.mark.parametrize("protocol", BEDS)
+@pytest.mark.parametrize("protocol", SEEDED_HISTORIES)
 def test_a_property_looks_at_the_kinds_that_it_names(protocol: str) -> None:
     """Each by itself: with nothing else in the piece it finds the same in doctored and in random histories."""
     properties = properties_of(protocol)
@@ -162,7 +162,7 @@ def last_of_kinds(columns: Columns) -> np.ndarray:
 
 def test_which_properties_need_one_place() -> None:
     """A few, which look at few kinds or say so; all others are dealt out."""
-    for protocol in BEDS:
+    for protocol in SEEDED_HISTORIES:
         properties = properties_of(protocol).properties
         assert {name for name, item in properties.items() if spread_of(item).whole} == WHOLE.get(protocol, set())
 
@@ -194,8 +194,8 @@ def test_the_events_of_a_violation_in_a_cut_history_are_printed(place: Path) -> 
 
 def test_small_histories_in_a_large_row_group_are_judged_as_any(place: Path) -> None:
     """With further checks too; only what is larger than the limit is taken apart, and not followed."""
-    columns = BEDS["id-blocks"].seeded(1, 0, 40, bent=0.5)[0]
-    long = chained(BEDS["id-blocks"].seeded(2, 0, 10, bent=0.5)[0], history=40)
+    columns = SEEDED_HISTORIES["id-blocks"].seeded(1, 0, 40, share=0.5)[0]
+    long = chained(SEEDED_HISTORIES["id-blocks"].seeded(2, 0, 10, share=0.5)[0], history=40)
     columns = {name: np.concatenate([columns[name], long[name]]) for name in columns}
     mixed = write_whole(place / "mixed", "id-blocks", columns)
     whole = replay(mixed, cores=1, further={"late": late_ids})
@@ -257,7 +257,7 @@ def test_parts_that_are_written_go_on(tmp_path: Path) -> None:
     """The writer takes no gap, and no history that comes back."""
     columns = seeded("id-blocks", 4)
     gap = {name: values[5:] for name, values in columns.items()}
-    vocabulary = BEDS["id-blocks"].vocabulary
+    vocabulary = SEEDED_HISTORIES["id-blocks"].vocabulary
     with HistoryWriter(Location.of(tmp_path), "part.parquet", vocabulary) as writer:
         writer.add_parts({name: values[:4] for name, values in columns.items()}, 2)
         with pytest.raises(HistoryError, match="history 0 does not go on with step 4"):
@@ -277,7 +277,9 @@ def test_it_takes_spark(place: Path) -> None:
 def test_it_is_reported(place: Path) -> None:
     """In words and in JSON: how many histories, into how many pieces, by which keys.  What needs too much in one place
     is unknown, with the reason, is no success where it is required, and the rest is decided."""
-    cut = write_cut(place / "cut", "transactions", chained(BEDS["transactions"].seeded(1, 0, 12, bent=0)[0]))
+    cut = write_cut(
+        place / "cut", "transactions", chained(SEEDED_HISTORIES["transactions"].seeded(1, 0, 12, share=0)[0])
+    )
     found = fencepost("replay", cut, "--rekey", 500, *MASTER, "--json", place / "report.json")
     assert "1 history was re-keyed: 3,240 events, judged in" in found.out
     assert "    record or txn: commits acknowledged, aborts unread" in found.out

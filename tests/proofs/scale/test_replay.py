@@ -1,4 +1,4 @@
-"""Replay: exact on planted violations, the same on any number of cores and on Spark, and open to further checks."""
+"""Replay: exact on seeded violations, the same on any number of cores and on Spark, and open to further checks."""
 
 import json
 import random
@@ -12,8 +12,8 @@ from fencepost.proofs.scale.units import SparkSettings
 from fencepost.properties.history import HistoryError, write_histories
 from fencepost.properties.history.checking import Finding, Violation, merged
 from fencepost.properties.id_blocks.events import ID_BLOCKS
-from fencepost.properties.id_blocks.histories import BED
 from fencepost.properties.id_blocks.histories import HISTORY as id_blocks
+from fencepost.properties.id_blocks.histories import SEEDED_HISTORY
 from fencepost.reference_impl.defects.id_blocks import DRIVEN, REGISTRY
 from fencepost.reference_impl.simulation.defects import Breaks
 from history_makers import breaking, late_ids, refusing
@@ -24,9 +24,9 @@ EVENTS_PER_HISTORY = 285
 
 @pytest.fixture(scope="module")
 def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A million events in five pieces, 1 % of the histories bent."""
+    """A million events in five pieces, 1 % of the histories edited."""
     path = tmp_path_factory.mktemp("replay") / "h"
-    generate(path, SEEDED, histories=3600, seed=1, config={"bent": 0.01}, many=True, cores=1)
+    generate(path, SEEDED, histories=3600, seed=1, config={"share": 0.01}, many=True, cores=1)
     return path
 
 
@@ -40,7 +40,7 @@ def counts(report: ReplayReport) -> dict[str, int]:
 
 
 def test_a_million_events(directory: Path, report: ReplayReport) -> None:
-    """Replay counts exactly the violations that were planted, and every piece."""
+    """Replay counts exactly the violations that were seeded, and every piece."""
     manifest = json.loads((directory / "manifest.json").read_text())
     assert (report.events, report.histories) == (3600 * EVENTS_PER_HISTORY, 3600)
     assert report.pieces == manifest["totals"]["row_groups"] == 5
@@ -78,7 +78,7 @@ def test_a_further_check_sees_all_columns(directory: Path) -> None:
     report = replay(directory, cores=1, checks=["ids_unique"], further={"conformance": late_ids})
     assert set(report.judged) == {"ids_unique", "conformance"}
     assert report.judged["conformance"] == 3600
-    # No plant moves an event beyond step 250, so every history has the same 34 hand-outs there.
+    # No violation moves an event beyond step 250, so every history has the same 34 hand-outs there.
     assert report.violations["conformance"]["count"] == 3600 * 34
     assert report.violations["conformance"]["first"] == Violation(0, 251, "late", "node -1")
 
@@ -93,7 +93,9 @@ def test_only_the_checks_asked_for(directory: Path, report: ReplayReport) -> Non
 def test_what_was_not_recorded_is_unknown(tmp_path: Path) -> None:
     """A black-box recording answers what it shows, and says why it cannot answer the rest."""
     observable = ("request_sent", "answer_sent", "id_handed_out", "id_refused")
-    write_histories(tmp_path, [BED.seeded(1, 0, 50, bent=1.0)[0]], ID_BLOCKS, source="recorded", observable=observable)
+    write_histories(
+        tmp_path, [SEEDED_HISTORY.seeded(1, 0, 50, share=1.0)[0]], ID_BLOCKS, source="recorded", observable=observable
+    )
     report = replay(tmp_path, cores=1)
     assert set(report.judged) == {"ids_unique", "answers_disjoint"}
     assert set(report.unknown) == set(id_blocks.properties) - set(report.judged)
@@ -103,7 +105,7 @@ def test_what_was_not_recorded_is_unknown(tmp_path: Path) -> None:
 
 def test_a_property_with_nothing_to_judge_is_vacuous(tmp_path: Path) -> None:
     """It does not hold: it is unknown, and the report says why."""
-    columns, _ = BED.seeded(1, 0, 1, bent=0.0)
+    columns, _ = SEEDED_HISTORY.seeded(1, 0, 1, share=0.0)
     columns["kind"][columns["kind"] == 5] = 19
     write_histories(tmp_path / "some", [columns], ID_BLOCKS, config={"mode": "zookeeper"})
     report = replay(tmp_path / "some", cores=1, checks=["blocks_disjoint", "answers_disjoint"])
@@ -138,7 +140,7 @@ def test_a_hundred_million_events(tmp_path: Path) -> None:
     settings = SparkSettings("local[2]")
     with session(settings):
         manifest = generate(
-            tmp_path / "h", SEEDED, histories=360_000, seed=3, config={"bent": 1e-4}, many=True, spark=settings
+            tmp_path / "h", SEEDED, histories=360_000, seed=3, config={"share": 1e-4}, many=True, spark=settings
         )
         report = replay(tmp_path / "h", spark=settings)
     assert report.events > 100_000_000

@@ -13,7 +13,7 @@ from fencepost.proofs.scale.units import SparkSettings, require_reachable
 from fencepost.properties.history import HistoryError, write_histories
 from fencepost.properties.history.location import Location
 from fencepost.properties.id_blocks.events import ID_BLOCKS
-from fencepost.properties.id_blocks.histories import BED
+from fencepost.properties.id_blocks.histories import SEEDED_HISTORY
 from pyspark.sql import SparkSession
 
 SEEDED = "fencepost.properties.id_blocks.histories:simulate_many"
@@ -25,7 +25,7 @@ REMOTE = [
 
 @pytest.fixture
 def directory(tmp_path: Path) -> Path:
-    write_histories(tmp_path / "h", [BED.seeded(1, 0, 3)[0]], ID_BLOCKS)
+    write_histories(tmp_path / "h", [SEEDED_HISTORY.seeded(1, 0, 3)[0]], ID_BLOCKS)
     return tmp_path / "h"
 
 
@@ -109,5 +109,5 @@ def test_workers_in_other_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         monkeypatch.setattr(f"fencepost.proofs.scale.{module}.require_reachable", lambda place, spark: None)
     monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
     cluster = SparkSettings("local-cluster[2,1,1024]")
-    generate(tmp_path, SEEDED, histories=2000, seed=1, config={"bent": 0.01}, many=True, spark=cluster)
+    generate(tmp_path, SEEDED, histories=2000, seed=1, config={"share": 0.01}, many=True, spark=cluster)
     assert replay(tmp_path, spark=cluster) == replay(tmp_path, cores=1)

@@ -17,7 +17,7 @@ from fencepost.proofs.scale.replay import NOTHING_TO_JUDGE, ReplayReport, replay
 from fencepost.properties.catalogue import FOLLOWED, protocols
 from fencepost.properties.history import write_histories
 from fencepost.properties.id_blocks.events import ID_BLOCKS
-from fencepost.properties.id_blocks.histories import BED
+from fencepost.properties.id_blocks.histories import SEEDED_HISTORY
 from fencepost.properties.transactions.histories.late import EXPECTING
 from fencepost.properties.transactions.histories.properties import HISTORY as transactions
 from junitparser import Error, JUnitXml
@@ -30,7 +30,7 @@ RECORDING = "id-blocks-kraft-3-nodes"
 @pytest.fixture
 def without_answers(tmp_path: Path) -> Path:
     """Histories in which every kind of event is recorded, but no answer was ever sent."""
-    columns, _ = BED.seeded(1, 0, 1, bent=0.0)
+    columns, _ = SEEDED_HISTORY.seeded(1, 0, 1, share=0.0)
     for kind in (5, 6):  # answer_sent, and what goes with it
         columns["kind"][columns["kind"] == kind] = 19 if kind == 5 else 8
     write_histories(tmp_path / "h", [columns], ID_BLOCKS, config={"mode": "zookeeper"})

@@ -12,10 +12,9 @@ from fencepost.properties.end_to_end import events as end_to_end
 from fencepost.properties.group_fencing import events as groups
 from fencepost.properties.history import VOCABULARIES
 from fencepost.properties.history.pieces import absent_columns
+from fencepost.properties.history.seeded_violations import SEEDED_HISTORIES, Written
 from fencepost.properties.history.vocabulary import Vocabulary
 from fencepost.properties.id_blocks.events import ID_BLOCKS, Kind
-from fencepost.properties.planting.beds import BEDS
-from fencepost.properties.planting.edits import Written
 from fencepost.properties.source_commits import events as commits
 from fencepost.properties.source_offsets import events as offsets
 from fencepost.properties.task_counts import events as counts
@@ -171,7 +170,7 @@ def noise(protocol: str, seed: int, histories: int, events: int = 0) -> Columns:
 
 def doctored(protocol: str, seed: int, histories: int, changes: int = 0) -> Columns:
     """The example in `histories` copies, in each of which some events are exchanged or changed."""
-    of, example = OF[protocol], BEDS[protocol].history
+    of, example = OF[protocol], SEEDED_HISTORIES[protocol].history
     columns = doctored_story(
         np.random.default_rng(seed), example, of.kinds, of.unchanged, histories, changes or of.changes, of.exchanges
     )

@@ -54,7 +54,7 @@ def test_no_alarm_on_the_reference(variant: str, config: dict[str, int]) -> None
 
 @pytest.mark.parametrize("variant", ["v2", "v1"])
 def test_the_model_knows_that_an_id_may_be_expiring(variant: str) -> None:
-    """InitProducerId of an expiring id gets CONCURRENT_TRANSACTIONS (51), however soon ids expire. In v1 a fenced client
-    is given another producer id after that."""
+    """InitProducerId of an expiring id gets CONCURRENT_TRANSACTIONS (51), however soon ids expire. In v1 a fenced
+    client is given another producer id after that."""
     report = agree(reference, protocol="transactions", variant=variant, seed=0, max_examples=4, config=EXPIRING)
     assert report.failure is None

@@ -1,6 +1,6 @@
 """A property is violated in truncated logs only if it is violated in the complete logs.
 
-Histories of the reference and with a planted violation are cut at random places, as retention and the log cleaner do,
+Histories of the reference and with a seeded violation are cut at random places, as retention and the log cleaner do,
 and judged by the properties that declare that they can be judged then.
 """
 
@@ -14,8 +14,8 @@ from fencepost.properties.history import Manifest
 from fencepost.properties.history.cuts import Cut
 from fencepost.properties.history.pieces import columns_of
 from fencepost.properties.transactions.events.kinds import TRANSACTIONS, Kind
-from fencepost.properties.transactions.histories.properties import BED, PLANTS
 from fencepost.properties.transactions.histories.properties import HISTORY as transactions
+from fencepost.properties.transactions.histories.properties import SEEDED_HISTORY, VIOLATIONS
 from fencepost.reference_impl.systems.transactions import simulate
 
 Columns = Mapping[str, np.ndarray]
@@ -85,13 +85,13 @@ def test_what_is_left_of_right_histories_is_right() -> None:
     assert judged > 1000
 
 
-@pytest.mark.parametrize("plant", PLANTS)
-def test_what_is_left_of_a_wrong_history_accuses_nothing_else(plant: str) -> None:
-    columns, config = BED.bent(plant), {"mode": "v2"}
+@pytest.mark.parametrize("violation", VIOLATIONS)
+def test_what_is_left_of_a_wrong_history_accuses_nothing_else(violation: str) -> None:
+    columns, config = SEEDED_HISTORY.edited(violation), {"mode": "v2"}
     for seed in SEEDS:
         left, manifest = cut(columns, seed, config)
         assert {name for name, count in found(left, manifest, decided_of(manifest)).items() if count} <= {
-            *PLANTS[plant].found
+            *VIOLATIONS[violation].found
         }
 
 
@@ -111,7 +111,7 @@ def test_those_that_do_not_say_so_would_be_wrong() -> None:
 
 
 def test_a_logs_rest_is_judged() -> None:
-    columns, config = BED.bent(""), {"mode": "v2", "quiet_end": True}
+    columns, config = SEEDED_HISTORY.edited(""), {"mode": "v2", "quiet_end": True}
     read = columns["kind"] == Kind.record_read
     below = int(np.sort(columns["offset"][read & (columns["partition"] == 0)])[3])
     kept = ~np.isin(columns["kind"], PARTITION) | (columns["partition"] != 0) | (columns["offset"] >= below)

@@ -8,8 +8,8 @@ from fencepost.proofs.scale.replay import check_columns
 from fencepost.properties.history.vocabulary import HistoryError
 from fencepost.properties.transactions.events.kinds import ABORT, COMMIT, Kind
 from fencepost.properties.transactions.histories import view
-from fencepost.properties.transactions.histories.properties import BED
 from fencepost.properties.transactions.histories.properties import HISTORY as transactions
+from fencepost.properties.transactions.histories.properties import SEEDED_HISTORY
 from transaction_story import Story
 
 MODES = ("v1", "v1-verified", "v2")
@@ -108,7 +108,7 @@ def test_stories_that_keep_every_promise(name: str, mode: str) -> None:
 
 def test_a_transaction_that_another_process_resumes_is_refused() -> None:
     """A sink resumes the old pair at its recovery, which is correct but not an action of a broker."""
-    columns = BED.history.columns()
+    columns = SEEDED_HISTORY.history.columns()
     [row] = np.flatnonzero(columns["kind"] == Kind.end_sent)[:1]
     resumed = {name: column.copy() for name, column in columns.items()}
     resumed["client"][row] = 99
@@ -148,10 +148,10 @@ WITNESSES = {
 }
 
 
-@pytest.mark.parametrize("plant", WITNESSES)
-def test_the_first_witness_in_words(plant: str) -> None:
-    name, words = WITNESSES[plant]
-    findings, _ = transactions.check(BED.bent(plant), [name], {"quiet_end": True})
+@pytest.mark.parametrize("violation", WITNESSES)
+def test_the_first_witness_in_words(violation: str) -> None:
+    name, words = WITNESSES[violation]
+    findings, _ = transactions.check(SEEDED_HISTORY.edited(violation), [name], {"quiet_end": True})
     assert findings[name].first is not None
     assert findings[name].first.told == words
 
@@ -295,7 +295,7 @@ def test_sequence_numbers_wrap_to_zero() -> None:
 
 def test_figures_count_what_became_of_transactions() -> None:
     """The expected figures of the example history were counted by hand."""
-    _, figures = transactions.check(BED.history.columns(), [])
+    _, figures = transactions.check(SEEDED_HISTORY.history.columns(), [])
     assert figures == {
         "transactions": 7, "told_committed": 4, "told_aborted": 1, "records_sent": 21, "records_acked": 21,
         "records_read": 12, "fences": 4,
@@ -318,7 +318,7 @@ def test_many_readers_that_start_over(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("name", ["fenced_unread", "fenced_appends_unread", "fenced_never_commit"])
 def test_what_is_said_of_fenced_pairs_judges_fenced_pairs(name: str) -> None:
-    columns = BED.history.columns()
+    columns = SEEDED_HISTORY.history.columns()
     judged = transactions.check(columns, [name])[0][name].judged
     assert 0 < judged < len(columns["kind"])
     unreachable = {**columns, "epoch": np.zeros_like(columns["epoch"])}

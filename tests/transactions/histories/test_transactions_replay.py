@@ -1,4 +1,4 @@
-"""Replay of transactions finds exactly what was planted, nothing in v2, and each single defect."""
+"""Replay of transactions finds exactly what was seeded, nothing in v2, and each single defect."""
 
 from pathlib import Path
 from typing import Any
@@ -13,8 +13,8 @@ from fencepost.proofs.scale.units import SparkSettings
 from fencepost.proofs.traces import conformance_of, predicted_of
 from fencepost.properties.history import Manifest, write_histories
 from fencepost.properties.transactions.events.kinds import TRANSACTIONS
-from fencepost.properties.transactions.histories.properties import BED
 from fencepost.properties.transactions.histories.properties import HISTORY as transactions
+from fencepost.properties.transactions.histories.properties import SEEDED_HISTORY
 from pyarrow import compute, concat_tables, parquet
 
 HISTORIES = 300
@@ -26,7 +26,7 @@ SIMULATOR = "fencepost.reference_impl.systems.transactions:simulate_with_stats"
 def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a directory of half a million events in three pieces, in which a tenth of the histories is edited."""
     path = tmp_path_factory.mktemp("transactions") / "h"
-    config = {"bent": 0.1, "mode": "v2", "quiet_end": True}
+    config = {"share": 0.1, "mode": "v2", "quiet_end": True}
     generate(path, SEEDED, histories=2000, seed=1, config=config, protocol="transactions", many=True, cores=1)
     return path
 
@@ -53,7 +53,7 @@ def test_spark_and_two_processes_give_the_same_report(directory: Path, report: R
 
 def test_the_mode_says_what_is_promised(tmp_path: Path) -> None:
     """Replay does not require of v1 that every end bumps the epoch, nor of a truncated history that nothing hangs."""
-    write_histories(tmp_path, [BED.seeded(1, 0, 50, bent=1.0)[0]], TRANSACTIONS, config={"mode": "v1"})
+    write_histories(tmp_path, [SEEDED_HISTORY.seeded(1, 0, 50, share=1.0)[0]], TRANSACTIONS, config={"mode": "v1"})
     report = replay(tmp_path, cores=1)
     absent = ("appended_while_added", "clients_get_on", "ends_bump_epoch", "markers_agree")
     assert report.not_promised == dict.fromkeys(absent, "mode v1 does not promise it")
@@ -67,7 +67,7 @@ def test_the_mode_says_what_is_promised(tmp_path: Path) -> None:
 
 
 def test_max_epoch_of_the_config_is_used(tmp_path: Path) -> None:
-    columns, _ = BED.seeded(1, 0, 1, bent=0.0)
+    columns, _ = SEEDED_HISTORY.seeded(1, 0, 1, share=0.0)
     for place, (last, holds) in enumerate([(12, True), (11, False)]):
         write_histories(tmp_path / str(place), [columns], TRANSACTIONS, config={"mode": "v2", "max_epoch": last})
         assert replay(tmp_path / str(place), cores=1, checks=["epochs_in_range"]).holds == holds

@@ -8,8 +8,8 @@ import pytest
 from fencepost.proofs.recording import Header, RecordingError, read_events, record_transactions, write_events
 from fencepost.proofs.scale.replay import replay
 from fencepost.properties.transactions.events.kinds import TRANSACTIONS, Kind
-from fencepost.properties.transactions.histories.properties import BED, RECORDINGS
 from fencepost.properties.transactions.histories.properties import HISTORY as transactions
+from fencepost.properties.transactions.histories.properties import RECORDINGS, SEEDED_HISTORY
 from fencepost.reference_impl.kafka.environment import readable
 from fencepost.reference_impl.systems.transactions import simulate
 
@@ -25,7 +25,7 @@ HEADER = Header(
 def story(file: Path, header: Header | None, **changed: Any) -> None:
     """Write what clients saw of the example: commits, an abort, and a fence within a transaction."""
     events = []
-    for number, row in enumerate(BED.history.rows):
+    for number, row in enumerate(SEEDED_HISTORY.history.rows):
         if Kind(row["kind"]).name in RECORDINGS["clients"]:
             events.append({**row, "kind": Kind(row["kind"]).name, "time_us": number, **changed})
     write_events(file, events, header)
@@ -45,7 +45,7 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     file = tmp_path / "clients.jsonl"
     story(file, HEADER)
     read = read_events(file)
-    rows = [row for row in BED.history.rows if Kind(row["kind"]).name in RECORDINGS["clients"]]
+    rows = [row for row in SEEDED_HISTORY.history.rows if Kind(row["kind"]).name in RECORDINGS["clients"]]
     assert read.header == HEADER
     assert len(read) == len(rows)
     for column in TRANSACTIONS.columns:

@@ -2,8 +2,8 @@
 
 import numpy as np
 from fencepost.properties.history.pieces import starts_of
+from fencepost.properties.history.seeded_violations import SEEDED_HISTORIES, SeededHistory
 from fencepost.properties.history.vocabulary import Vocabulary
-from fencepost.properties.planting.beds import BEDS, Bed
 from random_histories import doctored_story, random_events
 
 Columns = dict[str, np.ndarray]
@@ -34,20 +34,20 @@ def chained(columns: Columns, history: int = 0) -> Columns:
 
 def seeded(protocol: str, histories: int, seed: int = 1) -> Columns:
     """One long history in which much is violated."""
-    return chained(BEDS[protocol].seeded(seed, 0, histories, bent=0.5)[0])
+    return chained(SEEDED_HISTORIES[protocol].seeded(seed, 0, histories, share=0.5)[0])
 
 
 def doctored(protocol: str, histories: int, seed: int = 2) -> Columns:
     """One long history in which events were exchanged and changed at random."""
-    bed: Bed = BEDS[protocol]
+    example: SeededHistory = SEEDED_HISTORIES[protocol]
     rng = np.random.default_rng(seed)
-    return chained(doctored_story(rng, bed.history, bed.vocabulary.kinds, VALUES, histories, 8, 0.4))
+    return chained(doctored_story(rng, example.history, example.vocabulary.kinds, VALUES, histories, 8, 0.4))
 
 
 def noise(protocol: str, events: int, seed: int = 3) -> Columns:
     """Histories of random events: every column of each is filled, and names are seldom named twice, or often."""
-    bed: Bed = BEDS[protocol]
-    return noise_of(bed.vocabulary, bed.history.columns(), events, seed)
+    example: SeededHistory = SEEDED_HISTORIES[protocol]
+    return noise_of(example.vocabulary, example.history.columns(), events, seed)
 
 
 def noise_of(vocabulary: Vocabulary, example: Columns, events: int, seed: int) -> Columns:

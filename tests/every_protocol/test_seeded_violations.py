@@ -4,7 +4,7 @@ that breaks something is found by exactly the properties that it names, and by t
 import pytest
 from fencepost.proofs.traces import conformance_kernel
 from fencepost.properties.history.properties_of import properties_of
-from fencepost.properties.planting.beds import BEDS
+from fencepost.properties.history.seeded_violations import SEEDED_HISTORIES
 
 UNJUDGED = {
     "transactions": {"lone_client_never_fenced"},
@@ -44,16 +44,16 @@ IMPLIED = {
     },
 }  # fmt: skip
 """Properties that no edit breaks alone."""
-EVERY = [(protocol, name) for protocol in BEDS for name in BEDS[protocol].plants]
+EVERY = [(protocol, name) for protocol in SEEDED_HISTORIES for name in SEEDED_HISTORIES[protocol].violations]
 
 
 def config_of(protocol: str) -> dict[str, object]:
-    return {"quiet_end": True, **BEDS[protocol].config}
+    return {"quiet_end": True, **SEEDED_HISTORIES[protocol].config}
 
 
-@pytest.mark.parametrize("protocol", list(BEDS))
+@pytest.mark.parametrize("protocol", list(SEEDED_HISTORIES))
 def test_the_example_keeps_every_promise(protocol: str) -> None:
-    findings, figures = properties_of(protocol).check(BEDS[protocol].bent(""), config=config_of(protocol))
+    findings, figures = properties_of(protocol).check(SEEDED_HISTORIES[protocol].edited(""), config=config_of(protocol))
     assert {name for name, found in findings.items() if found.violations} == set()
     unjudged = {name for name, found in findings.items() if not found.judged}
     assert unjudged == UNJUDGED.get(protocol, set())
@@ -64,25 +64,25 @@ def test_the_example_keeps_every_promise(protocol: str) -> None:
 def test_an_edit_is_found_by_what_it_breaks_alone(protocol: str, name: str) -> None:
     """To the last violation, with a first one in one line.  That each property is broken by some edit is tested by
     tests/proofs/necessity/test_killers_kept.py."""
-    bed = BEDS[protocol]
-    findings, _ = properties_of(protocol).check(bed.bent(name), config=config_of(protocol))
-    assert {n: found.violations for n, found in findings.items() if found.violations} == bed.plants[name].found
-    for broken in bed.plants[name].found:
+    example = SEEDED_HISTORIES[protocol]
+    findings, _ = properties_of(protocol).check(example.edited(name), config=config_of(protocol))
+    assert {n: found.violations for n, found in findings.items() if found.violations} == example.violations[name].found
+    for broken in example.violations[name].found:
         first = findings[broken].first
         assert first is not None and first.property == broken and "\n" not in first.told
 
 
 @pytest.mark.parametrize("protocol", IMPLIED)
 def test_most_properties_can_be_broken_alone(protocol: str) -> None:
-    found = [plant.found for plant in BEDS[protocol].plants.values()]
+    found = [violation.found for violation in SEEDED_HISTORIES[protocol].violations.values()]
     alone = {name for each in found for name in each if len(each) == 1}
     assert set(properties_of(protocol).names) - alone == IMPLIED[protocol]
 
 
 @pytest.mark.parametrize("protocol", FOLLOWED)
 def test_the_example_is_followed_to_its_end(protocol: str) -> None:
-    columns, bed = BEDS[protocol].bent(""), BEDS[protocol]
-    kernel = conformance_kernel(FOLLOWED[protocol], bed.config, protocol)
+    columns, example = SEEDED_HISTORIES[protocol].edited(""), SEEDED_HISTORIES[protocol]
+    kernel = conformance_kernel(FOLLOWED[protocol], example.config, protocol)
     assert kernel.misfits(columns) == kernel.misfits_plainly(columns) == []
     assert not kernel(columns).undecided
 
@@ -90,8 +90,8 @@ def test_the_example_is_followed_to_its_end(protocol: str) -> None:
 @pytest.mark.parametrize(("protocol", "name"), [each for each in EVERY if each[0] in FOLLOWED])
 def test_the_model_finds_what_it_has_a_state_for(protocol: str, name: str) -> None:
     """By both readings."""
-    bed = BEDS[protocol]
-    kernel, columns = conformance_kernel(FOLLOWED[protocol], bed.config, protocol), bed.bent(name)
+    example = SEEDED_HISTORIES[protocol]
+    kernel, columns = conformance_kernel(FOLLOWED[protocol], example.config, protocol), example.edited(name)
     found = kernel.misfits(columns)
     assert found == kernel.misfits_plainly(columns)
     assert bool(found) == (name not in NOT_FOLLOWED[protocol])
