@@ -232,7 +232,7 @@ class PromptVerifiedLemmas(PromptLemmas, DecidingAskingLemmas, of=PromptVerified
 class VerifiedLemmas(V1Lemmas, AskingLemmas, of=VerifiedCore):
     """These properties are what verification alone gives, however late and often requests arrive, as long as
     coordinators do not overlap. A deposed coordinator that still answers breaks three of these promises
-    (`overlapping.py`)."""
+    (`core_overlapping.py`)."""
 
     def is_disturbed(s, t):
         """Decide whether a late EndTxn of another transaction with the same epoch can end this one, again and again."""
