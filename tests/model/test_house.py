@@ -4,34 +4,30 @@ import pytest
 from house import PRIVATE, circles, outside_the_law, private_words, sizes
 
 LIMITS = {
-    "model": (139, 20652),
-    "properties": (157, 42248),
-    "reference_impl": (126, 30093),
-    "proofs": (250, 37446),
-    "tests": (470, 67300),
+    "model": (139, 20775),
+    "properties": (155, 42214),
+    "reference_impl": (126, 29836),
+    "proofs": (250, 37020),
+    "tests": (470, 66985),
 }
 """Files and lines of each top folder."""
 LAZY_CIRCLES = (5, 5, 4)
 """The sizes of the largest circles of imports, lazy and type-only ones counted."""
 WORDS: dict[str, int] = {
-    "told": 647,
-    "kept": 223,
-    "beside": 70,
+    "told": 516,
+    "kept": 181,
     "fated": 64,
-    "nobody": 64,
-    "shows": 64,
-    "tell": 59,
-    "shown": 34,
-    "said": 32,
-    "newcomers": 31,
-    "tells": 22,
-    "whoever": 19,
+    "nobody": 56,
+    "tell": 47,
+    "beside": 43,
+    "newcomers": 30,
+    "shows": 25,
+    "whoever": 17,
+    "shown": 16,
     "somebody": 14,
+    "said": 12,
     "telling": 6,
-    "planted": 3,
-    "showing": 2,
-    "bends": 1,
-    "retelling": 1,
+    "tells": 5,
 }
 """How often a private word stands in the four folders; a word that is not here must not stand there at all."""
 

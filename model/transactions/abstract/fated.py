@@ -1,4 +1,4 @@
-"""The `Fated` model is the interface of transactions: one producer's transactions as an observer sees them who only
+"""This model is the interface of transactions: one producer's transactions as an observer sees them who only
 waits for their outcome.
 
 A consumer group is such an observer. Offsets that a member commits in a transaction are accepted by the group's
@@ -19,7 +19,7 @@ from fencepost.model.transactions.abstract.core import Outcome
 
 
 class Fated(Protocol):
-    """The `Fated` model has a producer, and a partition that accepts its offsets."""
+    """This model has a producer, and a partition that accepts its offsets."""
 
     open: Bool  # the producer has begun a transaction with the newest epoch, which is not decided
     accepted: Bool  # offsets are in the partition, neither decided there nor to be aborted

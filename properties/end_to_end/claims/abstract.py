@@ -249,12 +249,12 @@ class ProducersProperties(Properties, of=Producers):
 
     @refinement(of=Fated, actions=STEPS)
     def does_as_fated(s, k: Producer, o: Log):
-        """A producer's transaction refines the interface `Fated` in each log of records."""
+        """A producer's transaction refines the interface of transactions in each log of records."""
         return s.view(k, s.has[k, o], s.awaits[k, o])
 
     @refinement(of=Fated, actions=STEPS)
     def offsets_do_as_fated(s, k: Producer):
-        """A producer's transaction refines the interface `Fated` in the log of offsets."""
+        """A producer's transaction refines the interface of transactions in the log of offsets."""
         return s.view(k, s.has_offsets[k], s.awaits_offsets[k])
 
 
