@@ -54,6 +54,7 @@ class Identifiers:
         self.numbers: dict[tuple[str, str], str] = {}
         self.enumerations: dict[EnumType, str] = {}
         self.constants: dict[str, str] = {}
+        self.kinds = spec.constants
         self.firsts: dict[AtomsType, str] = {}
         self.options = False
         for name in spec.types:
@@ -103,13 +104,15 @@ class Identifiers:
         return self.named("presence", name, name, f"present_{name}")
 
     def bound(self, name: str) -> str:
-        """Return the constant that holds a bound, which for a part may be that of the whole."""
+        """Return the constant that holds a bound. One of a part is that of the whole, unless they differ in sort."""
         *path, last = name.split(".")
         for depth in range(len(path), -1, -1):
             key = ".".join([*path[:depth], last])
             if key in self.bounds:
-                self.constants[key] = self.named("bound", key, key, f"max_{key}")
-                return self.constants[key]
+                kinds = [self.kinds[one] for one in (name, key) if one in self.kinds]
+                own = name if len(set(kinds)) > 1 else key
+                self.constants[own] = self.named("bound", own, own, f"max_{own}")
+                return self.constants[own]
         have = ", ".join(f"{k}={v}" for k, v in self.bounds.items()) or "none"
         raise BoundsError(f"the bound {name!r} is needed, and the bounds given are: {have}; add it")
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from fencepost.model.language.derived.slicing import without_unread_ghosts
 from fencepost.model.language.properties import Properties, Property
 from fencepost.model.language.protocol import Protocol, Spec
-from fencepost.model.language.tree.types import AtomsType, BoolType, Bounds, SeqType
+from fencepost.model.language.tree.types import AtomsType, BoolType, Bounds, SeqType, bound_of
 from fencepost.proofs.readings.ground import ground
 from fencepost.proofs.readings.ground.layout import highest, lay_out
 from fencepost.proofs.readings.tla.actions import Actions
@@ -233,7 +233,7 @@ class _Module:
             lines.append(f"    {name} = {{{', '.join(elements[kind.name])}}}")
         lines += [f"    {name} = {elements[kind.name][0]}" for kind, name in self.names.firsts.items()]
         for key, name in self.names.constants.items():
-            of, value = self.spec.constants.get(key), self.bounds[key]
+            of, value = self.spec.constants.get(key), bound_of(self.bounds, key)
             text = elements[of.name][value] if isinstance(of, AtomsType) else str(value)
             text = ("TRUE" if value else "FALSE") if isinstance(of, BoolType) else text
             lines.append(f"    {name} = {text}")
