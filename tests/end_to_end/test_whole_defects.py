@@ -61,7 +61,7 @@ def test_what_a_defect_breaks_is_noticed(name: str, by: str) -> None:
     defect = REGISTRY.find(name)
     config = {"broken": name}
     found: dict[str, tuple[str, int, str]] = {}
-    for first in range(0, 60, 10):
+    for first in range(0, 100, 10):
         found = violated(made(range(first, first + 10), config)[0], config)
         if by in found:
             break
@@ -141,7 +141,7 @@ def test_a_result_is_void_when_what_it_depends_on_changes(monkeypatch: pytest.Mo
 
 def test_a_search_goes_on_where_it_was() -> None:
     """Few events first, then more: the same as all at once, seconds aside. None is tried after one that is found."""
-    name = "task-counts:fence_new_count"
+    name = "group-fencing:offsets_outside"
     sought = Sought(REGISTRY.find(name).rule, (name, "transactions:no_such_defect"))
     few = of_rule(replace(sought, defects=(name,)), 1, {}, None)["defects"]
     assert not few[name]["named"]
@@ -149,7 +149,7 @@ def test_a_search_goes_on_where_it_was() -> None:
     assert parts.keys() == whole.keys() == {name}
     ended, at_once = (dict(one[name], seconds=0) for one in (parts, whole))
     assert ended == at_once
-    assert ended["named"]["property"].startswith("task-counts: ")
+    assert ended["named"]["property"].startswith("group-fencing: ")
 
 
 def test_what_else_is_broken_without_a_rule() -> None:
