@@ -141,15 +141,15 @@ def test_a_result_is_void_when_what_it_depends_on_changes(monkeypatch: pytest.Mo
 
 def test_a_search_goes_on_where_it_was() -> None:
     """Few events first, then more: the same as all at once, seconds aside. None is tried after one that is found."""
-    name = "group-fencing:offsets_outside"
+    name = "task-counts:fence_new_count"
     sought = Sought(REGISTRY.find(name).rule, (name, "transactions:no_such_defect"))
     few = of_rule(replace(sought, defects=(name,)), 1, {}, None)["defects"]
     assert not few[name]["named"]
-    parts, whole = (of_rule(sought, 500_000, before, {})["defects"] for before in (few, {}))
+    parts, whole = (of_rule(sought, 1_500_000, before, {})["defects"] for before in (few, {}))
     assert parts.keys() == whole.keys() == {name}
     ended, at_once = (dict(one[name], seconds=0) for one in (parts, whole))
     assert ended == at_once
-    assert ended["named"]["property"].startswith("group-fencing: ")
+    assert ended["named"]["property"].startswith("task-counts: ")
 
 
 def test_what_else_is_broken_without_a_rule() -> None:
