@@ -61,7 +61,7 @@ def test_what_a_defect_breaks_is_noticed(name: str, by: str) -> None:
     defect = REGISTRY.find(name)
     config = {"broken": name}
     found: dict[str, tuple[str, int, str]] = {}
-    for first in range(0, 60, 10):
+    for first in range(0, 100, 10):
         found = violated(made(range(first, first + 10), config)[0], config)
         if by in found:
             break
@@ -145,7 +145,7 @@ def test_a_search_goes_on_where_it_was() -> None:
     sought = Sought(REGISTRY.find(name).rule, (name, "transactions:no_such_defect"))
     few = of_rule(replace(sought, defects=(name,)), 1, {}, None)["defects"]
     assert not few[name]["named"]
-    parts, whole = (of_rule(sought, 500_000, before, {})["defects"] for before in (few, {}))
+    parts, whole = (of_rule(sought, 1_500_000, before, {})["defects"] for before in (few, {}))
     assert parts.keys() == whole.keys() == {name}
     ended, at_once = (dict(one[name], seconds=0) for one in (parts, whole))
     assert ended == at_once
