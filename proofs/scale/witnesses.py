@@ -79,10 +79,10 @@ def _among(opened: HistoryDirectory, columns: Mapping[str, np.ndarray], wanted: 
 
 
 def _event(opened: HistoryDirectory, columns: Mapping[str, np.ndarray], row: int) -> SeenEvent:
-    vocabulary = opened.vocabulary
-    kind = vocabulary.kinds(int(columns["kind"][row])).name
+    vocabulary, code = opened.vocabulary, int(columns["kind"][row])
+    kind = next((known.name for known in vocabulary.kinds if known == code), f"kind {code}, which is unknown")
     absent = {column.name: column.absent for column in vocabulary.columns}
-    filled = {name: int(columns[name][row]) for name in vocabulary.used_by[kind]}
+    filled = {name: int(columns[name][row]) for name in vocabulary.used_by.get(kind, ())}
     return SeenEvent(
         kind, int(columns["step"][row]), int(columns["time_us"][row]),
         {name: value for name, value in filled.items() if value != absent[name]},

@@ -45,7 +45,7 @@ def defects(protocol: str, broken: tuple[str, ...] = ("promise", "progress", "co
     return {name: one for name, one in sorted(module.REGISTRY.items()) if one.breaks.value in broken}
 
 
-def _is_followed(agreeing: Agreeing, variant: str, config: Mapping[str, Any]) -> bool:
+def is_followed_in(agreeing: Agreeing, variant: str, config: Mapping[str, Any]) -> bool:
     """Whether there is a model to follow with this configuration."""
     given = {**agreeing.small, **config, "mode": variant}
     if agreeing.follow is None or variant in agreeing.unfollowed:
@@ -62,7 +62,7 @@ def found_after(protocol: str, defect: Any, seed: int, how: How = "model", clust
     rule, breaks = defect.rule, defect.breaks
     variant = config.pop("mode", agreeing.variants[0])
     excused = agreeing.expecting.get(variant, frozenset())
-    is_followed = _is_followed(agreeing, variant, config)
+    is_followed = is_followed_in(agreeing, variant, config)
     if how == "promises":
         observed = agreeing.black_box
         agreeing, defect = replace(agreeing, follow=None), outside(defect, observed)

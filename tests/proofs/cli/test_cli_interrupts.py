@@ -106,7 +106,7 @@ def cases(count: int | None) -> list[tuple[str, signal.Signals, float]]:
     """Commands and signals, each with a time: all of them, or some, by the seed."""
     seed = night() or 1
     chance = random.Random(seed)
-    every = [(name, how, round(chance.uniform(0, 2), 2)) for name in WITH_REPORTS for how in SIGNALS]
+    every = [(name, how, round(chance.uniform(0, 1), 2)) for name in WITH_REPORTS for how in SIGNALS]
     return every if count is None else chance.sample(every, count)
 
 

@@ -14,7 +14,7 @@ from fencepost.proofs.engines.explore.compiled_search.loaded import NotInstalled
 from fencepost.properties.catalogue import bounds_of, find, protocols
 from fencepost.properties.history import write_histories
 from fencepost.properties.id_blocks.events import ID_BLOCKS
-from fencepost.properties.id_blocks.histories import BED
+from fencepost.properties.id_blocks.histories import SEEDED_HISTORY
 from fuzzing import Beds, hold
 from nights import night
 from transaction_logs import REAL
@@ -157,7 +157,7 @@ def test_other_reports_are_refused_at_once(option: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("command", ["generate", "replay"])
 def test_spark_without_java(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is missing, and how to do without, where Spark is asked for; without --master no command needs it."""
-    write_histories(tmp_path / "h", [BED.seeded(1, 0, 2)[0]], ID_BLOCKS)
+    write_histories(tmp_path / "h", [SEEDED_HISTORY.seeded(1, 0, 2)[0]], ID_BLOCKS)
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
     place = ("generate", KRAFT, tmp_path / "made") if command == "generate" else ("replay", tmp_path / "h")
