@@ -28,8 +28,8 @@ class Cluster(Workers):
 
     @fault(budget="duplicates", danger="zombie")
     def assign_again(s, w: Worker, k: Instance, i: Task):
-        """A task of the newest set gets a second instance, because a worker fell out of the group without knowing it,
-        or because a task that was left running is started anew (618.23)."""
+        """A task of the newest set gets a second instance: a worker fell out of the group without knowing it, or a task
+        was left running (618.23)."""
         require(s.is_given(i, s.latest_set(s.read[w])))
         Workers.assign(s, w, k, i)
 

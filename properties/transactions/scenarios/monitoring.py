@@ -357,8 +357,7 @@ class TransactionsContext(RunContext):
             self.fences.append(_pair(event))
 
     def _handed(self, event: Event, client: int) -> Iterator[Verdict]:
-        """Judge a pair that was handed out: another producer id is right only if the epochs of the one before are used
-        up."""
+        """Judge a pair that was handed out: another producer id is right only if the one before is used up."""
         pair, newest = _pair(event), next(reversed(self.producer_ids), _pair(event)[0])
         if self.may_forget and pair[0] not in self.producer_ids:
             self.anew.add((client, pair[0]))
