@@ -21,7 +21,7 @@ from fencepost.proofs.scope.scopes import USERS_RELY_ON, narrowed
 from fencepost.properties.catalogue import Profile, Variant, features_of, progress_of, wider_of
 from fencepost.properties.derived import histories_of_defects
 from fencepost.properties.history.properties_of import properties_of
-from fencepost.properties.history.seeded_violations import SEEDED_HISTORIES
+from fencepost.properties.seeded_violations import SEEDED_HISTORIES
 
 # A killer is, for a promise that an exploration finds to hold, a mutation of the same variant that breaks it. A *holds*
 # that nothing could have violated within its bounds is no evidence. So each names a mutation of the variant's own

@@ -13,8 +13,8 @@ from fencepost.properties.history.event_view import EventView
 from fencepost.properties.history.naming import Words
 from fencepost.properties.history.properties_of import HistoryProperties, in_a_table
 from fencepost.properties.history.related import IT, Event, Operation, declared, each, first, greatest, last, when
-from fencepost.properties.history.seeded_violations import END, Seeded, SeededHistory, change, drop, put
 from fencepost.properties.history.spreading import BY_ITSELF
+from fencepost.properties.seeded_violations import END, Seeded, SeededHistory, change, drop, put
 
 PARTITION, RECORD = ("partition",), ("partition", "offset")
 OF_INSTANCE = ("client", "partition")

@@ -19,8 +19,8 @@ from fencepost.properties.history.naming import Words
 from fencepost.properties.history.pieces import Columns
 from fencepost.properties.history.properties_of import HistoryProperties, in_a_table
 from fencepost.properties.history.related import IT, Setting, declared, each, first, following, greatest, last, when
-from fencepost.properties.history.seeded_violations import END, Seeded, SeededHistory, change, drop, put
 from fencepost.properties.history.spreading import BY_ITSELF
+from fencepost.properties.seeded_violations import END, Seeded, SeededHistory, change, drop, put
 
 CLASSIC = ("shipped", "group-id-only")
 NEW = ("new-protocol", "new-protocol-relaxed")

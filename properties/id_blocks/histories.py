@@ -16,9 +16,9 @@ from fencepost.properties.history.event_view import EventView
 from fencepost.properties.history.pieces import BITS, bits_for, narrowed, packed, sorted_stably
 from fencepost.properties.history.properties_of import HistoryProperties, in_a_table
 from fencepost.properties.history.related import IT, declared, each, evaluated, first, last, when
-from fencepost.properties.history.seeded_violations import Seeded, SeededHistory, change, swap
 from fencepost.properties.history.spreading import Spread, by
 from fencepost.properties.id_blocks.events import ID_BLOCKS, Kind
+from fencepost.properties.seeded_violations import Seeded, SeededHistory, change, swap
 
 MAX_ID = 2**63 - 1  # 730.16: ids end at Long.MAX_VALUE, which is never the first of a next block
 NEVER = np.iinfo(np.int64).max

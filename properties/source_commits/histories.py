@@ -19,8 +19,8 @@ from fencepost.properties.history.grouping import NEVER, NONE, joined
 from fencepost.properties.history.naming import Words
 from fencepost.properties.history.properties_of import HistoryProperties, in_a_table
 from fencepost.properties.history.related import IT, declared, each, first, following, greatest, last, when
-from fencepost.properties.history.seeded_violations import END, Seeded, SeededHistory, change, drop, move, put
 from fencepost.properties.history.spreading import BY_ITSELF
+from fencepost.properties.seeded_violations import END, Seeded, SeededHistory, change, drop, move, put
 from fencepost.properties.source_commits.events import SOURCE_COMMITS, Kind
 
 PARTITION = ("partition",)

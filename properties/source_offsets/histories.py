@@ -16,8 +16,8 @@ from fencepost.properties.history.naming import Words
 from fencepost.properties.history.pieces import Columns
 from fencepost.properties.history.properties_of import HistoryProperties, in_a_table
 from fencepost.properties.history.related import IT, Setting, declared, each, first, following, greatest, last, when
-from fencepost.properties.history.seeded_violations import END, Seeded, SeededHistory, change, drop, move, put, swap
 from fencepost.properties.history.spreading import BY_ITSELF
+from fencepost.properties.seeded_violations import END, Seeded, SeededHistory, change, drop, move, put, swap
 from fencepost.properties.source_offsets.events import (
     AUDITOR,
     DRIVEN,

@@ -3,7 +3,7 @@
 from fencepost.properties.history.naming import Words
 from fencepost.properties.history.properties_of import HistoryProperties, in_a_table
 from fencepost.properties.history.related import IT, declared, each, last
-from fencepost.properties.history.seeded_violations import Seeded, SeededHistory, change
+from fencepost.properties.seeded_violations import Seeded, SeededHistory, change
 
 from tests.audited.events import AUDITED, Kind
 

@@ -9,8 +9,8 @@ import pytest
 from fencepost.properties.history import VOCABULARIES, Manifest
 from fencepost.properties.history.pieces import absent_columns
 from fencepost.properties.history.properties_of import properties_of
-from fencepost.properties.history.seeded_violations import SEEDED_HISTORIES
 from fencepost.properties.history.signs import counted
+from fencepost.properties.seeded_violations import SEEDED_HISTORIES
 from fencepost.properties.source_offsets.events import SIGNS
 
 ALL = {name: set(properties_of(name).names) for name in SEEDED_HISTORIES}

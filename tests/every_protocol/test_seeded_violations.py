@@ -4,7 +4,7 @@ that breaks something is found by exactly the properties that it names, and by t
 import pytest
 from fencepost.proofs.traces import conformance_kernel
 from fencepost.properties.history.properties_of import properties_of
-from fencepost.properties.history.seeded_violations import SEEDED_HISTORIES
+from fencepost.properties.seeded_violations import SEEDED_HISTORIES
 
 UNJUDGED = {
     "transactions": {"lone_client_never_fenced"},

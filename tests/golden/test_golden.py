@@ -43,7 +43,7 @@ def test_histories_are_equal(protocol: str) -> None:
 PARTS = [(part, name) for part in golden.PARTS for name in VERIFIED if part != "agreement" or name in DRIVEN]
 
 
-@pytest.mark.nightly
+@pytest.mark.nightly(nights=7)  # some of them take more than half an hour
 @pytest.mark.timeout(5400)
 @pytest.mark.parametrize(("part", "protocol"), [*PARTS, (golden.COMMANDS, "")])
 def test_everything_is_equal(part: str, protocol: str) -> None:

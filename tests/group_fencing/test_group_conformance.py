@@ -17,7 +17,7 @@ from fencepost.properties.group_fencing.translator.conforming import MAPPING
 from fencepost.properties.group_fencing.variants import CONFIG, NEW, RIGHT, SIMULATORS
 from fencepost.properties.history import Manifest
 from fencepost.properties.history.pieces import columns_of
-from fencepost.properties.history.seeded_violations import END, Seeded, change, drop, edited, put, swap
+from fencepost.properties.seeded_violations import END, Seeded, change, drop, edited, put, swap
 from fencepost.reference_impl.defects.group_fencing import REGISTRY
 from fencepost.reference_impl.kafka.clients.modern_consumer import ModernConsumer
 from fencepost.reference_impl.systems.group_fencing import reference, simulate

@@ -10,9 +10,9 @@ from fencepost.properties import registry
 from fencepost.properties.catalogue import ENTRIES, CatalogueError, find, protocols
 from fencepost.properties.conformance_spec import DRIVEN
 from fencepost.properties.history.properties_of import SIGNS, properties_of
-from fencepost.properties.history.seeded_violations import SEEDED_HISTORIES
 from fencepost.properties.history.vocabulary import VOCABULARIES
 from fencepost.properties.registry import PROTOCOLS, Found
+from fencepost.properties.seeded_violations import SEEDED_HISTORIES
 from fencepost.properties.trace_spec import CONFORMING
 
 REFUSING = """

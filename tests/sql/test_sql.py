@@ -21,8 +21,8 @@ from fencepost.properties.history.event_view import EventView
 from fencepost.properties.history.grouping import NEVER
 from fencepost.properties.history.pieces import columns_of
 from fencepost.properties.history.properties_of import properties_of
-from fencepost.properties.history.seeded_violations import SEEDED_HISTORIES
 from fencepost.properties.id_blocks.events import ID_BLOCKS, Kind
+from fencepost.properties.seeded_violations import SEEDED_HISTORIES
 from fencepost.properties.transactions.events.kinds import Kind as TransactionKind
 from fencepost.reference_impl.systems import id_blocks as everything
 from hypothesis import given, settings

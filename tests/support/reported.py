@@ -1,8 +1,8 @@
 """Histories that a test tells event by event: the rows so far, and the columns that they make."""
 
 import numpy as np
-from fencepost.properties.history.seeded_violations import Written
 from fencepost.properties.history.vocabulary import Vocabulary
+from fencepost.properties.seeded_violations import Written
 
 
 class Reported:

@@ -6,8 +6,8 @@ from types import MappingProxyType
 from fencepost.properties.history.checking import HistoryProperty
 from fencepost.properties.history.properties_of import HistoryProperties, in_a_table
 from fencepost.properties.history.related import IT, each, first, greatest, last, when
-from fencepost.properties.history.seeded_violations import END, Seeded, SeededHistory, change, drop, put, swap
 from fencepost.properties.history.spreading import Link, Spread, by
+from fencepost.properties.seeded_violations import END, Seeded, SeededHistory, change, drop, put, swap
 from fencepost.properties.task_counts.events import OUTSIDE, TASK_COUNTS, TOPIC, Kind
 from fencepost.properties.task_counts.histories import view
 from fencepost.properties.task_counts.histories.view import CONFLICT, NAMES, OK, SETS, TaskCountView, declared, saying

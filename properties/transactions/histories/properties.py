@@ -16,10 +16,10 @@ from fencepost.properties.history.grouping import NEVER
 from fencepost.properties.history.pieces import Columns
 from fencepost.properties.history.properties_of import HistoryProperties, in_a_table
 from fencepost.properties.history.related import IT, Asked, Setting, declared, each, first, following, last, when
-from fencepost.properties.history.seeded_violations import END, Seeded, SeededHistory, change, drop, move, put, swap
 from fencepost.properties.history.spreading import Link, Spread, by
 from fencepost.properties.history.timelines import taken
 from fencepost.properties.history.vocabulary import HistoryError
+from fencepost.properties.seeded_violations import END, Seeded, SeededHistory, change, drop, move, put, swap
 from fencepost.properties.transactions.events.kinds import ABORT, CLIENTS, COMMIT, LOGS, TRANSACTIONS, Kind, State
 from fencepost.properties.transactions.histories import coordination, view
 from fencepost.properties.transactions.histories.promises import PROGRESS, PROMISES

@@ -17,7 +17,7 @@ from fencepost.proofs.scale.generate import generate
 from fencepost.proofs.scale.replay import check_piece
 from fencepost.properties.history import HistoryDirectory, Piece, read_piece
 from fencepost.properties.history.properties_of import properties_of
-from fencepost.properties.history.seeded_violations import SEEDED_HISTORIES
+from fencepost.properties.seeded_violations import SEEDED_HISTORIES
 
 
 @dataclass(frozen=True)

@@ -19,9 +19,9 @@ from fencepost.proofs.scale.witnesses import witnesses
 from fencepost.properties.history import HistoryDirectory, HistoryError, Manifest, write_histories
 from fencepost.properties.history.location import Location
 from fencepost.properties.history.properties_of import properties_of
-from fencepost.properties.history.seeded_violations import SEEDED_HISTORIES
 from fencepost.properties.history.spreading import spread_of
 from fencepost.properties.history.writer import HistoryWriter, cut_in
+from fencepost.properties.seeded_violations import SEEDED_HISTORIES
 from history_makers import late_ids
 from long_histories import Columns, chained, doctored, noise, seeded
 

@@ -177,7 +177,7 @@ def unearned(entry: ProtocolEntry, variant: Variant) -> list[tuple[str, str]]:
     bounds, reading = bounds_by_feature(variant, "smoke"), () if variant.reading is None else (variant.reading,)
     found, asked = [], 0
     for r in map(killer.judged, results):
-        if r.evidence["role"] not in ("promise", "step") or r.verdict != "holds":
+        if r.evidence["role"] not in SCOPED or r.verdict != "holds":
             continue
         asked += 1
         together: set[str] = set()
@@ -195,7 +195,12 @@ def unearned(entry: ProtocolEntry, variant: Variant) -> list[tuple[str, str]]:
     return found
 
 
-EXPLORED = [(e, v) for e in protocols().values() if e.verified for v in e.variants if v.main and v.features]
+SCOPED = {"promise", "step"}
+EXPLORED = [
+    (e, v) for e in protocols().values() if e.verified for v in e.variants
+    if v.main and v.features and SCOPED & {each.role for each in v.asked.values()}
+]  # fmt: skip
+"""These main variants are searched and have a promise or step, so that their results have a scope of dangers."""
 CHEAP = ("id-blocks/bridge", "read-committed/cleaned")
 
 

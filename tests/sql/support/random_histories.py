@@ -12,9 +12,9 @@ from fencepost.properties.end_to_end import events as end_to_end
 from fencepost.properties.group_fencing import events as groups
 from fencepost.properties.history import VOCABULARIES
 from fencepost.properties.history.pieces import absent_columns
-from fencepost.properties.history.seeded_violations import SEEDED_HISTORIES, Written
 from fencepost.properties.history.vocabulary import Vocabulary
 from fencepost.properties.id_blocks.events import ID_BLOCKS, Kind
+from fencepost.properties.seeded_violations import SEEDED_HISTORIES, Written
 from fencepost.properties.source_commits import events as commits
 from fencepost.properties.source_offsets import events as offsets
 from fencepost.properties.task_counts import events as counts

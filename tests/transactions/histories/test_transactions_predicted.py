@@ -234,11 +234,21 @@ SEEN_BY_DRIVING = frozenset(
         # Evidence that nothing happens any more, or that a client waits too long, needs a quiet end.
         "markers_not_repeated",
         "failed_append_stays_pending",
-        "failed_fence_never_forgotten",
         "failed_completion_not_repeated",
         "reload_forgets_the_clock",
         "time_outs_looked_for_once",
         "refused_batch_holds_readers_up",
+        "snapshot_loses_the_name",
+        "time_outs_stop_at_the_first_idle",
+        # Clients that never get on do so in a run of their own (test_transactions_progress); here each has an end.
+        "back_off_not_set",
+        "coordinator_asked_once",
+        "latch_opens_once",
+        "lost_batches_stay_lost",
+        "numbers_go_on",
+        "renumbers_the_latest_partition",
+        "sleeps_while_others_are_added",
+        "waits_after_an_abort",
         # Applications here write one record and one offset at a time, and go on from what they know.
         "batches_numbered_by_the_first",
         "producer_counts_batches",
@@ -253,11 +263,13 @@ SEEN_BY_DRIVING = frozenset(
         # These are met seldom, and by a model that says no more than that the request may be tried again.
         "init_retry_is_fenced",
         "invalid_mapping_recoverable",
-        "failed_fence_bumps_again",
         "window_of_four",
     }
 )
 """150 histories of v1 do not expose these defects, for which the driver has to create the conditions."""
+
+SELDOM = frozenset({"list_cut_with_the_piece", "time_out_takes_all"})
+"""About one history in 600 exposes each of these defects."""
 
 
 def in_v1() -> list[str]:
@@ -270,10 +282,11 @@ def in_v1() -> list[str]:
         pytest.param(name, marks=() if name in ("sequence_unchecked", "older_epoch_accepted", "reader_skips_for_ever",
                                                 "lost_commit_told_ok", "add_takes_older_epoch", "retry_numbered_anew")
                      else pytest.mark.nightly(nights=4))
-        for name in in_v1() if name not in SEEN_BY_DRIVING
+        for name in in_v1()
     ],
 )  # fmt: skip
 def test_no_excuse_hides_a_defect(name: str, tmp_path: Path) -> None:
     needs = {key: value for key, value in dict(REGISTRY[name].needs).items() if key != "mode"}
-    report = made(tmp_path / "h", "v1", 150, **needs, broken=name)
-    assert not report.holds
+    count, seed = (600, 2) if name in SELDOM else (150, 1)
+    report = made(tmp_path / "h", "v1", count, seed, **needs, broken=name)
+    assert report.holds == (name in SEEN_BY_DRIVING)

@@ -2,8 +2,8 @@
 
 import numpy as np
 from fencepost.properties.history.pieces import starts_of
-from fencepost.properties.history.seeded_violations import SEEDED_HISTORIES, SeededHistory
 from fencepost.properties.history.vocabulary import Vocabulary
+from fencepost.properties.seeded_violations import SEEDED_HISTORIES, SeededHistory
 from random_histories import doctored_story, random_events
 
 Columns = dict[str, np.ndarray]
