@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cluster import KafkaCluster, archive_classes, fetch_kafka, kafka_version
 from fencepost.proofs.scope import live
 from fencepost.proofs.testing import AgreementReport
+from fencepost.reference_impl.live.clusters.jars import POM
+from fencepost.reference_impl.live.clusters.kafka import KafkaCluster, archive_classes, fetch_kafka, kafka_version
+from fencepost.reference_impl.live.clusters.properties import SHORT_SESSIONS
 from fetched import cache, or_skip
-from kafka_jars import POM
-from server_properties import SHORT_SESSIONS
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
-from kafka_jars import ClusterError, reason_to_skip
+from fencepost.reference_impl.live.clusters.jars import ClusterError, reason_to_skip
 
 
 def or_skip(fetch: Callable[[], Path]) -> Path:

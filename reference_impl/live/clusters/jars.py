@@ -1,4 +1,4 @@
-"""Apache Kafka's jars: copied from Maven once a machine, and made quick to start."""
+"""This module copies Apache Kafka's jars from Maven once a machine, and runs their classes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ POM = Path(__file__).with_name("pom.xml")
 RELEASES = ("4.3.1", "4.2.2", "4.1.2", "4.0.2", "4.0.0", "3.9.2")
 """Those that findings are looked for on, besides the pom's."""
 TRANSACTION_VERSION, FIRST_WITH_FEATURE = "transaction.version", 4
-ARCHIVE = "kafka.jsa"  # beside the jars: the classes that a node loads, in the form that a JVM maps into memory
+ARCHIVE = "kafka.jsa"  # next to the jars: the classes that a node loads, in the form that a JVM maps into memory
 
 LOGGING = """\
 status = error
