@@ -23,6 +23,7 @@ from fencepost.reference_impl.live.tcp.connection import NoAnswer
 
 HOST = "127.0.0.1"
 PATIENCE_S = 120.0  # more than the 90 s that a worker waits for a round of fencing
+POLL_S = 0.02  # how long its end may take to be noticed
 HOP = frozenset({"connection", "transfer-encoding", "content-length", "keep-alive"})  # of one connection only
 
 
@@ -115,7 +116,9 @@ class RestProxy:
         self._holdings: list[HeldRest] = []
         self._server = _Server((HOST, 0), self._pass)
         self.port = int(self._server.server_address[1])
-        self._thread = threading.Thread(target=self._server.serve_forever, name="fencepost-rest", daemon=True)
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, args=(POLL_S,), name="fencepost-rest", daemon=True
+        )
 
     def __enter__(self) -> Self:
         self._thread.start()

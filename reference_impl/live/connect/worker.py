@@ -56,7 +56,7 @@ LOGS: Mapping[str, str] = {
     f"{_RUNTIME}util.KafkaBasedLog": "TRACE",
     "org.apache.kafka.clients.producer.internals.TransactionManager": "INFO",
 }
-"""The loggers by which a worker reports the steps that no other source shows, and their levels."""
+"""The loggers by which a worker reports the steps of which nothing else is seen, and their levels."""
 
 # The layout of both logging systems: releases before 4.0 have log4j 1.
 PATTERN = "%d{yyyy-MM-dd HH:mm:ss.SSS} %-5p [%t] %c{1}: %m%n"
