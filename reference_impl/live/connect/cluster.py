@@ -175,6 +175,11 @@ class ConnectCluster:
         newest = max(self.watching.values(), key=lambda each: each.generation)
         return next((name for name, each in self.watching.items() if each.member == newest.leader != ""), "")
 
+    def is_whole(self) -> bool:
+        """Return whether the workers that are awake are in one generation of the group, as JoinGroup answered them."""
+        generations = {self.watching[name].generation for name, worker in self.workers.items() if worker.is_awake}
+        return len(generations) == 1 and generations != {-1} and bool(self.leads())
+
     # -- connectors
 
     def configure(self, connector: str, tasks: int, worker: str = "", **more: object) -> int:
@@ -298,7 +303,7 @@ class ConnectCluster:
             if worker.process is None:
                 self.start_worker(name)
         self.wait_until_ready(*(name for name in self.workers if name != self.leader))
-        self.wait_for("group of all workers", self._is_whole)
+        self.wait_for("group of all workers", self.is_whole)
 
     def _add(self, name: str, installed: Installed, support: str, stack: ExitStack) -> None:
         watching = self.watching[name] = Watching(name, self.group, f"{self.group}-configs", self.seen)
@@ -309,10 +314,6 @@ class ConnectCluster:
             name, installed, self.folder / name, proxy.bootstrap, self.group, port, rest.port, support,
             self.settings, self.logs, self.brokers,
         )  # fmt: skip
-
-    def _is_whole(self) -> bool:
-        generations = {each.generation for each in self.watching.values()}
-        return len(generations) == 1 and generations != {-1} and bool(self.leads())
 
     def _ask(self, what: str, connector: str, method: str, path: str, body: Any, worker: str, **fields: object) -> None:
         """Repeat a request until it is done, or refused for good."""
