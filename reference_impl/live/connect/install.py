@@ -42,12 +42,17 @@ class Installed:
 def install(cache: Path, release: str = BROKERS) -> Installed:
     """Return the release, from `cache` where an earlier call has left it. Raise ClusterError where Maven or the
     compiler fails; `reason_to_skip` says beforehand whether they are there."""
-    jars = fetch_jars(cache / f"connect-{release}-{_state([POM])}", POM, release)
+    jars = fetch(cache, release)
     plugins = jars / f"plugins-{_state(SOURCES)}"
     with locked(plugins):
         if not plugins.exists():
             _compile(jars, plugins)
     return Installed(release, jars, plugins)
+
+
+def fetch(cache: Path, release: str) -> Path:
+    """Return the folder with the release's jars alone; otherwise as `install`."""
+    return fetch_jars(cache / f"connect-{release}-{_state([POM])}", POM, release)
 
 
 @contextmanager

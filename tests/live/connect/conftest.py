@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from fencepost.reference_impl.live.clusters.jars import kafka_version
 from fencepost.reference_impl.live.connect.cluster import BROKERS, ConnectCluster
 from fencepost.reference_impl.live.connect.install import Installed, install
 from fetched import or_skip, root
@@ -34,13 +35,14 @@ def connect(
     cache: Path, installed: Callable[[str], Installed], tmp_path_factory: pytest.TempPathFactory
 ) -> ConnectCluster:
     """One broker and two workers of the same release; a test leaves them running, and deletes its connectors."""
-    installed(BROKERS)
-    return RUNNING.get("connect", lambda: ConnectCluster(cache, tmp_path_factory.mktemp("connect")))
+    release = installed(kafka_version(BROKERS)).release
+    folder = tmp_path_factory.mktemp("connect")
+    return RUNNING.get("connect", lambda: ConnectCluster(cache, folder, release, broker_release=""))
 
 
 @pytest.fixture
 def connector(connect: ConnectCluster) -> Iterator[str]:
-    """A name that no connector has had, and a topic; what is held of its calls when the test ends goes on."""
+    """A name that no connector has had; the connector is deleted when the test ends."""
     name = next(NAMES)
     yield name
     if name in connect.sets:

@@ -10,7 +10,13 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from fencepost.reference_impl.live.connect.cluster import BROKERS, TASK_TIMEOUT_MS, ClusterError, ConnectCluster
+from fencepost.reference_impl.live.connect.cluster import (
+    BROKERS,
+    TASK_TIMEOUT_MS,
+    ClusterError,
+    ConnectCluster,
+    archive,
+)
 from fencepost.reference_impl.live.connect.install import RELEASES, Installed
 from fencepost.reference_impl.live.connect.worker import LOGS
 from fencepost.reference_impl.live.tcp.reading import Patience
@@ -158,7 +164,7 @@ def is_running(node: Path) -> bool:
     return False
 
 
-@pytest.mark.nightly
+@pytest.mark.nightly(nights=2)
 @pytest.mark.parametrize("level", [0, 2])
 @pytest.mark.parametrize("release", RELEASES)
 def test_a_life_on_every_release(
@@ -172,6 +178,21 @@ def test_a_life_on_every_release(
         for worker in cluster.workers.values():
             text = (worker.folder / "out.txt").read_text(encoding="utf-8")
             assert "Starting task c-0" in text or "Starting task c-1" in text
+
+
+@pytest.mark.nightly
+def test_workers_start_from_class_archives(cache: Path, installed: Callable[[str], Installed], tmp_path: Path) -> None:
+    """They are made once, and JVMs of workers and brokers map them."""
+    installed(BROKERS)
+    made = archive(cache, tmp_path / "archive")
+    times = [file.stat().st_mtime_ns for file in sorted(made.jars.glob("*.jsa"))]
+    with ConnectCluster(cache, tmp_path / "connect", size=1) as cluster:
+        for node, name in ((cluster.workers["w0"], "worker.jsa"), (cluster.kafka.nodes[1], "kafka.jsa")):
+            assert node.process is not None
+            assert str(made.jars / name) in Path(f"/proc/{node.process.pid}/maps").read_text()
+    assert archive(cache, tmp_path / "again") == made
+    assert [file.stat().st_mtime_ns for file in sorted(made.jars.glob("*.jsa"))] == times
+    assert not (tmp_path / "again").exists()
 
 
 @pytest.mark.nightly
