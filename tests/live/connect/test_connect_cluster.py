@@ -217,9 +217,9 @@ def test_three_brokers(cache: Path, installed: Callable[[str], Installed], tmp_p
 def test_workers_of_other_support(
     cache: Path, installed: Callable[[str], Installed], tmp_path: Path, leader: str
 ) -> None:
-    """618.33: the config topic is written in transactions, but where the leader's support is disabled; it changes with
-    a restart."""
-    installed(BROKERS)
+    """618.33: the config topic is written in transactions unless the leader's support is disabled; a restart changes
+    that, and the release."""
+    installed(BROKERS), installed("4.0.0")
     support = ("disabled", "preparing")
     with ConnectCluster(cache, tmp_path / "connect", support=support, leader=leader) as cluster:
         assert cluster.leads() == leader
@@ -228,8 +228,8 @@ def test_workers_of_other_support(
         written = [line for line in cluster.seen.since(api="Produce") if line["places"][0][0] == "connect-configs"]
         in_transactions = {"transactional_id" in line for line in written if line["worker"] == leader}
         assert in_transactions == {leader == "w1"}
-        for name in ("w0", "w1"):
+        for name, release in (("w0", BROKERS), ("w1", "4.0.0")):
             cluster.stop(name)
-            cluster.start_worker(name, support="enabled")
+            cluster.start_worker(name, support="enabled", release=release)
         cluster.wait_until_ready()
         live(cluster, "d")

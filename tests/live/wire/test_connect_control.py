@@ -247,3 +247,15 @@ def test_a_worker_that_is_down() -> None:
     worker = a_worker()
     with pytest.raises(Exception, match="worker w0 is not running, so it cannot be paused; start it first"):
         worker.pause()
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_an_answer_that_cannot_be_decided(control: Control) -> None:
+    """Its call throws in the worker, as its connection ends, and others go on."""
+    control.answers = lambda call: {} if call.task else {}[call.name]
+    breaks, other = Probe(control.address, 0, "i0"), Probe(control.address, 1, "i1")
+    breaks.call("start", "set=1")
+    assert breaks.answer() == {}
+    until(lambda: control.instances["i0"].is_over)
+    other.call("start", "set=1")
+    assert other.answer() == {"number": "1"}
