@@ -26,8 +26,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
 
-from fencepost.reference_impl.live.clusters.jars import ARCHIVE, ClusterError
-from fencepost.reference_impl.live.clusters.jars import reason_to_skip as no_java_or_maven
+from fencepost.reference_impl.live.clusters.jars import ARCHIVE, ClusterError, reason_to_skip
 from fencepost.reference_impl.live.clusters.kafka import KafkaCluster, free_ports
 from fencepost.reference_impl.live.connect import worker as workers
 from fencepost.reference_impl.live.connect.control import Control, Instance
@@ -51,11 +50,6 @@ AGAIN = frozenset({409, 500})  # a rebalance is under way, or the leader has cha
 PATIENCE_S = 120.0
 NOTHING: Mapping[str, object] = {}
 T = TypeVar("T")
-
-
-def reason_to_skip() -> str | None:
-    """Return why no cluster can be started here, or None. Maven may still fail, with a ClusterError."""
-    return no_java_or_maven()
 
 
 @dataclass

@@ -165,19 +165,20 @@ def is_running(node: Path) -> bool:
 
 
 @pytest.mark.nightly(nights=2)
-@pytest.mark.parametrize("level", [0, 2])
+@pytest.mark.parametrize(("brokers", "level"), [(BROKERS, 2), ("", 0)])
 @pytest.mark.parametrize("release", RELEASES)
 def test_a_life_on_every_release(
-    cache: Path, installed: Callable[[str], Installed], tmp_path: Path, release: str, level: int
+    cache: Path, installed: Callable[[str], Installed], tmp_path: Path, release: str, brokers: str, level: int
 ) -> None:
-    """Workers of each release, against brokers of 4.3.1 with each transaction.version."""
-    installed(release), installed(BROKERS)
+    """Workers of each release: with brokers of 4.3.1 and transaction.version 2, and with those of their own release and
+    0. They report what they do."""
+    for each in {release, brokers or release}:
+        installed(each)
     features = {"transaction.version": level}
-    with ConnectCluster(cache, tmp_path / "connect", release, features=features, logs=LOGS) as cluster:
+    with ConnectCluster(cache, tmp_path / "connect", release, 2, 1, brokers, features=features, logs=LOGS) as cluster:
         live(cluster, "c")
-        for worker in cluster.workers.values():
-            text = (worker.folder / "out.txt").read_text(encoding="utf-8")
-            assert "Starting task c-0" in text or "Starting task c-1" in text
+        reports = [(worker.folder / "out.txt").read_text(encoding="utf-8") for worker in cluster.workers.values()]
+        assert any("Starting task c-0" in report for report in reports)
 
 
 @pytest.mark.nightly
@@ -193,13 +194,6 @@ def test_workers_start_from_class_archives(cache: Path, installed: Callable[[str
     assert archive(cache, tmp_path / "again") == made
     assert [file.stat().st_mtime_ns for file in sorted(made.jars.glob("*.jsa"))] == times
     assert not (tmp_path / "again").exists()
-
-
-@pytest.mark.nightly
-def test_brokers_of_the_workers_release(cache: Path, installed: Callable[[str], Installed], tmp_path: Path) -> None:
-    installed("3.9.1")
-    with ConnectCluster(cache, tmp_path / "connect", "3.9.1", broker_release="") as cluster:
-        live(cluster, "c")
 
 
 @pytest.mark.nightly
