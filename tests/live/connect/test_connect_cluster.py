@@ -92,6 +92,30 @@ def test_a_round_is_held_between_workers(connect: ConnectCluster, connector: str
     assert {each.worker for each in polled.values()} == {"w0", "w1"}
 
 
+def test_what_the_control_server_decides(connect: ConnectCluster, connector: str) -> None:
+    """A start that is held, transactions that the connector ends, and a poll that throws: its task has failed."""
+    starts = connect.control.hold(lambda call: call.connector == connector and call.name == "started")
+    polls = connect.control.hold(lambda call: call.connector == connector and call.name == "poll")
+    connect.configure(connector, 1, transaction__boundary="connector")
+    start = connect.control.wait_for("started", held=True, connector=connector)
+    assert polls.calls == []
+    starts.end()
+    since = start.line
+    for answer in ({}, {"boundary": "commit-last"}, {"boundary": "abort-last"}, {"throw": "broken"}):
+        poll = connect.control.wait_for("poll", held=True, connector=connector, since=since)
+        poll.answer(records="0:1", **answer)
+        since = poll.line + 1
+    stop = connect.control.wait_for("stop", connector=connector, task=0)
+    ends = connect.seen.since(start.line, api="EndTxn", transactional_id=f"connect-{connector}-0")
+    assert [line["committed"] for line in ends][:2] == [True, False]
+    records = [line["record"] for line in connect.seen.since(start.line, call="commitRecord", connector=connector)]
+    assert records[:2] == ["0:1", "0:2"]  # the third may have been aborted before it was sent
+    failed = connect.wait_for("failure", lambda: connect.status(connector)["tasks"][0].get("trace"))
+    assert "ConnectException: broken" in failed
+    assert stop.instance == start.instance
+    polls.end()
+
+
 def test_a_zombie(connect: ConnectCluster, connector: str) -> None:
     """618.18: A paused worker is removed from its group, its task is started elsewhere, and what it writes then is
     refused."""
