@@ -142,16 +142,20 @@ class Worker:
         process.kill()
         self._ended(process)
 
-    def stop(self, patience_s: float = 30.0) -> None:
-        """SIGTERM: it leaves the group and stops its tasks, which waits for polls; killed if it takes too long."""
+    def stop(self, patience_s: float = 30.0) -> bool:
+        """SIGTERM: it leaves the group and stops its tasks, which waits for polls. Killed, and False, if it takes too
+        long."""
         process = self._running("stopped")
         process.send_signal(signal.SIGTERM)
         process.send_signal(signal.SIGCONT)
+        is_stopped = True
         try:
             process.wait(patience_s)
         except subprocess.TimeoutExpired:
             process.kill()
+            is_stopped = False
         self._ended(process)
+        return is_stopped
 
     def pause(self, timeout_s: float = 30.0) -> None:
         """SIGSTOP; returns when every thread stands still. Raise TimeoutError."""

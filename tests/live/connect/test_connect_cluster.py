@@ -114,6 +114,8 @@ def test_what_the_control_server_decides(connect: ConnectCluster, connector: str
     assert "ConnectException: broken" in failed
     assert stop.instance == start.instance
     polls.end()
+    connect.configure(connector, 0)
+    assert connect.wait_until_polled(connector) == {}
 
 
 def test_a_zombie(connect: ConnectCluster, connector: str) -> None:
