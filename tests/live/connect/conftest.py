@@ -1,0 +1,69 @@
+"""Live clusters of Kafka Connect, each started when first asked for, and shared by all tests of this folder."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from fencepost.reference_impl.live.clusters.jars import kafka_version
+from fencepost.reference_impl.live.connect.cluster import BROKERS, ConnectCluster
+from fencepost.reference_impl.live.connect.install import Installed, install
+from fetched import or_skip, root
+from running import Running
+
+RUNNING: Running[ConnectCluster] = Running()
+NAMES = (f"c{number}" for number in itertools.count())
+
+
+@pytest.fixture(scope="session")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where releases are installed, once a machine: it outlives the session, next to pytest's own folders."""
+    return root(tmp_path_factory.getbasetemp()) / "fencepost-connect"
+
+
+@pytest.fixture(scope="session")
+def installed(cache: Path) -> Callable[[str], Installed]:
+    """A release, installed when it is first asked for."""
+    return functools.cache(lambda release: or_skip(lambda: install(cache, release)))
+
+
+@pytest.fixture
+def connect(
+    cache: Path, installed: Callable[[str], Installed], tmp_path_factory: pytest.TempPathFactory
+) -> ConnectCluster:
+    """One broker and two workers of the same release; a test leaves them running, and deletes its connectors."""
+    release = installed(kafka_version(BROKERS)).release
+
+    def make() -> ConnectCluster:
+        return ConnectCluster(cache, tmp_path_factory.mktemp("connect"), release, broker_release="")
+
+    return RUNNING.get("connect", make)
+
+
+@pytest.fixture
+def connector(connect: ConnectCluster) -> Iterator[str]:
+    """A name that no connector has had; the connector is deleted when the test ends. The next test has another cluster
+    where this one has failed and left a worker that is down or paused."""
+    name = next(NAMES)
+    yield name
+    if not all(worker.is_awake for worker in connect.workers.values()):
+        RUNNING.stop()
+        return
+    if name in connect.sets:
+        connect.delete(name)
+    connect.wait_until_over(name)
+
+
+@pytest.hookimpl(trylast=True)  # what a test uses is let go before
+def pytest_runtest_teardown(nextitem: pytest.Item | None) -> None:
+    """After the last test of this folder, or before others come in between."""
+    if nextitem is None or Path(__file__).parent not in nextitem.path.parents:
+        RUNNING.stop()
+
+
+def pytest_sessionfinish() -> None:
+    """Also where the session was interrupted."""
+    RUNNING.stop()
