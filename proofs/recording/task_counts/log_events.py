@@ -296,7 +296,10 @@ class _Reader:
             instance.marks["look"].columns["status"] = CONFLICT
 
     def _running(self, line: Line) -> None:
-        self._now(Kind.task_running, "running", line)
+        """Note that a task runs, unless it was told to stop before its producer was opened: then it never polls."""
+        instance = self._of(line)
+        if instance is not None and "look" in instance.marks:
+            self._now(Kind.task_running, "running", line)
 
     def _stopped(self, line: Line) -> None:
         self._now(Kind.task_stopped, "stop", line)

@@ -222,7 +222,9 @@ class _Recording:
             instance = self.instances.of_run(run, node, connector)
             instance.set = self.brokers.set_numbers.get((connector, run.set), instance.set)
             if instance.producer is None:
-                instance.producer = signed.get(run.name) or self._opened_before(opened, instance)
+                instance.producer = signed.get(run.name)
+            if instance.producer is None and "start" not in instance.marks:
+                instance.producer = self._opened_before(opened, instance)
             given = self.brokers.given.get(instance.producer) if instance.producer is not None else None
             before = [each for each in (given, instance.marks.get("look")) if each is not None]
             if run.running_us >= 0:
@@ -235,11 +237,14 @@ class _Recording:
                 self.events.append(instance.marks["stop"])
 
     def _opened_before(self, opened: Sequence[Event], instance: Instance) -> tuple[int, int] | None:
-        assert instance.run is not None
+        """Return the producer that was opened last for a task on a worker before an instance started, if that is no
+        other instance's."""
+        owned = self.instances.by_producer()
         mine = [
             event for event in opened
             if (event["node"], event["connector"], event["task"])
-            == (instance.node, instance.connector, instance.task) and event.time_us <= instance.run.started_us
+            == (instance.node, instance.connector, instance.task) and event.time_us <= instance.time_us
+            and (event["producer_id"], event["epoch"]) not in owned
         ]  # fmt: skip
         return (mine[-1]["producer_id"], mine[-1]["epoch"]) if mine else None
 
@@ -333,7 +338,7 @@ class _Recording:
                     if event.kind == Kind.records_sent and "running" in instance.marks:
                         event.after.append(instance.marks["running"])
         for event in self.events:
-            if event["instance"] >= 0:
+            if event["instance"] >= 0 and event.kind not in (Kind.task_starting, Kind.task_checked_again):
                 event.columns |= self.instances.all[event["instance"]].columns
 
     def _compare(self) -> None:

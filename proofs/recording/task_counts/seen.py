@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 from fencepost.proofs.recording.errors import RecordingError, lines_of
 
-STARTED, STARTING, STOP = "started", "start", "stop"
+STARTING, STARTED, POLL, STOP = "start", "started", "poll", "stop"
 TASK_PRODUCER = "connector-producer-"
 RETRIED = (14, 15, 16, 51)  # answers after which Kafka's admin client asks again
 FENCED = (47, 90)  # INVALID_PRODUCER_EPOCH, PRODUCER_FENCED
@@ -27,7 +27,8 @@ WORKER_EVENTS = ("worker_started", "worker_killed", "worker_stopped", "worker_pa
 @dataclass
 class TaskRun:
     """A `TaskRun` is one instance of a task, as its connector reports it. `set` is the number that the connector gave
-    its set. Times are in microseconds, and -1 for what did not happen."""
+    its set. It runs from the end of `start` on if it polls then; a task that is told to stop before its producer is
+    opened is started and stopped without a poll. Times are in microseconds, and -1 for what did not happen."""
 
     name: str
     worker: str
@@ -35,6 +36,7 @@ class TaskRun:
     task: int
     set: str
     started_us: int
+    ready_us: int = -1
     running_us: int = -1
     stopped_us: int = -1
 
@@ -126,10 +128,12 @@ def _read(
             seen.runs[name] = run
         elif line["call"] == STOP and name in seen.runs:
             seen.runs[name].stopped_us = us
+        elif line["call"] == POLL and name in seen.runs:
+            seen.runs[name].running_us = seen.runs[name].ready_us
     elif what == ("control", "answered") and calls.get(line["called"], {}).get("call") == STARTED:
         instance = calls[line["called"]]["instance"]
         if instance in seen.runs and "throw" not in line.get("answer", {}):
-            seen.runs[instance].running_us = us
+            seen.runs[instance].ready_us = us
     elif what == ("kafka", "answered"):
         _answered(us, line, seen)
 
