@@ -13,8 +13,7 @@ TESTS = Path(__file__).parent
 PATIENCE_S = 20.0
 RUN = """
 import sys
-sys.path.append(sys.argv[1])
-from ending import started
+from fencepost.reference_impl.live.clusters.ending import started
 node = started(["sleep", "600"], start_new_session=True)
 print(node.pid, flush=True)
 sys.stdin.read()
@@ -38,7 +37,7 @@ def waited_for(condition: Callable[[], bool]) -> bool:
 @pytest.mark.parametrize("end", ["terminate", "kill"])
 def test_what_a_killed_run_started_ends_with_it(end: str) -> None:
     """Though it is in a session of its own, as brokers are, so that Ctrl-C does not reach it."""
-    words = [sys.executable, "-c", RUN, str(TESTS / "support")]
+    words = [sys.executable, "-c", RUN]
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as run:
         assert run.stdout is not None
         node = Path(f"/proc/{int(run.stdout.readline())}/cmdline")
@@ -49,8 +48,13 @@ def test_what_a_killed_run_started_ends_with_it(end: str) -> None:
 
 def test_brokers_are_started_so() -> None:
     """A process in a session of its own is one that nothing else ends."""
-    servers = [*(TESTS / "live").rglob("*.py"), TESTS / "proofs" / "scale" / "support" / "standalone.py"]
+    wheel = TESTS.parent / "reference_impl" / "live"
+    servers = [
+        *(TESTS / "live").rglob("*.py"),
+        *wheel.rglob("*.py"),
+        TESTS / "proofs" / "scale" / "support" / "standalone.py",
+    ]
     own_sessions = [path for path in servers if "start_new_session" in path.read_text(encoding="utf-8")]
     assert len(own_sessions) > 2
     for path in own_sessions:
-        assert "from ending import started" in path.read_text(encoding="utf-8"), path
+        assert "clusters.ending import started" in path.read_text(encoding="utf-8"), path

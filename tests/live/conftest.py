@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-import kafka_jars
 import pytest
 from fencepost.proofs.scope import reproduced
 from fencepost.proofs.scope.findings import CORNERS, FINDINGS
 from fencepost.proofs.scope.reproduced import Outcome, Reproduced
+from fencepost.reference_impl.live.clusters import jars
 from outcomes import outcome_of
 
 SEEN: dict[str, tuple[Outcome, str]] = {}
@@ -26,7 +26,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    kafka_jars.use(config.getoption("kafka", ""))
+    jars.use(config.getoption("kafka", ""))
 
 
 @pytest.hookimpl(wrapper=True)
@@ -52,7 +52,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     today, seed = datetime.now(UTC).date().isoformat(), os.environ.get("FENCEPOST_SEED", "0")
     commit = _commit(session.config.rootpath)
     rows = (
-        Reproduced(program, kafka_jars.kafka_version(_release_of(program)), outcome, says, commit, today, seed)
+        Reproduced(program, jars.kafka_version(_release_of(program)), outcome, says, commit, today, seed)
         for program, (outcome, says) in SEEN.items()
     )
     reproduced.add(Path(file), rows)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ending import started
+from fencepost.reference_impl.live.clusters.ending import started
 
 BROWSER, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 WHY_NOT = "chromium and chromedriver are needed (Debian: chromium, chromium-driver)"

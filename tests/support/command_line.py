@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import jsonschema
-from ending import CORES, started
+from ending import CORES
 from fencepost.proofs.cli import run
 from fencepost.proofs.schemas import schema_of
+from fencepost.reference_impl.live.clusters.ending import started
 
 SCRIPT = Path(sys.executable).parent / "fencepost"
 TIMES = ("seconds", "compile_seconds", "cpu_seconds", "events_per_second", "followed_by")

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import pytest
 from connect_classes import POM, SOURCES, Seen, compiled, look
+from fencepost.reference_impl.live.clusters.jars import fetch_jars, kafka_version
 from fetched import cache, or_skip
-from kafka_jars import fetch_jars, kafka_version
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(240)]
 

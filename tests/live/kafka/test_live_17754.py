@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from cluster import KafkaCluster
+from fencepost.reference_impl.live.clusters.kafka import KafkaCluster
 from fencepost.reference_impl.live.proxy.proxy import Proxy
 from fencepost.reference_impl.live.transactions.clients.real_client import ClientError, RealProducer, Severity, send
 from fencepost.reference_impl.live.transactions.clients.real_client_kafka_python import KafkaPythonProducer

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from cluster import KafkaCluster
 from corner import bench
 from fencepost.proofs.testing import AgreementReport, agree
 from fencepost.proofs.testing.coverage import Coverage
@@ -18,6 +17,7 @@ from fencepost.properties.driving import Run, read
 from fencepost.properties.transactions.interface import Call, message
 from fencepost.properties.transactions.scenarios.agreement import OVER_THE_WIRE
 from fencepost.reference_impl.live import over_tcp
+from fencepost.reference_impl.live.clusters.kafka import KafkaCluster
 from gate import WRITE_TXN_MARKERS
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(900)]

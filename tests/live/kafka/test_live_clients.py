@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cluster import KafkaCluster, kafka_version
 from fencepost.proofs.testing import agree
 from fencepost.properties.transactions.scenarios.agreement import OVER_THE_WIRE
+from fencepost.reference_impl.live.clusters.kafka import KafkaCluster, kafka_version
 from fencepost.reference_impl.live.proxy.proxy import Proxy
 from fencepost.reference_impl.live.transactions.clients.real_client import send
 from fencepost.reference_impl.live.transactions.clients.real_client_kafka_python import (

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from asking import ABORT, COMMIT, PARTITIONS
-from cluster import KafkaCluster
+from fencepost.reference_impl.live.clusters.kafka import KafkaCluster
 from fencepost.reference_impl.live.tcp.connection import NoAnswer, find_brokers
 from kio.schema.errors import ErrorCode
 from routed import RoutedAsker

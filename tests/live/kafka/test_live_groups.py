@@ -10,11 +10,11 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from cluster import KafkaCluster
 from fencepost.proofs.testing import AgreementReport, agree
 from fencepost.properties.conformance_spec import over_the_wire
 from fencepost.properties.group_fencing.scenarios import finish, walk
 from fencepost.reference_impl.kafka.group_environment import readable
+from fencepost.reference_impl.live.clusters.kafka import KafkaCluster
 from fencepost.reference_impl.live.group_fencing.over_tcp import GroupWireSystem, over_tcp
 from fencepost.reference_impl.live.tcp.connection import WireError
 

@@ -9,7 +9,7 @@ import time
 
 import pytest
 from asking import COMMIT, Asker
-from cluster import KafkaCluster
+from fencepost.reference_impl.live.clusters.kafka import KafkaCluster
 from kio.schema.errors import ErrorCode
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300)]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from asking import COMMIT, SOON, Asker
-from cluster import kafka_version
+from fencepost.reference_impl.live.clusters.kafka import kafka_version
 from gate import FETCH, WRITE_TXN_MARKERS
 from gated import GatedCluster
 from kio.schema.errors import ErrorCode as E

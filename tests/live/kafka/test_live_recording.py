@@ -13,12 +13,12 @@ from threading import Event
 
 import pyarrow.parquet as pq
 import pytest
-from cluster import KafkaCluster
 from fencepost.proofs.recording import Recorded, record_transactions
 from fencepost.proofs.recording.transactions.client_events import write_seen
 from fencepost.proofs.scale.replay import ReplayReport, replay
 from fencepost.proofs.traces import conformance_of
 from fencepost.properties.transactions.events.kinds import COMMIT, Kind, State
+from fencepost.reference_impl.live.clusters.kafka import KafkaCluster
 from recorded_runs import Run, clean, killed, zombies
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300)]

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from cluster import ClusterError, KafkaCluster
 from fencepost.reference_impl.live import over_tcp
+from fencepost.reference_impl.live.clusters.kafka import ClusterError, KafkaCluster
 from fencepost.reference_impl.live.tcp.brokers import connect
 from fencepost.reference_impl.live.tcp.connection import WireError
 from fencepost.reference_impl.live.transactions.pool import FIRST_BATCH, Pool

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from cluster import KafkaCluster
 from fencepost.reference_impl.live import over_tcp
+from fencepost.reference_impl.live.clusters.kafka import KafkaCluster
 from wire_driving import settle, transaction
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300)]

@@ -7,12 +7,12 @@ import time
 from pathlib import Path
 
 import pytest
-from cluster import KafkaCluster
 from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 from fencepost.proofs.recording import record_transactions
 from fencepost.proofs.recording.transactions.client_events import write_seen
 from fencepost.proofs.scale.replay import replay
+from fencepost.reference_impl.live.clusters.kafka import KafkaCluster
 from recorded_runs import Run, clean
 from transaction_logs import turned_round
 

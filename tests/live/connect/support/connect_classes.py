@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from kafka_jars import ClusterError
+from fencepost.reference_impl.live.clusters.jars import ClusterError
 
 POM = Path(__file__).with_name("pom.xml")
 SOURCES = tuple(sorted(Path(__file__).parents[1].joinpath("java").rglob("*.java")))

@@ -9,11 +9,11 @@ from typing import Any
 import kafka
 import pyarrow.parquet as pq
 import pytest
-from cluster import KafkaCluster
 from copiers import Job
 from copy_recording import record_job
 from fencepost.proofs.scale.replay import replay
 from fencepost.properties.group_fencing.events import Kind
+from fencepost.reference_impl.live.clusters.kafka import KafkaCluster
 from kafka.errors import CommitFailedError
 from kafka.structs import ConsumerGroupMetadata, OffsetAndMetadata
 

@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cluster import KafkaCluster
 from copiers import Job
 from copy_audit import Audit
 from copy_recording import audit_and_replay
 from copy_settings import AT_POLL, AT_SEND, CLASSIC, CONSUMER, LEFT_OUT
 from copying_under_fire import KILLED, STOPPED, Fire
 from fencepost.proofs.scale.replay import ReplayReport
+from fencepost.reference_impl.live.clusters.kafka import KafkaCluster
+from fencepost.reference_impl.live.clusters.properties import SHORT_SESSIONS
 from nights import night
-from server_properties import SHORT_SESSIONS
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(600)]
 

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from cluster import KafkaCluster
 from copiers import Copier, Job
 from copy_recording import audit_and_replay
 from copy_settings import AFTER_POLL, AT_POLL, AT_SEND, CLASSIC, CONSUMER, LEFT_OUT, READ_UNCOMMITTED
-from server_properties import SHORT_SESSIONS
+from fencepost.reference_impl.live.clusters.kafka import KafkaCluster
+from fencepost.reference_impl.live.clusters.properties import SHORT_SESSIONS
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(240)]
 

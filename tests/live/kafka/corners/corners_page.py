@@ -10,11 +10,11 @@ import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
-from cluster import kafka_version
 from corner import CORNERS, CORRECTED, SETTINGS, Corner
 from corners_all import FILES
 from fencepost.proofs.scope import reproduced
 from fencepost.proofs.scope.findings import CORNERS as PROGRAM
+from fencepost.reference_impl.live.clusters.kafka import kafka_version
 
 FIRST, LAST = "<!-- corners -->", "<!-- end of corners -->"
 

@@ -2,7 +2,7 @@
 
 python tests/script.py tests/live/kafka/corners/reproduce.py FILE [RELEASE …]
 
-FILE is proofs/verdicts/reproduced.json. Without a release it is one of `kafka_jars.RELEASES`, another each night
+FILE is proofs/verdicts/reproduced.json. Without a release it is one of `jars.RELEASES`, another each night
 (FENCEPOST_SEED). What FILE has of today is not run again, so that the command goes on where it was stopped.
 """
 
@@ -17,7 +17,7 @@ from pathlib import Path
 from corners_all import CORNERS as KNOWN
 from fencepost.proofs.scope import reproduced
 from fencepost.proofs.scope.findings import CORNERS, FINDINGS
-from kafka_jars import RELEASES
+from fencepost.reference_impl.live.clusters.jars import RELEASES
 
 ROOT = Path(__file__).parents[4]
 LIVE = "tests/live/"

@@ -9,8 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from cluster import KafkaCluster, kafka_version
 from fencepost.proofs.recording import Observation, Summary, collect_producer_ids, record, write_observations
+from fencepost.reference_impl.live.clusters.kafka import KafkaCluster, kafka_version
 
 # Small, so that a short run has several snapshots and segments of the metadata log (bytes).
 METADATA = {"metadata.log.max.record.bytes.between.snapshots": 4096, "internal.metadata.log.segment.bytes": 8192}

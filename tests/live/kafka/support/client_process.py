@@ -21,6 +21,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple
 
+from fencepost.reference_impl.live.clusters.ending import started
 from fencepost.reference_impl.live.transactions.clients.real_client import ClientError, RealProducer, send
 
 PATIENCE_S = 15.0
@@ -39,8 +40,6 @@ class ClientProcess:
 
     def __init__(self, library: str, bootstrap: str, txn_id: str, client_id: str) -> None:
         command = [sys.executable, __file__, library, bootstrap, txn_id, client_id]
-        from ending import started  # of the test run: this file is a program as well
-
         self._process = started(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self._answers: queue.Queue[str] = queue.Queue()
         self._reader = threading.Thread(target=self._read, name=f"client-{client_id}", daemon=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from cluster import ClusterError, KafkaCluster
+from fencepost.reference_impl.live.clusters.kafka import ClusterError, KafkaCluster
 from fencepost.reference_impl.live.tcp.connection import Connection
 from fencepost.reference_impl.live.tcp.reading import build, milliseconds
 from gate import BROKER_HEARTBEAT, FETCH, Gate

@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 
-from cluster import KafkaCluster
+from fencepost.reference_impl.live.clusters.kafka import KafkaCluster
 from fencepost.reference_impl.live.transactions.over_tcp import Control, WireSystem, over_tcp
 
 COMMITTED, UNCOMMITTED = 0, 1  # readers

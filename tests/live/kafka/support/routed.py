@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from asking import GROUP, PARTITIONS, TRANSACTION, Answer, Asker
-from cluster import KafkaCluster
+from fencepost.reference_impl.live.clusters.kafka import KafkaCluster
 from fencepost.reference_impl.live.tcp.connection import Connection, NoAnswer
 from fencepost.reference_impl.live.tcp.reading import build, milliseconds
 from kio.schema.errors import ErrorCode

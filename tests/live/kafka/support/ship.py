@@ -15,7 +15,7 @@ import tempfile
 from pathlib import Path
 
 from chaos import Run, run_under_fire
-from cluster import fetch_kafka
+from fencepost.reference_impl.live.clusters.kafka import fetch_kafka
 
 KEPT = ("meta.properties", "__cluster_metadata-0/quorum-state", "__cluster_metadata-0/partition.metadata")
 

@@ -14,9 +14,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-from cluster import KafkaCluster, fetch_kafka, kafka_version
 from fencepost.proofs.recording import Recorded, record_transactions
 from fencepost.proofs.recording.transactions.client_events import write_seen
+from fencepost.reference_impl.live.clusters.kafka import KafkaCluster, fetch_kafka, kafka_version
 from recorded_runs import Run, clean, killed, zombies
 
 CHECKPOINTS = ("replication-offset-checkpoint", "log-start-offset-checkpoint")

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pyspark
-from ending import started
+from fencepost.reference_impl.live.clusters.ending import started
 
 HOME = Path(pyspark.__file__).parent
 SCALA = next(re.search(r"_(\d+\.\d+)-", jar.name)[1] for jar in (HOME / "jars").glob("spark-core_*"))  # type: ignore[index]

@@ -29,7 +29,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, Topi
 from confluent_kafka.admin import AdminClient
 from copy_audit import Copy, Place
 from copy_settings import Settings
-from ending import started
+from fencepost.reference_impl.live.clusters.ending import started
 from topics import create_topic
 
 PROGRAM = Path(__file__).with_name("copier.py")

@@ -8,13 +8,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from cluster import KafkaCluster, kafka_version
 from copiers import Job
 from copy_audit import Audit, Copy, Place, audit
 from copy_settings import AT_SEND, CLASSIC, LEFT_OUT, Settings
 from fencepost.proofs.recording import GroupHeader, RecordedGroup, record_group, write_members
 from fencepost.proofs.recording.group_fencing.member_events import KINDS
 from fencepost.proofs.scale.replay import ReplayReport, replay
+from fencepost.reference_impl.live.clusters.kafka import KafkaCluster, kafka_version
 
 NOT_ALWAYS_SEEN = {"joined", "assigned", "revoked", "lost", "offset_fetched"}
 """Without a listener a member does not see what becomes of its partitions; some join in the background; and where a

@@ -16,12 +16,12 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from cluster import KafkaCluster, fetch_kafka
 from copiers import Job
 from copy_recording import audit_and_replay
 from copy_settings import AT_POLL, AT_SEND, CLASSIC, CONSUMER, LEFT_OUT
 from copying_under_fire import Fire
-from server_properties import SHORT_SESSIONS
+from fencepost.reference_impl.live.clusters.kafka import KafkaCluster, fetch_kafka
+from fencepost.reference_impl.live.clusters.properties import SHORT_SESSIONS
 
 PARTITIONS, FED = 2, 6
 KEPT = ("meta.properties", "__consumer_offsets-0/partition.metadata", "__consumer_offsets-0/*.log")

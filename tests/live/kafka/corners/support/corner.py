@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Any, NamedTuple
 
 from asking import Asker
-from cluster import KafkaCluster
+from fencepost.reference_impl.live.clusters.kafka import KafkaCluster
 from gate import ADD_PARTITIONS_TO_TXN, WRITE_TXN_MARKERS, Gate
 
 CONFIRMED, CORRECTED = "confirmed", "corrected"

@@ -1,4 +1,4 @@
-"""What a node of a test cluster is told: server.properties, from the cluster's shape and the test's own settings."""
+"""This module writes server.properties, from the cluster's shape and the settings of its user."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 # Two listeners besides the controller's: clients may be sent through a proxy while brokers talk to one another
-# directly, or the other way round.  Short time-outs: a fail-over takes two seconds, and nobody waits for a rebalance.
-# One partition for each internal topic: quick to make, and one coordinator for everybody.
+# directly, or the other way round.  Short time-outs: a fail-over takes two seconds, and no rebalance waits.  One
+# partition for each internal topic: quick to make, and one coordinator for all.
 ALWAYS = {
     "process.roles": "broker,controller",
     "controller.listener.names": "CONTROLLER",
@@ -43,7 +43,7 @@ SHORT_SESSIONS = {
 
 class Addresses(NamedTuple):
     """Where a node listens, each as `host:port` (no `controller`: it is a broker only); and what clients, brokers and,
-    unless that is empty, those who look for the controller are told, if a proxy is between."""
+    unless that is empty, those that look for the controller get, if a proxy is between."""
 
     clients: str
     internal: str
@@ -78,7 +78,12 @@ def server_properties(
     if addresses.controller and addresses.advertised_controller:
         own["advertised.listeners"] = f"{own['advertised.listeners']},CONTROLLER://{addresses.advertised_controller}"
     everything: dict[str, object] = {**ALWAYS, **replicas, **own, **settings}
-    return "".join(f"{name}={_text(value)}\n" for name, value in everything.items())
+    return properties(everything)
+
+
+def properties(values: Mapping[str, object]) -> str:
+    """Return the text of a properties file."""
+    return "".join(f"{name}={_text(value)}\n" for name, value in values.items())
 
 
 def _text(value: object) -> str:

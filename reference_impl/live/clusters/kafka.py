@@ -1,4 +1,4 @@
-"""Brings up a real Apache Kafka cluster in KRaft mode on 127.0.0.1, kills and restarts its nodes, and takes it down.
+"""This module starts Apache Kafka in KRaft mode on 127.0.0.1, kills and restarts its nodes, and stops it.
 
 Every node is broker and controller in one process: three Java processes instead of six fit a small machine, and a
 killed active controller is still seen by two live brokers, which keep their blocks across the fail-over. What a
@@ -20,15 +20,24 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 
-from ending import started
+from fencepost.reference_impl.live.clusters.ending import started
+from fencepost.reference_impl.live.clusters.jars import (
+    ARCHIVE,
+    LOGGING,
+    ClusterError,
+    features_of,
+    fetch_kafka,
+    java,
+    kafka_version,
+    reason_to_skip,
+)
+from fencepost.reference_impl.live.clusters.properties import Addresses, server_properties
 from fencepost.reference_impl.live.tcp.connection import Connection, WireError, find_brokers
-from kafka_jars import ARCHIVE, LOGGING, ClusterError, features_of, fetch_kafka, java, kafka_version, reason_to_skip
 from kio.schema.api_versions.v4.request import ApiVersionsRequest
 from kio.schema.describe_quorum.v1.request import DescribeQuorumRequest, PartitionData, TopicData
 from kio.schema.types import TopicName
 from kio.schema.update_features.v1.request import FeatureUpdateKey, UpdateFeaturesRequest
 from kio.static.primitive import i8, i16, i32
-from server_properties import Addresses, server_properties
 
 __all__ = ["ClusterError", "KafkaCluster", "Node", "fetch_kafka", "free_ports", "kafka_version", "reason_to_skip"]
 
@@ -63,13 +72,13 @@ class Node:
 @dataclass
 class KafkaCluster:
     """`with KafkaCluster(jars, folder) as cluster:` starts the nodes 1..`size`, and kills all of them in the end:
-    whoever reads their logs afterwards calls `stop` before.
+    `stop` comes before any reading of their logs.
 
     With three nodes internal topics have three replicas, and two must have a write. `features` are set when the storage
     is formatted (levels by name, such as {"transaction.version": 0}), `settings` go into every server.properties.
     Ports are known from the start, so a proxy can be put before `address(n)` or `internal_address(n)` and its own
-    address be told the others: `advertised[n]` to clients, `advertised_internal[n]` to brokers (both `host:port`), and
-    `advertised_controller[n]` before `controller_address(n)` to whoever looks for the controller. The first
+    address be given to the others: `advertised[n]` to clients, `advertised_internal[n]` to brokers (both `host:port`),
+    and `advertised_controller[n]` to those that look for the controller. The first
     `controllers` nodes (0: all of them) are controllers too, and the others are brokers only.
     """
 
@@ -111,7 +120,7 @@ class KafkaCluster:
 
     @property
     def bootstrap(self) -> str:
-        """`host:port,…` of every node's broker, as clients are told."""
+        """`host:port,…` of every node's broker, as clients get it."""
         return ",".join(self.advertised.get(number, self.address(number)) for number in self.nodes)
 
     @property
@@ -141,7 +150,7 @@ class KafkaCluster:
             node.process = started(command, stdout=out, stderr=subprocess.STDOUT, start_new_session=True)
 
     def kill(self, number: int) -> None:
-        """SIGKILL: the node has no chance to tell anybody, and its memory is gone."""
+        """SIGKILL: no other node hears of it, and its memory is gone."""
         self._process(number, "killed").kill()
         self._process(number, "killed").wait()
         self.nodes[number].process = None
@@ -315,7 +324,7 @@ class KafkaCluster:
 
 
 def archive_classes(jars: Path, folder: Path) -> None:
-    """Run one node once, and keep its classes beside the jars in a form that starts in half the time (7 s, once)."""
+    """Run one node once, and store its classes next to the jars in a form that starts in half the time (7 s, once)."""
     if not (jars / ARCHIVE).exists():
         fresh = folder / ARCHIVE
         with KafkaCluster(jars, folder, size=1, archive_to=fresh) as cluster:
@@ -325,7 +334,7 @@ def archive_classes(jars: Path, folder: Path) -> None:
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports of 127.0.0.1 that are free, below those that the system gives out by itself: nobody gets one by chance."""
+    """Ports of 127.0.0.1 that are free, below those that the system gives out by itself, so that no client gets one."""
     ports: set[int] = set()
     for _ in range(100 * count):
         if len(ports) == count:

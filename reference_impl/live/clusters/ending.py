@@ -1,0 +1,26 @@
+"""This module starts processes that end with the process that started them, also where that is killed and clears
+nothing up."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+CORES = "FENCEPOST_CORES"
+"""The environment variable with the cores that a started process may use; without it, those of this process."""
+ENDING = """
+import ctypes, os, signal, sys
+os.sched_setaffinity(0, map(int, sys.argv[2].split(",")))
+ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+if os.getppid() == int(sys.argv[1]):
+    os.execvp(sys.argv[3], sys.argv[3:])
+"""
+"""A program that takes another one's place, and no function between fork and exec, which is unsafe with threads."""
+
+
+def started(command: Sequence[str], **named: Any) -> "subprocess.Popen[Any]":
+    """As `subprocess.Popen`, to be called in the main thread: Linux ends the process when the thread ends that has
+    started it."""
+    cores = os.environ.get(CORES) or ",".join(map(str, sorted(os.sched_getaffinity(0))))
+    return subprocess.Popen([sys.executable, "-I", "-S", "-c", ENDING, str(os.getpid()), cores, *command], **named)
