@@ -41,11 +41,18 @@ USUAL = {"block_size": 1000, "quiet_end": False, "incomplete": False, "kafka_ver
     "--seen", type=click.Path(path_type=Path), help="Task counts: calls of a connector, answers by proxies: JSON lines."
 )
 @click.option(
-    "--worker-logs", multiple=True, type=click.Path(path_type=Path),
+    "--worker-logs",
+    multiple=True,
+    type=click.Path(path_type=Path),
     help="Task counts: a worker's log, or its folder; once for each worker.",
 )
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="Directory to write the history to.")
-@click.option("--topic", "topics", multiple=True, help="Transactions: of data only this topic; may be repeated. Task counts: the config topic.")
+@click.option(
+    "--topic",
+    "topics",
+    multiple=True,
+    help="Transactions: of data only this topic; may be repeated. Task counts: the config topic.",
+)
 @config_option(
     "block_size=1000: ids in a block.  quiet_end=true: all had come to rest before the logs were copied.  "
     "incomplete=true: of transactions, some logs are lost, and what is there is recorded.  kafka_version=4.3: what the "
@@ -74,7 +81,11 @@ def record(
     recorder = import_module(f"fencepost.proofs.recording.{folder(protocol)}.command")
     require_free(Location.of(out))
     with _reading() as progress:
-        report = recorder.record(Request(log_dirs, clients, out, topics=topics, progress=progress, seen=seen, worker_logs=worker_logs, **config))
+        report = recorder.record(
+            Request(
+                log_dirs, clients, out, topics=topics, progress=progress, seen=seen, worker_logs=worker_logs, **config
+            )
+        )
     _print(report)
     if json_file is not None:
         write_json(json_file, {"schema": SCHEMA, **report.json})

@@ -44,7 +44,9 @@ LEADER = "connect-cluster-"
 FENCING_TIMEOUTS_MS = (1, 90_000)
 GIVEN = (Kind.topic_claimed, Kind.id_fenced, Kind.producer_opened)
 SETS = (Kind.set_written, Kind.connector_tombstoned)
-ALIKE = "a producer that a fence gave, by its time-out of {} ms, began a transaction, so that fences and starts of tasks"
+ALIKE = (
+    "a producer that a fence gave, by its time-out of {} ms, began a transaction, so that fences and starts of tasks"
+)
 SEVERAL = "the transaction log has {} partitions, between which there is no order"
 WHOLE = "{}, so that the order of what was before cannot be had"
 UNSTARTED = "holds no transaction of a Connect leader (connect-cluster-GROUP)"

@@ -57,12 +57,20 @@ class Instances:
         )  # fmt: skip
         return next(fitting, None)
 
-    def of_run(self, run: TaskRun, node: int, connector: int) -> Instance:
-        """Return the instance of which the connector reports, which is a new one if no log reveals it."""
-        found = self.latest(node, connector, run.task, run.started_us)
-        if found is None or found.run is not None:
-            found = self.start(node, connector, run.task, run.started_us)
-        found.run = run
+    def of_run(self, run: TaskRun, node: int, connector: int, signed: tuple[int, int] | None) -> Instance:
+        """Return the instance of which the connector reports, which is a new one if no log reveals it. One that polls
+        has looked at the config topic with its producer open; a start that was left running may end without either."""
+        fitting = [
+            each for each in self.all
+            if (each.node, each.connector, each.task) == (node, connector, run.task)
+            and each.run is None and each.time_us <= run.started_us
+        ]  # fmt: skip
+        by_signature = [each for each in fitting if signed is not None and each.producer == signed]
+        looked = [each for each in fitting if ("look" in each.marks) == (run.running_us >= 0)]
+        looked = looked[-1:] if run.running_us >= 0 else looked[:1]
+        found = next(iter(by_signature or looked or fitting[-1:]), None)
+        found = found or self.start(node, connector, run.task, run.started_us)
+        found.run, found.producer = run, found.producer or signed
         return found
 
     def by_producer(self) -> dict[tuple[int, int], Instance]:

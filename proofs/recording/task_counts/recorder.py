@@ -219,10 +219,8 @@ class _Recording:
         opened = [event for event in self.brokers.events if event.kind == Kind.producer_opened]
         for run in sorted(seen.runs.values(), key=lambda run: run.started_us):
             node, connector = self.nodes[run.worker], self.brokers.connectors[run.connector]
-            instance = self.instances.of_run(run, node, connector)
+            instance = self.instances.of_run(run, node, connector, signed.get(run.name))
             instance.set = self.brokers.set_numbers.get((connector, run.set), instance.set)
-            if instance.producer is None:
-                instance.producer = signed.get(run.name)
             if instance.producer is None and "start" not in instance.marks:
                 instance.producer = self._opened_before(opened, instance)
             given = self.brokers.given.get(instance.producer) if instance.producer is not None else None
@@ -311,7 +309,9 @@ class _Recording:
             offsets = [each.offset for _, each in generation.members.values() if each is not None]
             common = {"member": generation.number}
             time_us = generation.time_ms * 1000
-            made = Event(Kind.assignment_made, time_us, {"node": self.nodes[leader], "offset": max(offsets, default=-1)} | common)
+            made = Event(
+                Kind.assignment_made, time_us, {"node": self.nodes[leader], "offset": max(offsets, default=-1)} | common
+            )
             self.events.append(made)
             for client, assignment in generation.members.values():
                 for kind, tasks in (

@@ -14,21 +14,22 @@ from typing import Any
 import msgspec
 from fencepost.proofs.recording.errors import RecordingError, lines_of
 
-STARTING, STARTED, POLL, STOP = "start", "started", "poll", "stop"
+STARTING, POLL, STOP = "start", "poll", "stop"
 TASK_PRODUCER = "connector-producer-"
 RETRIED = (14, 15, 16, 51)  # answers after which Kafka's admin client asks again
 FENCED = (47, 90)  # INVALID_PRODUCER_EPOCH, PRODUCER_FENCED
 REFUSED_BY = ("Produce", "EndTxn")
 FIRST_ERROR_STATUS = 300
 CONFIGURED, DELETED = "configure", "delete"
+Asked = tuple[int, str, str, int]  # time, connector, worker, tasks (-1: its deletion)
 WORKER_EVENTS = ("worker_started", "worker_killed", "worker_stopped", "worker_paused", "worker_resumed")
 
 
 @dataclass
 class TaskRun:
     """A `TaskRun` is one instance of a task, as its connector reports it. `set` is the number that the connector gave
-    its set. It runs from the end of `start` on if it polls then; a task that is told to stop before its producer is
-    opened is started and stopped without a poll. Times are in microseconds, and -1 for what did not happen."""
+    its set. It runs from its first poll on: a task that is told to stop before its producer is opened is started and
+    stopped without one. Times are in microseconds, and -1 for what did not happen."""
 
     name: str
     worker: str
@@ -36,7 +37,6 @@ class TaskRun:
     task: int
     set: str
     started_us: int
-    ready_us: int = -1
     running_us: int = -1
     stopped_us: int = -1
 
@@ -67,7 +67,7 @@ class Seen:
     release: str = ""
     features: dict[str, int] = field(default_factory=dict)
     workers: list[tuple[int, str, str, str]] = field(default_factory=list)  # time, event, worker, support
-    asked: list[tuple[int, str, str, int]] = field(default_factory=list)  # time, connector, worker, tasks (-1: deleted)
+    asked: list[Asked] = field(default_factory=list)
     expired: list[tuple[int, str]] = field(default_factory=list)  # time, worker
     runs: dict[str, TaskRun] = field(default_factory=dict)  # by the instance's name
     given: list[Answer] = field(default_factory=list)
@@ -81,10 +81,10 @@ class Seen:
 def read_seen(file: Path) -> Seen:
     """Read a file. Raise `RecordingError` with the first line that is not as `reference_impl/live/connect/seen.py`
     says."""
-    seen, asked, calls = Seen(), dict[int, tuple[int, str, str, int]](), dict[int, dict[str, Any]]()
+    seen, asked = Seen(), dict[int, Asked]()
     for number, line in _lines(file):
         try:
-            _read(line, seen, asked, calls)
+            _read(line, seen, asked)
         except (KeyError, TypeError, ValueError) as error:
             todo = "each is a JSON object with us, source, event and the event's fields"
             raise RecordingError(f"line {number} is none of what was seen: {error!r}", file, todo) from None
@@ -103,9 +103,7 @@ def _lines(file: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         yield number, line
 
 
-def _read(
-    line: dict[str, Any], seen: Seen, asked: dict[int, tuple[int, str, str, int]], calls: dict[int, dict[str, Any]]
-) -> None:
+def _read(line: dict[str, Any], seen: Seen, asked: dict[int, Asked]) -> None:
     us, what = int(line["us"]), (line["source"], line["event"])
     if what == ("cluster", "began"):
         seen.group, seen.release = str(line["group"]), str(line["release"])
@@ -121,19 +119,14 @@ def _read(
         if line["status"] is not None and int(line["status"]) < FIRST_ERROR_STATUS:
             seen.asked.append(asked[line["asked"]])
     elif what == ("control", "called") and int(line["task"]) >= 0:
-        calls[line["n"]] = line
         name = str(line["instance"])
         if line["call"] == STARTING:
             run = TaskRun(name, str(line["worker"]), str(line["connector"]), int(line["task"]), str(line["set"]), us)
             seen.runs[name] = run
         elif line["call"] == STOP and name in seen.runs:
             seen.runs[name].stopped_us = us
-        elif line["call"] == POLL and name in seen.runs:
-            seen.runs[name].running_us = seen.runs[name].ready_us
-    elif what == ("control", "answered") and calls.get(line["called"], {}).get("call") == STARTED:
-        instance = calls[line["called"]]["instance"]
-        if instance in seen.runs and "throw" not in line.get("answer", {}):
-            seen.runs[instance].ready_us = us
+        elif line["call"] == POLL and name in seen.runs and seen.runs[name].running_us < 0:
+            seen.runs[name].running_us = us
     elif what == ("kafka", "answered"):
         _answered(us, line, seen)
 

@@ -107,8 +107,15 @@ def log_files(given: Path) -> list[Path]:
         return [given]
     files = [file for file in given.iterdir() if file.is_file() and (file.name == "out.txt" or ".log" in file.name)]
     if not files:
-        raise RecordingError("holds no log (*.log*, out.txt)", given, "name a worker's log, or the folder that it is in")
+        raise RecordingError(
+            "holds no log (*.log*, out.txt)", given, "name a worker's log, or the folder that it is in"
+        )
     return sorted(files, key=lambda file: (_first_time(file), file.name))
+
+
+def is_known(text: str) -> bool:
+    """Return whether a recorder reads this line of a log."""
+    return _ANY.search(text) is not None
 
 
 def _first_time(file: Path) -> str:
@@ -124,7 +131,7 @@ def _texts(path: Path) -> Iterator[str]:
 
 
 def _line(text: str, dated: str) -> Line | None:
-    if _ANY.search(text) is None or (begin := _LINE.match(dated)) is None:
+    if not is_known(text) or (begin := _LINE.match(dated)) is None:
         return None
     for name, pattern in _EACH.items():
         if (match := pattern.search(text)) is not None:
