@@ -60,8 +60,8 @@ USUAL = {"block_size": 1000, "quiet_end": False, "incomplete": False, "kafka_ver
 )
 @JSON
 def record(
-    log_dirs: tuple[Path, ...], protocol: str, clients: Path | None, seen: Path | None, worker_logs: tuple[Path, ...], out: Path,
-    topics: tuple[str, ...], pairs: tuple[str, ...], json_file: Path | None,
+    log_dirs: tuple[Path, ...], protocol: str, clients: Path | None, seen: Path | None, worker_logs: tuple[Path, ...],
+    out: Path, topics: tuple[str, ...], pairs: tuple[str, ...], json_file: Path | None,
 ) -> int:  # fmt: skip
     """Make a history of a cluster's logs, or of what its clients saw.
 

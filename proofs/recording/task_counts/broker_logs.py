@@ -10,7 +10,7 @@ client has: of the admin client that fences it is the one of its request, 90 s (
 With transaction.version 2 a producer has a new epoch after each transaction. All of these stand for the epoch that the
 producer was given when it was opened, and each event has that one.
 
-Sources: DistributedHerder (transactionalProducerId), Worker (taskTransactionalId, fenceZombies), TransactionMetadata."""
+Sources: DistributedHerder (transactionalProducerId), Worker (taskTransactionalId, fenceZombies)."""
 
 from __future__ import annotations
 
@@ -24,10 +24,9 @@ from typing import NamedTuple
 from fencepost.proofs.recording.errors import RecordingError
 from fencepost.proofs.recording.logs.log_dirs import Place, Progress
 from fencepost.proofs.recording.logs.replicas import Committed
-from fencepost.proofs.recording.task_counts.config_topic import event_of
 from fencepost.proofs.recording.task_counts.group_log import Generation, generations_of
-from fencepost.proofs.recording.task_counts.log_records import records_in, strange
 from fencepost.proofs.recording.task_counts.ordering import Event, Names, chained
+from fencepost.proofs.recording.task_counts.records import event_of, records_in, strange
 from fencepost.proofs.recording.transactions.cluster_logs import ClusterLogs, read_cluster
 from fencepost.proofs.recording.transactions.group_offsets import TOPIC as OFFSETS
 from fencepost.proofs.recording.transactions.transaction_log import (

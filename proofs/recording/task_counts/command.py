@@ -1,5 +1,5 @@
-"""This module lets ``fencepost record`` record Connect's exactly-once source connectors from brokers' logs, with what was
-seen of calls and answers, and with workers' logs, if given."""
+"""This module lets ``fencepost record`` record Connect's exactly-once source connectors, from brokers' logs, and from
+what was seen of calls and answers and workers' logs, if given."""
 
 from fencepost.model.language.checks.errors import InputError
 from fencepost.proofs.recording.command import Report, Request

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from fencepost.proofs.recording.group_fencing.offsets_log import CLASSIC_GROUP
 from fencepost.proofs.recording.logs.replicas import Committed
 from fencepost.proofs.recording.logs.wire_types import string
-from fencepost.proofs.recording.task_counts.log_records import Record, records_in, strange
+from fencepost.proofs.recording.task_counts.records import Record, records_in, strange
 
 COOPERATIVE = 1  # from this version of the protocol on an assignment has what is revoked, and a delay
 STATE_TIME, INSTANCE_ID, REBALANCE_TIMEOUT, NEWEST = 2, 3, 1, 3  # versions of the value that add a field; the last

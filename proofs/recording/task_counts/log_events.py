@@ -12,7 +12,7 @@ Source: DistributedHerder of Kafka 4.3 (doFenceZombieSourceTasks, ZombieFencing,
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from fencepost.proofs.recording.task_counts.broker_logs import LEADER, Brokers
@@ -22,6 +22,7 @@ from fencepost.proofs.recording.task_counts.worker_logs import Line
 from fencepost.properties.task_counts.events import Kind
 
 PASSED, CONFLICT, SUCCESS = 200, 409, 200
+NOTHING: Mapping[str, int] = {}
 
 
 @dataclass(eq=False)
@@ -111,7 +112,7 @@ class _Reader:
         self.looking: dict[tuple[int, int], Instance] = {}
         self.invoked: Event | None = None  # what came before the leader's producer was opened
 
-    def _event(self, kind: Kind, line: Line, ask: Ask | None = None, **columns: int) -> Event:
+    def _event(self, kind: Kind, line: Line, columns: Mapping[str, int] = NOTHING, ask: Ask | None = None) -> Event:
         event = Event(kind, line.time_us, {"node": self.node, **columns}, self._next_after)
         self._next_after = []
         if self.chain:
@@ -155,7 +156,7 @@ class _Reader:
         leader = line.fields["leader"]
         leads = members.get(leader, leader.rpartition("-")[0] if leader not in members else "") == self.worker
         columns = {"member": generation, "offset": int(line.fields["offset"])}
-        self._event(Kind.assigned, line, **columns, count=int(leads))
+        self._event(Kind.assigned, line, columns | {"count": int(leads)})
         if self._leads and not leads:
             self._event(Kind.leadership_lost, line)
         self._leads = leads
@@ -167,7 +168,7 @@ class _Reader:
         connector, task = self._task(line)
         latest = self.found.brokers.latest_set(connector, self.offset)
         instance = self.found.instances.start(self.node, connector, task, line.time_us, latest)
-        instance.marks["start"] = self._event(Kind.task_starting, line, **instance.columns)
+        instance.marks["start"] = self._event(Kind.task_starting, line, instance.columns)
 
     def _asking(self, line: Line) -> None:
         connector, task = self._task(line)
@@ -175,7 +176,7 @@ class _Reader:
         instance = self._of(line)
         if instance is not None:
             instance.request = ask.number
-            self._event(Kind.round_asked, line, ask, connector=connector, task=task)
+            self._event(Kind.round_asked, line, {"connector": connector, "task": task}, ask)
         self.asks[connector].append(ask)
 
     def _submitted(self, line: Line) -> None:
@@ -201,7 +202,7 @@ class _Reader:
         if line.by_task:
             instance = self.looking.pop(self._task(line), None)
             if instance is not None:
-                event = self._event(Kind.task_checked_again, line, **instance.columns, status=PASSED)
+                event = self._event(Kind.task_checked_again, line, instance.columns | {"status": PASSED})
                 instance.marks["look"] = event
                 self._saw(event, offset)
         elif self.performing is not None and not self.is_read:
@@ -218,7 +219,7 @@ class _Reader:
         latest = self.found.brokers.latest_set(connector, offset)
         status = PASSED if latest == fencing.started["set"] else CONFLICT
         columns = {"connector": connector, "set": latest, "status": status}
-        fencing.look = self._event(Kind.round_checked, line, fencing.ask, **columns)
+        fencing.look = self._event(Kind.round_checked, line, columns, fencing.ask)
         self._saw(fencing.look, offset)
         if status == CONFLICT:
             del self.active[connector]
@@ -228,7 +229,7 @@ class _Reader:
         if ask is None or ask.connector != connector:
             return None
         latest = self.found.brokers.latest_set(connector, self.reading)
-        event = self._event(Kind.round_started, line, ask, connector=connector, set=latest, count=count)
+        event = self._event(Kind.round_started, line, {"connector": connector, "set": latest, "count": count}, ask)
         self._saw(event, self.reading)
         return event
 
@@ -239,7 +240,9 @@ class _Reader:
         size = int(line.fields["count"])
         failed = self.active.pop(self._connector(line), None)  # a herder has one round of a connector at a time
         if failed is not None:
-            self._event(Kind.round_failed, line, failed.ask, connector=failed.ask.connector, set=failed.started["set"])
+            self._event(
+                Kind.round_failed, line, {"connector": failed.ask.connector, "set": failed.started["set"]}, failed.ask
+            )
         started = self._start(line, size)
         if started is not None and self.performing is not None:
             fencing = Round(self.performing, self.node, started, size)
@@ -264,10 +267,8 @@ class _Reader:
             self.found.unanswered += 1
             return
         ask = self.found._asks[instance.request]
-        event = self._event(
-            Kind.round_answered, line, ask, connector=task[0], task=task[1], set=instance.set, status=SUCCESS
-        )
-        instance.marks["answer"] = event
+        columns = {"connector": task[0], "task": task[1], "set": instance.set, "status": SUCCESS}
+        instance.marks["answer"] = self._event(Kind.round_answered, line, columns, ask)
 
     def _opened(self, line: Line) -> None:
         pair = int(line.fields["producer_id"]), int(line.fields["epoch"])
@@ -319,7 +320,7 @@ class _Reader:
         instance = self._of(line)
         if instance is None:
             return None
-        instance.marks[mark] = self._event(kind, line, **instance.columns)
+        instance.marks[mark] = self._event(kind, line, instance.columns)
         return instance.marks[mark]
 
     def _write_refused(self, line: Line) -> None:

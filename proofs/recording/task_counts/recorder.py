@@ -1,4 +1,4 @@
-"""This module writes one history of Connect's exactly-once source connectors: `fencepost record --protocol task-counts`.
+"""This module writes a history of Connect's exactly-once source connectors: `fencepost record --protocol task-counts`.
 
 `record_task_counts(log_dirs, out)` writes a directory of histories (protocol task-counts, variant shipped, source
 recorded) with a single history in it. The brokers' logs alone reveal claims, fences, opened producers, sets, counts and
@@ -26,7 +26,7 @@ from fencepost.proofs.recording.task_counts.instances import Instance, Instances
 from fencepost.proofs.recording.task_counts.log_events import LogEvents
 from fencepost.proofs.recording.task_counts.ordering import Event, Names, in_order
 from fencepost.proofs.recording.task_counts.seen import RETRIED, TASK_PRODUCER, Seen, read_seen
-from fencepost.proofs.recording.task_counts.worker_logs import RELEASES, log_files, read_worker_log
+from fencepost.proofs.recording.task_counts.worker_logs import log_files, read_worker_log
 from fencepost.properties.history import Manifest, write_histories
 from fencepost.properties.history.pieces import absent_columns
 from fencepost.properties.task_counts.events import SUPPORT, TASK_COUNTS, TOPIC, Kind
@@ -52,13 +52,12 @@ DONE_TO_WORKERS = {
     "worker_started": Kind.worker_started, "worker_killed": Kind.worker_stopped, "worker_stopped": Kind.worker_stopped,
     "worker_paused": Kind.worker_stalled, "worker_resumed": Kind.worker_resumed,
 }  # fmt: skip
-FAR_APART_US = 600_000_000
 NOTES = (
     "Claims, fences, opened producers, sets, counts and commits stand in the order of the one partition of "
     "__transaction_state; a set, a count and a commit at the decision of its transaction. Other events are put between "
     "by what each must follow or precede, else by time. Epochs are those that InitProducerId gave: each transaction of "
-    "version 2 has a later one. A set is the offset of its commit record. Of configurations and session keys nothing is "
-    "in here."
+    "version 2 has a later one. A set is the offset of its commit record; starts and looks have the one that their "
+    "worker goes by, other events of a task the one of its configuration. No configuration or session key is in here."
 )
 NO_WORKER = "the logs do not show which worker fenced or claimed: --seen has the answers that proxies passed on"
 NO_SET = "{} transactions are of no known instance, so that their set is not known"
@@ -382,7 +381,7 @@ class _Recording:
         return kinds - self.hidden
 
     def undecidable(self) -> dict[str, str]:
-        reasons = {}
+        reasons: dict[str, str] = {}
         acts = [each for each in self.brokers.events if each.kind in (Kind.id_fenced, Kind.topic_claimed)]
         if any(each["node"] < 0 for each in acts):
             reasons |= dict.fromkeys(("fenced_before_count", "writes_by_latest_claimant"), NO_WORKER)

@@ -133,11 +133,7 @@ def _texts(path: Path) -> Iterator[str]:
 def _line(text: str, dated: str) -> Line | None:
     if not is_known(text) or (begin := _LINE.match(dated)) is None:
         return None
-    for name, pattern in _EACH.items():
-        if (match := pattern.search(text)) is not None:
-            break
-    else:
-        return None
+    name, match = next((name, found) for name, each in _EACH.items() if (found := each.search(text)) is not None)
     at = datetime.fromisoformat(f"{begin['date']}T{begin['time']}").replace(tzinfo=UTC)
     fields = match.groupdict()
     context = _CONTEXT.search(dated)

@@ -126,7 +126,9 @@ def blanked(segment: bytes) -> bytes:
     while at + HEADER.size <= len(content):
         end = at + HEADER.size + HEADER.unpack_from(content, at)[1]
         batch = bytes(content[at:end])
-        fresh = KEY.sub(lambda found: found[1] + b"0" * (len(found[0]) - len(found[1]) - len(found[2])) + found[2], batch)
+        fresh = KEY.sub(
+            lambda found: found[1] + b"0" * (len(found[0]) - len(found[1]) - len(found[2])) + found[2], batch
+        )
         if fresh != batch:
             content[at:end] = fresh
             CRC.pack_into(content, at + CRC_AT, crc32c(bytes(content[at + CRC_FROM : end])))
