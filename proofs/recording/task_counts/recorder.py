@@ -108,7 +108,7 @@ def record_task_counts(
     made = _Recording(brokers, watched, [read_worker_log(log_files(Path(each)), brokers.group) for each in worker_logs])
     made.read()
     events, contradictions = in_order(made.events)
-    notes = [*brokers.notes, *made.notes]
+    notes = [*brokers.notes, *made.hiding]
     if contradictions:
         notes.append(f"the sources contradict one another on the order of {contradictions} events")
     observable = made.observable()
@@ -165,8 +165,8 @@ class _Recording:
         self.instances = Instances()
         self.logged = LogEvents(brokers, self.instances, self.nodes)
         self.events: list[Event] = [*brokers.events, *brokers.plain]
-        self.notes: list[str] = []
         self.hidden: set[Kind] = set()
+        self.hiding: list[str] = []  # why
 
     def read(self) -> None:
         for worker, lines in self.logs:
@@ -369,7 +369,7 @@ class _Recording:
 
     def _hide(self, kinds: frozenset[Kind], why: str) -> None:
         self.hidden |= kinds
-        self.notes.append(why)
+        self.hiding.append(why)
 
     def observable(self) -> frozenset[Kind]:
         """Return the kinds of event of which all are recorded."""
@@ -381,7 +381,7 @@ class _Recording:
         return kinds - self.hidden
 
     def undecidable(self) -> dict[str, str]:
-        reasons: dict[str, str] = {}
+        reasons = {"conformance": self.hiding[0]} if self.hiding else {}
         acts = [each for each in self.brokers.events if each.kind in (Kind.id_fenced, Kind.topic_claimed)]
         if any(each["node"] < 0 for each in acts):
             reasons |= dict.fromkeys(("fenced_before_count", "writes_by_latest_claimant"), NO_WORKER)
