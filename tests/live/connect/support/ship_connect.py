@@ -95,9 +95,11 @@ def record(cluster: ConnectCluster, out: Path, *, logs: bool = True) -> Recorded
     )  # fmt: skip
 
 
+# A task that starts is not told for so long that it is no more.
+SLOW = {"task.shutdown.graceful.timeout.ms": 10_000, "heartbeat.interval.ms": 2_000}
 LIVES: dict[str, tuple[Callable[[ConnectCluster], None], dict[str, object]]] = {
     "life": (live, {}),
-    "removed": (remove, {"size": 3, "leader": "w2", "settings": {"task.shutdown.graceful.timeout.ms": 10_000}}),
+    "removed": (remove, {"size": 3, "leader": "w2", "settings": SLOW}),
 }
 
 
