@@ -53,8 +53,11 @@ def remove(cluster: ConnectCluster, connector: str = "c") -> None:
     assert cluster.leads() not in (old.worker, other.worker), f"{cluster.leads()} leads, and {before} run; run it again"
     for instance in before.values():
         committed(cluster, instance)
+    generation = cluster.watching[other.worker].generation
     cluster.pause(old.worker)
     cluster.expire(old.worker)
+    there = [each for name, each in cluster.watching.items() if name != old.worker]
+    cluster.wait_for("group without it", lambda: all(each.generation > generation for each in there))
     cluster.configure(connector, 1, worker=other.worker, partitions=2)
     for instance in cluster.wait_until_polled(connector).values():
         committed(cluster, instance)
@@ -96,7 +99,7 @@ def record(cluster: ConnectCluster, out: Path, *, logs: bool = True) -> Recorded
 
 
 # A task that starts is not told for so long that it is no more.
-SLOW = {"task.shutdown.graceful.timeout.ms": 10_000, "heartbeat.interval.ms": 2_000}
+SLOW = {"task.shutdown.graceful.timeout.ms": 10_000, "heartbeat.interval.ms": 500}
 LIVES: dict[str, tuple[Callable[[ConnectCluster], None], dict[str, object]]] = {
     "life": (live, {}),
     "removed": (remove, {"size": 3, "leader": "w2", "settings": SLOW}),
