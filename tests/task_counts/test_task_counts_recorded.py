@@ -137,14 +137,14 @@ def rows_set(rows: object) -> int:
 
 def test_without_its_commits_the_removed_task_breaks_no_promise(tmp_path: Path) -> None:
     history = rows_of(REMOVED)
-    kept = [
+    left = [
         row for row in history.rows
         if row["kind"] != Kind.transaction_committed or (row["task"], row["epoch"]) not in late_pairs(history)
     ]  # fmt: skip
-    assert len(kept) < len(history.rows)
+    assert len(left) < len(history.rows)
     manifest = HistoryDirectory.open(PLACES[REMOVED]).manifest
     reported = {name: getattr(manifest, name) for name in ("variant", "source", "ordered", "observable", "config")}
-    write_histories(tmp_path / "h", [Written(TASK_COUNTS, kept).columns()], TASK_COUNTS, **reported)
+    write_histories(tmp_path / "h", [Written(TASK_COUNTS, left).columns()], TASK_COUNTS, **reported)
     assert violations(replay(tmp_path / "h", cores=1)) == {"sets_whole"}
 
 

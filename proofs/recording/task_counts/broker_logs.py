@@ -263,7 +263,7 @@ def _of_transactions(
         if state.state == State.Ongoing and state.producer_id not in written:
             written.add(state.producer_id)
             if giver is not None and giver.kind == Kind.id_fenced:
-                todo = "cannot be told apart: give the connector's producers another transaction.timeout.ms"
+                todo = "cannot be distinguished: give the connector's producers another transaction.timeout.ms"
                 raise RecordingError(ALIKE.format(state.timeout_ms), log.replica.folder, todo)
             if task is not None:
                 found.events.append(Event(Kind.records_sent, time_us, pair))

@@ -62,7 +62,7 @@ class LogEvents:
     events: list[Event] = field(default_factory=list)
     rounds: list[Round] = field(default_factory=list)
     writings: list[tuple[int, int, int, Event]] = field(default_factory=list)  # node, connector, count, event before
-    unanswered: int = 0  # starts that opened a producer, of which the request is not shown
+    unanswered: int = 0  # starts that opened a producer, without a known request
     _asks: list[Ask] = field(default_factory=list)
     _numbered: list[tuple[Event, Ask]] = field(default_factory=list)
     _forwarded: list[Ask] = field(default_factory=list)
@@ -297,7 +297,7 @@ class _Reader:
             instance.marks["look"].columns["status"] = CONFLICT
 
     def _running(self, line: Line) -> None:
-        """Note that a task runs, unless it was told to stop before its producer was opened: then it never polls."""
+        """Note that a task runs, unless it had to stop before its producer was opened: then it never polls."""
         instance = self._of(line)
         if instance is not None and "look" in instance.marks:
             self._now(Kind.task_running, "running", line)

@@ -28,7 +28,7 @@ WORKER_EVENTS = ("worker_started", "worker_killed", "worker_stopped", "worker_pa
 @dataclass
 class TaskRun:
     """A `TaskRun` is one instance of a task, as its connector reports it. `set` is the number that the connector gave
-    its set. It runs from its first poll on: a task that is told to stop before its producer is opened is started and
+    its set. It runs from its first poll on: a task that has to stop before its producer is opened is started and
     stopped without one. Times are in microseconds, and -1 for what did not happen."""
 
     name: str
@@ -60,8 +60,8 @@ class Answer:
 
 @dataclass
 class Seen:
-    """A `Seen` has what was seen. `given` are the answers to InitProducerId, `refused` those that told a producer that
-    it is fenced; `workers` and `asked` are (time, event or connector, worker, …)."""
+    """A `Seen` has what was seen. `given` are the answers to InitProducerId, `refused` those by which a producer
+    learnt that it is fenced; `workers` and `asked` are (time, event or connector, worker, …)."""
 
     group: str = ""
     release: str = ""

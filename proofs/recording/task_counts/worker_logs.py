@@ -4,9 +4,8 @@ A worker writes what is needed if the loggers in `LOGGERS` have these levels. A 
 date and the level come first, and which has the connector context (`%X{connector.context}`, Kafka's default) or the
 thread's name (`%t`). Times are in UTC.
 
-The texts are no interface of Kafka. `TEXTS` has them as Apache Kafka 3.9.1, 4.3.1 and 4.4.0 write them, compared with
-the logs of running workers of these; those of `UNSEEN` were read in the source only. What a log does not have is taken
-for not shown, and never for what did not happen (see `recorder`)."""
+The texts are no interface of Kafka. `TEXTS` has them as running workers of `RELEASES` wrote them; those of `UNSEEN` did
+not come up there. What a log does not have may have happened all the same (see `recorder`)."""
 
 from __future__ import annotations
 

@@ -223,7 +223,6 @@ TASK_COUNTS = ProtocolEntry(
         for mode in ("A", "M", "B", "shipped")
     ),
     histories={"smoke": 12, "ci": 500, "nightly": 20_000},
-    undecided={REMOVED_TASK: frozenset({"newest_set_polls"})},  # the recording ends before the task is over
     violated={REMOVED_TASK: BROKEN_BY_REMOVED},
     claims=CLAIMS + FULL_CLAIMS,
     scenarios=FULL_SCENARIOS,

@@ -60,13 +60,13 @@ class Sources:
     def without(self, text: str, times: int = -1) -> None:
         """Take lines with a text out of the workers' logs."""
         for log in self.logs:
-            kept = []
+            left = []
             for line in log.read_text().splitlines(keepends=True):
                 if text in line and times:
                     times -= 1
                 else:
-                    kept.append(line)
-            log.write_text("".join(kept))
+                    left.append(line)
+            log.write_text("".join(left))
         assert times <= 0
 
 

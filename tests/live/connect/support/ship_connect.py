@@ -98,7 +98,7 @@ def record(cluster: ConnectCluster, out: Path, *, logs: bool = True) -> Recorded
     )  # fmt: skip
 
 
-# A task that starts is not told for so long that it is no more.
+# A task that is gone has time to start before the next rebalance.
 SLOW = {"task.shutdown.graceful.timeout.ms": 10_000, "heartbeat.interval.ms": 500}
 LIVES: dict[str, tuple[Callable[[ConnectCluster], None], dict[str, object]]] = {
     "life": (live, {}),
