@@ -41,7 +41,6 @@ A `kafka` line is written when the broker has answered, before the worker gets t
 
 from __future__ import annotations
 
-import itertools
 import json
 import threading
 import time
@@ -75,7 +74,7 @@ class Seen:
 
     def since(self, number: int = 0, **fields: Any) -> Iterator[Line]:
         """Yield the lines from `number` on that have these fields."""
-        for line in itertools.islice(self.lines, number, len(self.lines)):
+        for line in map(self.lines.__getitem__, range(number, len(self.lines))):
             if all(line.get(name) == value for name, value in fields.items()):
                 yield line
 
