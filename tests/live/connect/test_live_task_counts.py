@@ -12,7 +12,7 @@ from fencepost.proofs.traces import conformance_of
 from fencepost.reference_impl.live.connect.cluster import BROKERS, ConnectCluster
 from fencepost.reference_impl.live.connect.install import Installed
 from fencepost.reference_impl.live.connect.worker import LOGS
-from ship_connect import SETS, live, record
+from ship_connect import SETS, end, live, record
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(600)]
 RELEASES = ("3.9.1", "4.4.0")
@@ -22,8 +22,7 @@ def recorded(cache: Path, folder: Path, release: str, level: int) -> None:
     """618.P1 and all others, in the release's own order of events: the brokers run while they are recorded."""
     with ConnectCluster(cache, folder, release, features={"transaction.version": level}, logs=LOGS) as cluster:
         live(cluster)
-        for worker in cluster.workers:
-            cluster.kill(worker)
+        end(cluster)
         recorded = record(cluster, folder / "out")
     assert [*recorded.undecidable] == []
     assert recorded.counts["set_written"] == len(SETS)

@@ -106,6 +106,12 @@ LIVES: dict[str, tuple[Callable[[ConnectCluster], None], dict[str, object]]] = {
 }
 
 
+def end(cluster: ConnectCluster) -> None:
+    """End the workers, so that the logs come to rest. This is after the recording, and no event of it."""
+    for worker in cluster.workers.values():
+        worker.kill()
+
+
 def keep(cluster: ConnectCluster, out: Path) -> None:
     """Store what a recorder is given."""
     for number, source in enumerate(cluster.kafka.log_dirs, 1):
@@ -150,8 +156,7 @@ def ship(what: str, release: str, level: str, out: Path) -> None:
         features = {"transaction.version": int(level)}
         with ConnectCluster(cache, Path(scratch) / "it", release, features=features, logs=LOGS, **settings) as cluster:
             act(cluster)
-            for name in cluster.workers:
-                cluster.workers[name].kill()
+            end(cluster)
             keep(cluster, out)
 
 
