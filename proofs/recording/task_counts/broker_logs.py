@@ -18,6 +18,7 @@ from bisect import bisect_left, bisect_right
 from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
@@ -42,7 +43,6 @@ Written = tuple[Event, str]  # an event of the config topic, and the number of i
 LEADER = "connect-cluster-"
 FENCING_TIMEOUTS_MS = (1, 90_000)
 GIVEN = (Kind.topic_claimed, Kind.id_fenced, Kind.producer_opened)
-SETS = (Kind.set_written, Kind.connector_tombstoned)
 ALIKE = (
     "a producer that a fence gave, by its time-out of {} ms, began a transaction, so that fences and starts of tasks"
 )
@@ -100,17 +100,33 @@ class Brokers:
             return None
         return self.connectors[connector], int(task)
 
-    def of_config_topic(self) -> list[Event]:
-        """Return the events of the config topic, in order of offset."""
-        found = [event for event in (*self.events, *self.plain) if "offset" in event.columns]
+    @cached_property
+    def standing(self) -> list[Event]:
+        """Return the events of the config topic that transactions wrote, in order of offset."""
+        found = [event for event in self.events if "offset" in event.columns]
         return sorted(found, key=lambda event: event["offset"])
+
+    @cached_property
+    def _sets(self) -> dict[int, list[tuple[int, int]]]:
+        """Return by connector where sets and deletions stand, and the set from there on."""
+        found: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
+        for event in sorted([*self.standing, *self.plain], key=lambda event: event["offset"]):
+            if event.kind in (Kind.set_written, Kind.connector_tombstoned):
+                found[event["connector"]].append((event["offset"], event["set"]))
+        return found
 
     def latest_set(self, connector: int, end: int) -> int:
         """Return the latest set of a connector in the config topic below offset `end`; -1 if there is none, or the
         connector was deleted since."""
-        rows = [e for e in self.of_config_topic() if e.kind in SETS and e["connector"] == connector]
-        place = bisect_left([event["offset"] for event in rows], end)
-        return rows[place - 1]["set"] if place else -1
+        sets = self._sets.get(connector, [])
+        place = bisect_left(sets, (end, -1))
+        return sets[place - 1][1] if place else -1
+
+    def around(self, end: int) -> tuple[Event | None, Event | None]:
+        """Return the last event of the config topic below offset `end`, and the first one from there on."""
+        place = bisect_left(self.standing, end, key=lambda event: event["offset"])
+        last = self.standing[place - 1] if place else None
+        return last, self.standing[place] if place < len(self.standing) else None
 
 
 def read_brokers(

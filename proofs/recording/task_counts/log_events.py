@@ -134,12 +134,11 @@ class _Reader:
 
     def _saw(self, event: Event, offset: int) -> None:
         """Note that a reading ended at an offset: after what stands below it, before what stands above."""
-        standing = [each for each in self.found.brokers.events if "offset" in each.columns]
-        below = [each for each in standing if each["offset"] < offset]
-        above = [each for each in standing if each["offset"] >= offset]
-        event.after += below[-1:]
-        for each in above[:1]:
-            each.after.append(event)
+        below, above = self.found.brokers.around(offset)
+        if below is not None:
+            event.after.append(below)
+        if above is not None:
+            above.after.append(event)
 
     def _herder_starting(self, line: Line) -> None:
         self._reset()

@@ -59,9 +59,11 @@ NOTES = (
     "version 2 has a later one. A set is the offset of its commit record; starts and looks have the one that their "
     "worker goes by, other events of a task the one of its configuration. No configuration or session key is in here."
 )
-NO_WORKER = "the logs do not show which worker fenced or claimed: --seen has the answers that proxies passed on"
-NO_SET = "{} transactions are of no known instance, so that their set is not known"
+NO_WORKER = "the logs do not show for certain which worker fenced or claimed: --seen has the answers to it"
+NO_SET = "the logs do not show for certain from which set a producer's task is: --seen has the connector's own reports"
+STRANGERS = "{} transactions are of no instance that the connector reports"
 """These reasons are of properties whose events are all there, without who acted."""
+OF_WORKERS, OF_SETS = ("fenced_before_count", "writes_by_latest_claimant"), ("no_zombie_commits", "producers_covered")
 
 
 @dataclass(frozen=True)
@@ -383,11 +385,11 @@ class _Recording:
     def undecidable(self) -> dict[str, str]:
         reasons = {"conformance": self.hiding[0]} if self.hiding else {}
         acts = [each for each in self.brokers.events if each.kind in (Kind.id_fenced, Kind.topic_claimed)]
-        if any(each["node"] < 0 for each in acts):
-            reasons |= dict.fromkeys(("fenced_before_count", "writes_by_latest_claimant"), NO_WORKER)
-        unknown = [e for e in self.brokers.events if e.kind == Kind.transaction_committed and e["set"] < 0]
-        if unknown:
-            reasons |= dict.fromkeys(
-                ("no_zombie_commits", "producers_covered", "only_running_polls"), NO_SET.format(len(unknown))
-            )
+        if self.seen is None or any(each["node"] < 0 for each in acts):
+            reasons |= dict.fromkeys(OF_WORKERS, NO_WORKER)
+        strangers = [e for e in self.brokers.events if e.kind == Kind.transaction_committed and e["set"] < 0]
+        if self.seen is None:
+            reasons |= dict.fromkeys(OF_SETS, NO_SET)
+        elif strangers:
+            reasons |= dict.fromkeys((*OF_SETS, "only_running_polls"), STRANGERS.format(len(strangers)))
         return reasons
