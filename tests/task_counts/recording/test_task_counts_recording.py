@@ -4,6 +4,7 @@ went wrong, and that what a source does not show is not decided."""
 from __future__ import annotations
 
 import shutil
+import struct
 import tarfile
 from collections.abc import Callable
 from pathlib import Path
@@ -12,10 +13,15 @@ import pytest
 from command_line import fencepost
 from fencepost.model.language.checks.errors import InputError
 from fencepost.proofs.recording.errors import RecordingError
+from fencepost.proofs.recording.task_counts.group_log import Assignment, assignment_of
+from fencepost.proofs.recording.task_counts.ordering import Event, in_order
 from fencepost.proofs.recording.task_counts.recorder import Recorded, record_task_counts
 from fencepost.proofs.scale.replay import ReplayReport, replay
 from fencepost.proofs.traces import conformance_of
+from fencepost.properties.task_counts.events import Kind
 from fencepost.properties.task_counts.histories.properties import HISTORY
+from fencepost.reference_impl.live.connect.cluster import TASK_TIMEOUT_MS
+from transaction_logs import rewritten, starts
 
 STORED = Path(__file__).parents[2] / "support" / "data" / "connect"
 NAMES = sorted(file.name.removesuffix(".tar.xz") for file in STORED.glob("*.tar.xz"))
@@ -229,3 +235,56 @@ def test_the_command(life: Sources) -> None:
     ran = fencepost(*words, *logs, "--out", life.folder / "out", "--config", "quiet_end=true")
     assert ran.code == 0 and "decidable from it are 24 properties" in ran.out
     assert fencepost("replay", life.folder / "out", "--require", "conformance").code == 0
+
+
+# How fences are known, and what an order is made of.
+
+
+def with_timeout(stored: Sources, old: int, new: int) -> None:
+    """Give clients of transactions another time-out in the stored transaction log."""
+    (file,) = (stored.brokers[0] / "__transaction_state-0").glob("*.log")
+    content = file.read_bytes()
+    ends = [*starts(file)[1:], len(content)]
+    for row, (start, end) in enumerate(zip(starts(file), ends, strict=True)):
+        at = content.find(struct.pack(">i", old), start, end)
+        if at >= 0:
+            rewritten(file, row, at - start, struct.pack(">i", new))
+
+
+def test_fences_of_older_releases(life: Sources) -> None:
+    """3.3 fences with a time-out of 1 ms."""
+    before = life.record(seen=False, logs=False, out="before").counts
+    with_timeout(life, 90_000, 1)
+    assert life.record(seen=False, logs=False).counts == before
+
+
+def test_fences_that_are_like_starts(life: Sources) -> None:
+    """Tasks whose producers have the admin's time-out cannot be distinguished from fences."""
+    with_timeout(life, TASK_TIMEOUT_MS, 90_000)
+    refused(life, "that a fence gave, by its time-out of 90000 ms, began a transaction")
+
+
+def event(kind: Kind, time_us: int, *after: Event) -> Event:
+    return Event(kind, time_us, {}, list(after))
+
+
+def test_what_came_before_wins_over_clocks() -> None:
+    opened = event(Kind.producer_opened, 50)
+    running = event(Kind.task_running, 10, opened)
+    stopped = event(Kind.task_stopped, 20)
+    assert in_order([running, stopped, opened]) == ([stopped, opened, running], 0)
+
+
+def test_contradictions_are_counted() -> None:
+    first, second = event(Kind.set_written, 1), event(Kind.count_written, 2)
+    first.after.append(second)
+    second.after.append(first)
+    assert in_order([second, first]) == ([first, second], 1)
+
+
+def test_assignments_of_the_eager_protocol() -> None:
+    """Version 0 has no revoked tasks; -1 stands for the connector."""
+    text = b"".join(struct.pack(">h", len(word)) + word for word in (b"w0-1", b"http://x"))
+    tasks = struct.pack(">i", 1) + struct.pack(">h", 1) + b"c" + struct.pack(">iii", 2, -1, 0)
+    value = struct.pack(">hh", 0, 0) + text + struct.pack(">q", 7) + tasks
+    assert assignment_of(value) == Assignment(7, {"c": (-1, 0)}, {})
