@@ -37,8 +37,22 @@ USUAL = {"block_size": 1000, "quiet_end": False, "incomplete": False, "kafka_ver
 @click.option(
     "--clients", type=click.Path(path_type=Path), help="What clients asked and were answered: one JSON object a line."
 )  # fmt: skip
+@click.option(
+    "--seen", type=click.Path(path_type=Path), help="Task counts: calls of a connector, answers by proxies: JSON lines."
+)
+@click.option(
+    "--worker-logs",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="Task counts: a worker's log, or its folder; once for each worker.",
+)
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="Directory to write the history to.")
-@click.option("--topic", "topics", multiple=True, help="Transactions: of data only this topic; may be repeated.")
+@click.option(
+    "--topic",
+    "topics",
+    multiple=True,
+    help="Transactions: of data only this topic; may be repeated. Task counts: the config topic.",
+)
 @config_option(
     "block_size=1000: ids in a block.  quiet_end=true: all had come to rest before the logs were copied.  "
     "incomplete=true: of transactions, some logs are lost, and what is there is recorded.  kafka_version=4.3: what the "
@@ -46,14 +60,14 @@ USUAL = {"block_size": 1000, "quiet_end": False, "incomplete": False, "kafka_ver
 )
 @JSON
 def record(
-    log_dirs: tuple[Path, ...], protocol: str, clients: Path | None, out: Path, topics: tuple[str, ...],
-    pairs: tuple[str, ...], json_file: Path | None,
+    log_dirs: tuple[Path, ...], protocol: str, clients: Path | None, seen: Path | None, worker_logs: tuple[Path, ...],
+    out: Path, topics: tuple[str, ...], pairs: tuple[str, ...], json_file: Path | None,
 ) -> int:  # fmt: skip
     """Make a history of a cluster's logs, or of what its clients saw.
 
     LOG_DIR is a node's log directory (log.dirs), of a running node or copied. For producer id blocks, name those of all
     controllers, since only a majority determines what is committed. For transactions and for groups, name those of all
-    brokers, since every replica counts.
+    brokers, since every replica counts. For task counts, these are the brokers of a Connect cluster.
 
     Example: fencepost record --protocol transactions node1 node2 node3 --clients seen.jsonl --out DIR
     """
@@ -67,7 +81,11 @@ def record(
     recorder = import_module(f"fencepost.proofs.recording.{folder(protocol)}.command")
     require_free(Location.of(out))
     with _reading() as progress:
-        report = recorder.record(Request(log_dirs, clients, out, topics=topics, progress=progress, **config))
+        report = recorder.record(
+            Request(
+                log_dirs, clients, out, topics=topics, progress=progress, seen=seen, worker_logs=worker_logs, **config
+            )
+        )
     _print(report)
     if json_file is not None:
         write_json(json_file, {"schema": SCHEMA, **report.json})

@@ -12,7 +12,8 @@ from typing import Any
 class Request:
     """A `Request` has the log directories of all nodes and the file of what clients saw, at least one of the two, the
     place of the history, and the command's options. ``progress`` is called with each segment that was read, and its
-    size."""
+    size. ``seen`` is a file of calls and answers that proxies and a connector saw, and
+    ``worker_logs`` are the workers' own, of Connect."""
 
     log_dirs: tuple[Path, ...]
     clients: Path | None
@@ -23,6 +24,8 @@ class Request:
     kafka_version: str
     progress: Callable[[Path, int], None]
     incomplete: bool = False
+    seen: Path | None = None
+    worker_logs: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True)

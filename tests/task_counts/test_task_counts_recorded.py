@@ -1,132 +1,154 @@
-"""This recording of a released Kafka Connect has a removed task that is started again and commits. The properties find
-that and nothing else, hold without its commits, and notice each edit."""
+"""Recordings of live Connect clusters ship with the package. The properties find what the catalogue says and nothing
+else, and each of three edits of each recording is named by the property that it breaks."""
 
-from collections.abc import Callable
+import tarfile
 from pathlib import Path
 
-import numpy as np
 import pytest
+from fencepost.proofs.recording.task_counts.recorder import record_task_counts
 from fencepost.proofs.replays import _replayed, recordings
 from fencepost.proofs.scale.replay import ReplayReport, replay
 from fencepost.proofs.traces import conformance_of
 from fencepost.properties.catalogue import FOLLOWED, protocols
 from fencepost.properties.history import HistoryDirectory, Manifest, read_piece, write_histories
 from fencepost.properties.history.location import Location
+from fencepost.properties.history.seeded_violations import Edit, Seeded, Written, change, drop, edited, swap
 from fencepost.properties.task_counts.events import TASK_COUNTS, Kind
 
-(PLACE,) = recordings("task-counts")
+PLACES = {place.name.removeprefix("task-counts-connect-"): place for place in recordings("task-counts")}
+REMOVED = "removed-task"
+STORED = Path(__file__).parents[1] / "support" / "data" / "connect"
+MADE_OF = {
+    "life-3.9.1": "life-3.9.1", "life-4.3.1": "life-4.3.1", "life-4.3.1-v0": "life-4.3.1-tv0",
+    "life-4.4.0": "life-4.4.0", REMOVED: "removed-4.3.1",
+}  # fmt: skip
 ENTRY = protocols()["task-counts"]
-FOUND = {"no_zombie_commits": 2, "producers_covered": 2}
-REMOVED = 3
-"""This instance runs the task that the newest set does not have."""
-Columns = dict[str, np.ndarray]
-Change = Callable[[Columns], np.ndarray]
-"""A change returns which rows stay, and may edit some of them."""
+each_recording = pytest.mark.parametrize("name", PLACES)
 
 
-def columns_of() -> Columns:
-    columns, _ = read_piece(HistoryDirectory.open(PLACE).pieces[0], TASK_COUNTS, TASK_COUNTS.schema.names)
-    return {name: values.copy() for name, values in columns.items()}
+def rows_of(name: str) -> Written:
+    columns, _ = read_piece(HistoryDirectory.open(PLACES[name]).pieces[0], TASK_COUNTS, TASK_COUNTS.schema.names)
+    values = {column: columns[column].tolist() for column in ("kind", *TASK_COUNTS.names)}
+    return Written(
+        TASK_COUNTS, [dict(zip(values, row, strict=True)) for row in zip(*values.values(), strict=True)]
+    )  # fmt: skip
 
 
-def of(columns: Columns, *kinds: Kind) -> np.ndarray:
-    return np.isin(columns["kind"], kinds)
+def last_commit(history: Written, **like: int) -> int:
+    """Return which commit is the last with these values."""
+    commits = [row for row in history.rows if row["kind"] == Kind.transaction_committed]
+    return max(nth for nth, row in enumerate(commits) if like.items() <= row.items())
 
 
-def doctored(change: Change, out: Path) -> dict[str, int]:
-    """Return the violations by property in a copy of the recording after one change."""
-    columns, manifest = columns_of(), HistoryDirectory.open(PLACE).manifest
-    stays = change(columns)
-    columns = {name: values[stays] for name, values in columns.items()}
-    columns["step"] = np.arange(len(columns["step"]), dtype=columns["step"].dtype)
+def doctored(name: str, out: Path, *edits: Edit) -> set[str]:
+    """Return the properties that a copy of a recording breaks after some edits."""
+    manifest = HistoryDirectory.open(PLACES[name]).manifest
     reported = {name: getattr(manifest, name) for name in ("variant", "source", "ordered", "observable", "config")}
+    columns = edited(rows_of(name), Seeded(edits, {})).columns()
     write_histories(out, [columns], TASK_COUNTS, **reported)
-    return violations(replay(out, cores=1))
+    return set(replay(out, cores=1).violations)
 
 
-def violations(report: ReplayReport) -> dict[str, int]:
-    return {name: broken["count"] for name, broken in report.violations.items()}
+def violations(report: ReplayReport) -> set[str]:
+    return {name for name, broken in report.violations.items() if broken["count"]}
 
 
-def without(*kinds: Kind, **equal: int) -> Change:
-    """Return the change that removes rows of these kinds with these values."""
-
-    def change(columns: Columns) -> np.ndarray:
-        gone = of(columns, *kinds)
-        for name, value in equal.items():
-            gone &= columns[name] == value
-        assert gone.any()
-        return ~gone
-
-    return change
-
-
-def test_the_catalogue_says_what_it_breaks_and_hides() -> None:
-    manifest = Manifest.read(Location.of(PLACE))
-    report = replay(PLACE, cores=1, further={"conformance": conformance_of(manifest)})
-    assert violations(report) == FOUND
-    variant, pinned = ENTRY.variant(manifest.variant), ENTRY.undecided[PLACE.name]
-    for broken in (ENTRY.violated[PLACE.name], ()):
+@each_recording
+def test_the_catalogue_says_what_it_breaks_and_hides(name: str) -> None:
+    place = PLACES[name]
+    manifest = Manifest.read(Location.of(place))
+    report = replay(place, cores=1, further={"conformance": conformance_of(manifest)})
+    broken = ENTRY.violated.get(place.name, frozenset())
+    assert violations(report) == broken
+    variant, pinned = ENTRY.variant(manifest.variant), ENTRY.undecided.get(place.name, frozenset())
+    for expected in {broken, frozenset()}:
         found = [
-            r for _, r in _replayed(ENTRY, variant, variant.name, "it", report, "recordings", pinned, FOLLOWED, broken)
-        ]
-        unexpected = {r.property for r in found if not r.as_expected}
-        assert unexpected == (set() if broken else set(FOUND))
-        assert {r.property for r in found if r.verdict == "violated"} == set(FOUND)
-        assert len([r for r in found if r.verdict == "holds"]) == 9
+            r
+            for _, r in _replayed(
+                ENTRY, variant, variant.name, "it", report, "recordings", pinned, FOLLOWED, expected
+            )
+        ]  # fmt: skip
+        assert {r.property for r in found if not r.as_expected} == broken - expected
+    assert len([r for r in found if r.verdict == "holds"]) == 25 - len(broken) - len(pinned)
 
 
-def test_what_it_is_of_is_said() -> None:
-    manifest = Manifest.read(Location.of(PLACE))
-    assert (manifest.source, manifest.ordered, manifest.totals.rows) == ("recorded", True, 59)
-    reported = {"kafka_version": "4.3.1", "transaction_version": 2, "workers": 3, "recorded": "2026-11-27"}
-    assert reported.items() <= manifest.config.items()
-    assert sum(file.stat().st_size for file in PLACE.iterdir()) < 20_000
+@each_recording
+def test_it_is_what_the_recorder_makes_of_the_stored_logs(name: str, tmp_path: Path) -> None:
+    with tarfile.open(STORED / f"{MADE_OF[name]}.tar.xz") as stored:
+        stored.extractall(tmp_path, filter="data")
+    shipped = Manifest.read(Location.of(PLACES[name]))
+    recorded = record_task_counts(
+        sorted(tmp_path.glob("node-*")), tmp_path / "out", seen=tmp_path / "seen.jsonl",
+        worker_logs=sorted(tmp_path.glob("w*.log")), quiet_end=shipped.config["quiet_end"],
+    )  # fmt: skip
+    assert (recorded.manifest.config, recorded.manifest.observable) == (shipped.config, shipped.observable)
+    parts = [place / "part-00000.parquet" for place in (PLACES[name], tmp_path / "out")]
+    assert parts[0].read_bytes() == parts[1].read_bytes()
+    assert sum(file.stat().st_size for file in PLACES[name].iterdir()) < 20_000
 
 
-def test_its_first_violation_is_the_removed_task() -> None:
+@each_recording
+def test_a_fence_dropped(name: str, tmp_path: Path) -> None:
+    """618.7: The count came before the fence of an id that the count before covers."""
+    found = doctored(name, tmp_path / "h", drop(Kind.id_fenced, 0))
+    assert found - broken_as_it_is(name) == {"fenced_before_count"}
+
+
+@each_recording
+def test_a_count_and_its_set_exchanged(name: str, tmp_path: Path) -> None:
+    """618.2: The tasks of the set poll, and no count has come after it."""
+    found = doctored(name, tmp_path / "h", swap((Kind.set_written, 1), (Kind.count_written, 1)))
+    assert {"running_with_count", "fenced_before_count"} <= found - broken_as_it_is(name)
+
+
+@each_recording
+def test_a_commit_by_a_fenced_epoch(name: str, tmp_path: Path) -> None:
+    """618.18."""
+    late = last_commit(rows_of(name), task=0)
+    found = doctored(name, tmp_path / "h", change(Kind.transaction_committed, late, epoch=0))
+    assert found - broken_as_it_is(name) == {"fenced_never_commit"}
+
+
+def broken_as_it_is(name: str) -> frozenset[str]:
+    return ENTRY.violated.get(PLACES[name].name, frozenset())
+
+
+def test_the_first_violation_is_the_removed_task() -> None:
     """618.P1: Task 1 of the previous set was opened after the count of 1, under a later epoch than the fence's."""
-    columns = columns_of()
-    rows = {
-        kind: np.flatnonzero(of(columns, kind)) for kind in (Kind.producer_opened, Kind.count_written, Kind.id_fenced)
-    }
-    (opened,) = [row for row in rows[Kind.producer_opened] if columns["instance"][row] == REMOVED]
-    assert (columns["task"][opened], columns["count"][rows[Kind.count_written][-1]]) == (1, 1)
-    assert opened > rows[Kind.count_written][-1]
-    fenced = [row for row in rows[Kind.id_fenced] if columns["task"][row] == 1]
-    assert columns["epoch"][opened] > columns["epoch"][fenced[-1]]
+    rows = rows_of(REMOVED).rows
+    (started,) = [
+        row for row in rows if row["kind"] == Kind.task_starting and (row["task"], row["set"]) == (1, rows_set(rows))
+    ]
+    (opened,) = [
+        at for at, row in enumerate(rows)
+        if row["kind"] == Kind.producer_opened and row["instance"] == started["instance"]
+    ]  # fmt: skip
+    before = rows[:opened]
+    assert [row["count"] for row in before if row["kind"] == Kind.count_written] == [2, 1]
+    fenced = [row["epoch"] for row in before if row["kind"] == Kind.id_fenced and row["task"] == 1]
+    assert rows[opened]["epoch"] > max(fenced)
+    commits = [row for row in rows if row["kind"] == Kind.transaction_committed]
+    assert {row["set"] for row in commits if row["instance"] == started["instance"]} == {started["set"] - 8}
 
 
-@pytest.mark.parametrize(
-    ("change", "found"),
-    [
-        (without(Kind.transaction_committed, instance=REMOVED), {}),
-        (without(Kind.id_fenced, task=1), FOUND | {"fenced_before_count": 1}),
-    ],
-)
-def test_a_copy_is_judged_by_what_is_in_it(change: Change, found: dict[str, int], tmp_path: Path) -> None:
-    """Without the removed task's commits everything holds, and without the fence of its id the count is too early."""
-    assert doctored(change, tmp_path / "h") == found
+def rows_set(rows: object) -> int:
+    return max(row["set"] for row in rows if row["kind"] == Kind.set_written)  # type: ignore[attr-defined]
 
 
-def test_a_count_of_another_size_is_noticed(tmp_path: Path) -> None:
-    """A last count of 2 would cover the task, and would match no set."""
+def test_without_its_commits_the_removed_task_breaks_no_promise(tmp_path: Path) -> None:
+    history = rows_of(REMOVED)
+    left = [
+        row for row in history.rows
+        if row["kind"] != Kind.transaction_committed or (row["task"], row["epoch"]) not in late_pairs(history)
+    ]  # fmt: skip
+    assert len(left) < len(history.rows)
+    manifest = HistoryDirectory.open(PLACES[REMOVED]).manifest
+    reported = {name: getattr(manifest, name) for name in ("variant", "source", "ordered", "observable", "config")}
+    write_histories(tmp_path / "h", [Written(TASK_COUNTS, left).columns()], TASK_COUNTS, **reported)
+    assert violations(replay(tmp_path / "h", cores=1)) == {"sets_whole"}
 
-    def two(columns: Columns) -> np.ndarray:
-        columns["count"][np.flatnonzero(of(columns, Kind.count_written))[-1]] = 2
-        return np.ones(len(columns["kind"]), bool)
 
-    found = doctored(two, tmp_path / "h")
-    assert found["counts_are_sizes"] == 1
-    assert "no_zombie_commits" in found
-
-
-def test_a_commit_of_a_fenced_epoch_is_noticed(tmp_path: Path) -> None:
-    """618.18: The edited first instance of the task commits after its id was fenced."""
-
-    def earlier(columns: Columns) -> np.ndarray:
-        late = np.flatnonzero(of(columns, Kind.transaction_committed) & (columns["instance"] == REMOVED))
-        columns["epoch"][late], columns["instance"][late] = 0, 1
-        return np.ones(len(columns["kind"]), bool)
-
-    assert doctored(earlier, tmp_path / "h")["fenced_never_commit"] == 2
+def late_pairs(history: Written) -> set[tuple[int, int]]:
+    """Return task and epoch of what the removed task opened last."""
+    opened = [row for row in history.rows if row["kind"] == Kind.producer_opened and row["task"] == 1]
+    return {(1, opened[-1]["epoch"])}

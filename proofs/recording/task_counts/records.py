@@ -1,0 +1,82 @@
+"""This module reads the committed part of one small partition as records, and those of the config topic as events.
+
+Of the text of configurations only numbers and connectors' names become events: configurations and session keys reach
+no history. Source: KafkaConfigBackingStore (connect-runtime), which names the keys and fields."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+from fencepost.proofs.recording.errors import RecordingError
+from fencepost.proofs.recording.logs.record_columns import records_of
+from fencepost.proofs.recording.logs.replicas import Committed
+from fencepost.proofs.recording.logs.segments import CONTROL, TRANSACTIONAL
+from fencepost.proofs.recording.task_counts.ordering import Event, Names
+from fencepost.proofs.recording.transactions.partition_events import committed_batches
+from fencepost.properties.task_counts.events import Kind
+
+CONNECTOR, TASK, COMMIT, COUNT = "connector-", "task-", "commit-", "tasks-fencing-"
+SET_NUMBER = "set"
+"""A connector may number its sets in its tasks' configurations under this name, for `--seen` to say which one an
+instance was started with."""
+
+
+class Record(NamedTuple):
+    """A `Record` is one record. Its time is its batch's; `control` is true of a transaction's marker."""
+
+    offset: int
+    time_ms: int
+    producer_id: int
+    epoch: int
+    transactional: bool
+    control: bool
+    key: bytes
+    value: bytes | None
+
+
+def records_in(part: Committed) -> Iterator[Record]:
+    for segment, batches in committed_batches(part):
+        records = records_of(segment, np.sort(batches))
+        for row, batch in enumerate(records.batch.tolist()):
+            header = segment.headers[batch]
+            attributes = int(header["attributes"])
+            yield Record(
+                int(header["base_offset"]) + int(records.delta[row]), int(header["max_time"]),
+                int(header["producer_id"]), int(header["epoch"]),
+                bool(attributes & TRANSACTIONAL), bool(attributes & CONTROL),
+                records.key_of(row), records.value_of(row),
+            )  # fmt: skip
+
+
+def strange(part: Committed, record: Record, log: str, error: str) -> RecordingError:
+    """Return the error of a record that is not what Kafka writes to this log."""
+    what = f"the record at offset {record.offset} is not of the {log}: {error}"
+    return RecordingError(what, part.replica.folder, "the file is another topic's, or of a Kafka newer than 4.4")
+
+
+def event_of(record: Record, connectors: Names) -> tuple[Event, str] | None:
+    """Return the event of a record of the config topic, without the latest set, and the set's number if it is a task's
+    configuration that has one. None stands for records of other kinds. Raise ValueError, KeyError or TypeError where
+    the record is malformed."""
+    key = record.key.decode()
+    value: Any = None if record.value is None else msgspec.json.decode(record.value)
+    columns = {"offset": record.offset, "producer_id": record.producer_id, "epoch": record.epoch}
+    number, alive = "", value is not None
+    if key.startswith(COUNT):
+        kind, name = Kind.count_written if alive else Kind.count_tombstoned, key.removeprefix(COUNT)
+        columns |= {"count": int(value["task-count"])} if alive else {}
+    elif key.startswith(COMMIT) and alive:
+        kind, name = Kind.set_written, key.removeprefix(COMMIT)
+        columns |= {"count": int(value["tasks"]), "set": record.offset}
+    elif key.startswith(CONNECTOR):
+        kind, name = Kind.connector_written if alive else Kind.connector_tombstoned, key.removeprefix(CONNECTOR)
+    elif key.startswith(TASK) and alive:
+        kind, (name, _, task) = Kind.task_config_written, key.removeprefix(TASK).rpartition("-")
+        columns["task"] = int(task)
+        number = str(value["properties"].get(SET_NUMBER, ""))
+    else:
+        return None
+    return Event(kind, record.time_ms * 1000, columns | {"connector": connectors[name]}), number
