@@ -10,6 +10,16 @@ from typing import Any
 from fencepost.model.releases import ENABLED, TEXT, Kafka, Of
 from fencepost.model.task_counts.abstract.as_shipped import Released
 from fencepost.model.task_counts.abstract.cores import ABehindCore, LateCommits
+from fencepost.model.task_counts.abstract.removed import (
+    Dropped,
+    DroppedTaken,
+    Mended,
+    Refused,
+    RefusedDropped,
+    RefusedTaken,
+    Removed,
+    Taken,
+)
 from fencepost.properties.entries import Claim, Profile, ProtocolEntry, Variant, Wider, wrong
 from fencepost.properties.kip618_yardstick import YARDSTICK
 from fencepost.properties.task_counts.claims.core import (
@@ -21,6 +31,7 @@ from fencepost.properties.task_counts.claims.core import (
     LingeringLemmas,
     MLemmas,
     Promises,
+    RemovedLemmas,
     Serving,
     ShippedLemmas,
 )
@@ -176,6 +187,32 @@ AS_SHIPPED = (
 )  # fmt: skip
 """The variants in `AS_SHIPPED` have Kafka's deviations from the text, each with what would repair it."""
 
+_REPAIRS: Mapping[str, tuple[type[Removed], str]] = {
+    "refused": (Refused, "a worker compares a task's number with the task count, as it starts the task and at its second look"),
+    "dropped": (Dropped, "a worker drops the configurations of tasks that a set does not have"),
+    "refused-dropped": (RefusedDropped, "a worker compares the number, and drops the configuration"),
+    "refused-taken": (RefusedTaken, "a worker compares the number, and the leader revokes what is active and not configured"),
+    "dropped-taken": (DroppedTaken, "a worker drops the configuration, and the leader revokes what is active and not configured"),
+    "all": (Mended, "all three"),
+}
+REMOVED = (
+    wrong(
+        "core-removed-task", RemovedLemmas,
+        "Kafka: a task that the newest set does not have is started again after a rebalance, or by a user's restart when "
+        "the herder has not heard of the set", "618.52", CORE, *_BOTH, progress_bounds=FEWER_STEPS, asks=_KEPT,
+    ),
+    wrong(
+        "core-removed-taken", RemovedLemmas.asked_of(Taken),
+        "the same, and the leader revokes every task that is active and not configured: a restart is not of a rebalance",
+        "618.53", CORE, *_BOTH, progress_bounds=FEWER_STEPS, asks=_KEPT,
+    ),
+    *(
+        _mended(f"core-removed-{name}", RemovedLemmas.asked_of(protocol), f"the same, and {says}", "618.52", of=TEXT, judged=())
+        for name, (protocol, says) in _REPAIRS.items()
+    ),
+)  # fmt: skip
+"""The variants in `REMOVED` have each repair of a removed task's start alone, each two, and all three."""
+
 CLAIMS = (
     Claim(
         "618.5", "core-shipped", _BOTH, ("fenced_by_its_successor",),
@@ -213,7 +250,7 @@ rounds nor reads of the topic, nor what a worker knows of its group."""
 TASK_COUNTS = ProtocolEntry(
     "task-counts",
     "Task counts of a source connector: who may run, and who is fenced before.",
-    CORES + AS_SHIPPED + FULL_VARIANTS,
+    CORES + AS_SHIPPED + REMOVED + FULL_VARIANTS,
     FULL_REASONS | REASONS,
     examples={"smoke": 12},
     implementations=tuple(
