@@ -433,3 +433,12 @@ class RemovedLemmas(ClaimingLemmas, of=Removed):
             Instance,
             lambda k: implies((s.stage[k] != Stage.NONE) & (s.configured[k] < s.of[k]), ~s.has_task(k, s.of[k])),
         )
+
+
+class RepairedLemmas(RemovedLemmas, of=Removed):
+    """`RepairedLemmas` has the lemmas of the repairs by which no task is started again that its set does not have."""
+
+    @lemma
+    def has_its_own_configuration(s):
+        """A configuration is of the set that its instance was started from."""
+        return s.are_configured_as_started()

@@ -32,6 +32,7 @@ from fencepost.properties.task_counts.claims.core import (
     MLemmas,
     Promises,
     RemovedLemmas,
+    RepairedLemmas,
     Serving,
     ShippedLemmas,
 )
@@ -187,27 +188,35 @@ AS_SHIPPED = (
 )  # fmt: skip
 """The variants in `AS_SHIPPED` have Kafka's deviations from the text, each with what would repair it."""
 
-_REPAIRS: Mapping[str, tuple[type[Removed], str]] = {
-    "refused": (Refused, "a worker compares a task's number with the task count, as it starts the task and at its second look"),
-    "dropped": (Dropped, "a worker drops the configurations of tasks that a set does not have"),
-    "refused-dropped": (RefusedDropped, "a worker compares the number, and drops the configuration"),
-    "refused-taken": (RefusedTaken, "a worker compares the number, and the leader revokes what is active and not configured"),
-    "dropped-taken": (DroppedTaken, "a worker drops the configuration, and the leader revokes what is active and not configured"),
-    "all": (Mended, "all three"),
+_IN_KAFKA = (
+    "Kafka: a task that the newest set does not have is started again, as its worker claims it, as the leader is "
+    "new, or as a user restarts it before the herder has heard of the set"
+)
+_NUMBER = "the worker compares the task's number with the count, as it starts the task and at its second look"
+_CONFIGURATION = "a worker that reads a set drops the configurations of all tasks that the set does not have"
+_REVOKED = "the leader revokes every task that is active and not configured"
+_REPAIRS: Mapping[str, tuple[type[Removed], tuple[str, ...]]] = {
+    "refused": (Refused, (_NUMBER,)),
+    "dropped": (Dropped, (_CONFIGURATION,)),
+    "refused-dropped": (RefusedDropped, (_NUMBER, _CONFIGURATION)),
+    "refused-taken": (RefusedTaken, (_NUMBER, _REVOKED)),
+    "dropped-taken": (DroppedTaken, (_CONFIGURATION, _REVOKED)),
+    "all-three": (Mended, (_NUMBER, _CONFIGURATION, _REVOKED)),
 }
 REMOVED = (
     wrong(
-        "core-removed-task", RemovedLemmas,
-        "Kafka: a task that the newest set does not have is started again after a rebalance, or by a user's restart when "
-        "the herder has not heard of the set", "618.52", CORE, *_BOTH, progress_bounds=FEWER_STEPS, asks=_KEPT,
+        "core-removed", RemovedLemmas, _IN_KAFKA, "618.52", CORE, *_BOTH, leaves_out=(), progress_bounds=FEWER_STEPS,
+        asks=_KEPT, of=Kafka(settings=_INCREMENTAL, lacks="a round that is over answers: see core-released"),
     ),
     wrong(
-        "core-removed-taken", RemovedLemmas.asked_of(Taken),
-        "the same, and the leader revokes every task that is active and not configured: a restart is not of a rebalance",
-        "618.53", CORE, *_BOTH, progress_bounds=FEWER_STEPS, asks=_KEPT,
+        "core-removed-taken", RemovedLemmas.asked_of(Taken), f"the same, and {_REVOKED}: a restart is of no rebalance",
+        "618.53", CORE, *_BOTH, leaves_out=(), progress_bounds=FEWER_STEPS, asks=_KEPT, of=TEXT,
     ),
     *(
-        _mended(f"core-removed-{name}", RemovedLemmas.asked_of(protocol), f"the same, and {says}", "618.52", of=TEXT, judged=())
+        _mended(
+            f"core-removed-{name}", RepairedLemmas.asked_of(protocol), f"the same, and {'; '.join(says)}", "618.52",
+            judged=(),
+        )
         for name, (protocol, says) in _REPAIRS.items()
     ),
 )  # fmt: skip
