@@ -74,18 +74,20 @@ REMOVED_TASK = Report(
         "check_after": "Start {k} of task c-{task} looks again: the generation is that with which it started, and "
         "the task is assigned. It polls and commits (`DistributedHerder.verifyTaskGenerationAndOwnership`).",
     },
-    ("task-counts/core-removed", "task-counts/shipped-cooperative-claims", "task-counts/shipped-eager-restarted"),
+    ("task-counts/core-removed", "task-counts/shipped-cooperative-claims", "task-counts/shipped-eager-restarted",
+     "task-count-deletion/deletion-claims"),
     (
         Repair(
             _NUMBER, "`startTask`, and `verifyTaskGenerationAndOwnership`: refuse a task whose number is not below "
             "`configState.taskCount(connector)`",
             ("task-counts/core-removed-refused", "task-counts/cooperative-claims-refused",
-             "task-counts/cooperative-restarted-refused"),
+             "task-counts/cooperative-restarted-refused", "task-count-deletion/deletion-claims-refused"),
         ),
         Repair(
-            _CONFIGURATION, "`KafkaConfigBackingStore.processTasksCommitRecord`: remove from `taskConfigs` what is "
-            "not below the new "
-            "count", ("task-counts/core-removed-dropped", "task-counts/cooperative-restarted-refused"),
+            _CONFIGURATION,
+            "`KafkaConfigBackingStore.processTasksCommitRecord`: remove from `taskConfigs` what the new count excludes",
+            ("task-counts/core-removed-dropped", "task-counts/cooperative-restarted-refused",
+             "task-count-deletion/deletion-claims-refused"),
         ),
         Repair(
             _REVOKED, "`IncrementalCooperativeAssignor.performTaskAssignment`: `deleted` from what is active too",
@@ -123,6 +125,8 @@ REMOVED_TASK = Report(
         "model joins both.",
     ),
 )  # fmt: skip
+JUDGED = ("no_zombie", "all_covered", "covered")
+"""These are the promises that the finding breaks, by property; the others are not what a repair is for."""
 REPORTS = {REMOVED_TASK.finding: REMOVED_TASK}
 
 
@@ -136,8 +140,8 @@ def report(name: str) -> str:
 
 def _head(finding: Finding, it: Report) -> Iterator[str]:
     yield f"# {finding.name[:1].upper()}{finding.name[1:]}\n\n{finding.what}\n\n{finding.where}; {finding.version}."
-    yield f"Seen by `{finding.program}` on {', '.join(finding.seen)} ({finding.means}).\n\nPublic record: {finding.note}."
-    yield "\n## What it breaks\n"
+    yield f"Seen by `{finding.program}` on {', '.join(finding.seen)} ({finding.means})."
+    yield f"\nPublic record: {finding.note}.\n\n## What it breaks\n"
     for number in finding.breaks:
         yield f"- {number} ({RULES[number].kind}): {RULES[number].says}"
     yield f"\n## What it takes\n\n{it.conditions}\n"
@@ -174,7 +178,7 @@ def _verdicts(name: str) -> tuple[str, str, str]:
     bounds = bounds_of(variant, "smoke")
     words = []
     for prop, item in variant.asked.items():
-        if item.role == "promise" and item.rule in RULES and prop in ("no_zombie", "all_covered"):
+        if item.role == "promise" and prop in JUDGED:
             words.append(f"{item.rule} {_verdict(variant, prop)}")
     return name, ", ".join(f"{key} {value}" for key, value in bounds.items() if value), "; ".join(words)
 
