@@ -11,13 +11,28 @@ from fencepost.proofs.report import write_json, write_text
 @click.command()
 @JSON
 @click.option("--verbose", is_flag=True, help="Also what each is, breaks, and is reproduced by; and the known bugs.")
-@click.option("--table", type=OutputFile(), metavar="FILE", help="Write all of it as Markdown.")
-def findings(json_file: Path | None, verbose: bool, table: Path | None) -> int:
+@click.option("--table", type=OutputFile(), metavar="FILE", help="Write all of it as Markdown; or the report alone.")
+@click.option(
+    "--report",
+    metavar="NAME",
+    help="Explain one for those who would mend it: a shortest run, and what each repair is worth.",
+)
+def findings(json_file: Path | None, verbose: bool, table: Path | None, report: str | None) -> int:
     """List what was found out about brokers and clients, and where.
 
     Each was seen, or looked for in vain, by the test that is its program. The known bugs that the models and the
-    reference implementation play are in --verbose, --table and --json.
+    reference implementation play are in --verbose, --table and --json. With --report, runs and verdicts are computed
+    anew. Example: fencepost findings --report "a removed task is started again"
     """
+    if report is not None:
+        from fencepost.proofs.scope.reports import report as text_of
+
+        text = text_of(report)
+        if table is None:
+            console.print(text, markup=False, soft_wrap=True)
+        else:
+            write_text(table, text)
+        return 0
     from fencepost.proofs.scope.findings import FINDINGS
     from fencepost.proofs.scope.findings_page import document, known_bugs, page, reproduced, summary
 

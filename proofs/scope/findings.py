@@ -396,15 +396,17 @@ FINDINGS = (
         seen=("3.9.2", "4.0.0", "4.0.2", "4.1.2", "4.2.2", "4.3.1", "4.4.0"), means="classes",
     ),
     Finding(
-        "a removed task is started again", "A worker that is paused past its session has a task which the newest set has not. When "
-        "it is back it says so, and the assignor leaves the task with it for one rebalance; it starts the task with its old "
-        "configuration, the newest generation, and an epoch of its own that comes after the fence: it commits source records "
-        "next to the tasks that have them now, and no count covers its producer.",
+        "a removed task is started again", "A connector gets fewer tasks. The worker of a task that is no more was paused past "
+        "its session, or the leader is new, or its assignment before did not get through: the assignor leaves the task with "
+        "the worker for one rebalance. It starts the task with its old configuration, the newest generation, and an epoch of "
+        "its own that comes after the fence: it commits source records next to the tasks that have them now, and no count "
+        "covers its producer.",
         "Connect, assignor and herder", "its classes; also on live clusters of 3.3.2, 4.0.0, 4.3.1 and 4.4.0",
-        ("618.18", "618.52", "618.P1", "618.P2", "618.P3"), "new", f"{_CONNECT}::test_a_removed_task_is_started_again",
+        ("618.52", "618.53", "618.P1", "618.P2", "618.P3"), "new", f"{_CONNECT}::test_a_removed_task_is_started_again",
         "nearest: KAFKA-9184 and KAFKA-9841, of tasks that there still are, which fencing was to make harmless; on live "
-        "clusters with the default time-outs in 2 of 5 tries; one such run is recorded, task-counts-connect-removed-task",
-        variants=("task-counts/core-shipped-claims", "source-offsets/shipped-removed-task"),
+        "clusters, with a paused worker and the default time-outs, in 2 of 5 tries; one such run is recorded, "
+        "task-counts-connect-removed-task; what repairs it: removed-task.md, by `fencepost findings --report`",
+        variants=("task-counts/core-shipped-claims", "task-counts/core-removed", "source-offsets/shipped-removed-task"),
         seen=("3.9.2", "4.0.0", "4.0.2", "4.1.2", "4.2.2", "4.3.1", "4.4.0"), means="classes",
     ),
     Finding(

@@ -8,9 +8,9 @@ rebalance, and its worker starts it with the configuration that it has of an ear
 removes none). The core of this is `Claiming` in `abstract/as_shipped.py`.
 """
 
-from fencepost.model.language import Set, action, each, latest, when
-from fencepost.model.task_counts.abstract.core import Task, Worker
-from fencepost.model.task_counts.detailed.rebalancing import Cooperative
+from fencepost.model.language import Set, action, each, exists, latest, require, when
+from fencepost.model.task_counts.abstract.core import Instance, Stage, Task, Worker
+from fencepost.model.task_counts.detailed.rebalancing import Cooperative, Rebalancing
 
 
 class Claimed(Cooperative):
@@ -46,15 +46,64 @@ class Claimed(Cooperative):
         return when(s.of[k] == 0, 0, had)
 
 
-class Taken(Claimed):
+class Forgetful(Claimed):
+    """A leader that is new has assigned nothing yet, and leaves every task that is not configured where it is. (The
+    same happens where a leader's last assignment did not get through: `previousAssignment` is cleared.)"""
+
+    def gets(s, i, w, u, newest):
+        is_new = ~exists(Worker, lambda v: (s.leader == v) & s.member[v])
+        is_left = is_new & s.member[w] & s.given[i, w] & (s.size_of(newest) <= i)
+        return Claimed.gets(s, i, w, u, newest) | is_left
+
+
+class Taken(Forgetful):
     """The assignor looks for deleted tasks among the claimed ones as well (618.53)."""
 
     def gets(s, i, w, u, newest):
         return Cooperative.gets(s, i, w, u, newest)
 
 
-class Refused(Claimed):
-    """The worker does not start a claimed task that the newest set does not have (618.52)."""
+class Refused(Forgetful):
+    """The worker does not start a claimed task that the newest set does not have (618.52), as it compares the number
+    or as it has dropped the configuration."""
 
     def may_be_started(s, i, own):
         return Cooperative.may_be_started(s, i, own)
+
+
+class Restarting(Rebalancing):
+    """A user restarts a task on a worker whose store has a newer set than its assignment, and whose herder has not
+    heard of that yet. When it has, it stops the task before it rejoins."""
+
+    @action(danger="two-threads")
+    def restart(s, w: Worker, k: Instance, i: Task):
+        """The task is started by the newest set that the worker has read."""
+        own = s.latest_set(s.read[w])
+        require(s.is_at(k, w) & (s.task[k] == i) & (0 < s.of[k]) & (s.of[k] < own) & (s.based < own))
+        require(s.member[w] & ~s.joined[w] & s.given[i, w] & s.is_left_to_start(i, own))
+        s.stage[k] = Stage.ASSIGNED
+        s.of[k] = own
+        s.live[k] = False
+
+    def is_left_to_start(s, i, own):
+        return 0 < own
+
+    def has_to_stop(s, w, k):
+        return Rebalancing.has_to_stop(s, w, k) | (s.based < s.of[k])
+
+    set_of = Claimed.set_of
+
+
+class RestartingEager(Restarting):
+    """With eager rebalances nothing is claimed, and a task may be restarted all the same."""
+
+
+class RestartingTaken(Restarting, Taken):
+    """Who is restarted is not looked for by the assignor."""
+
+
+class RestartingRefused(Restarting, Refused):
+    """Who is restarted is compared as well."""
+
+    def is_left_to_start(s, i, own):
+        return s.may_be_started(i, own)

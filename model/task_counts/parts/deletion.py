@@ -325,3 +325,20 @@ class TombstoneAfterFencing(Deletion):
 
     def still_newest(s, i):
         return (s.saw[i] == s.number) & either("618.38", s.present, whether_it_exists_or_not=True)
+
+
+class ClaimedAcross(Deletion):
+    """A worker that was away while its connector was deleted and created again still has its tasks, and starts one
+    again by the newest set. Its ghost `of` is the set that its configuration is of, which the deletion has not removed
+    where compaction has left nothing of it."""
+
+    @action(danger="zombie")
+    def assign_claimed(s, i: Instance):
+        """The worker reads the newest set, and starts its task again if that has it."""
+        require((s.stage[i] != Stage.NONE) & s.present & (s.saw[i] < s.number))
+        has = s.task[i] < s.size
+        require(either("618.52", has, nowhere=s.present))
+        s.live[s.task[i]] = when(s.live[s.task[i]] == i, None, s.live[s.task[i]])
+        s.stage[i] = Stage.ASSIGNED
+        s.saw[i] = s.number
+        s.of[i] = when(has, s.generation, s.of[i])

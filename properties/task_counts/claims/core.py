@@ -26,6 +26,7 @@ from fencepost.model.task_counts.abstract.cores import (
     MCore,
     ShippedCore,
 )
+from fencepost.model.task_counts.abstract.removed import Removed
 
 
 class Promises(Properties):
@@ -413,5 +414,31 @@ class ClaimsRefusedMutantLemmas(ClaimsRefusedLemmas, of=ClaimsRefused):
 
     @lemma
     def configured_as_started(s):
+        """A configuration is of the set that its instance was started from."""
+        return s.are_configured_as_started()
+
+
+class RemovedLemmas(ClaimingLemmas, of=Removed):
+    """`RemovedLemmas` has the lemmas of tasks that are started again by a set which their worker has read."""
+
+    @lemma
+    def sizes_are_known(s):
+        """The newest set has as many tasks as its leader gave it."""
+        return implies(0 < s.generation, s.tasks_of[s.generation] == s.size)
+
+    @lemma
+    def has_its_own_configuration(s):
+        """An instance that has an older configuration than its set has a task which that set lacks."""
+        return forall(
+            Instance,
+            lambda k: implies((s.stage[k] != Stage.NONE) & (s.configured[k] < s.of[k]), ~s.has_task(k, s.of[k])),
+        )
+
+
+class RepairedLemmas(RemovedLemmas, of=Removed):
+    """`RepairedLemmas` has the lemmas of the repairs by which no task is started again that its set does not have."""
+
+    @lemma
+    def has_its_own_configuration(s):
         """A configuration is of the set that its instance was started from."""
         return s.are_configured_as_started()

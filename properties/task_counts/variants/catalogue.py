@@ -10,6 +10,16 @@ from typing import Any
 from fencepost.model.releases import ENABLED, TEXT, Kafka, Of
 from fencepost.model.task_counts.abstract.as_shipped import Released
 from fencepost.model.task_counts.abstract.cores import ABehindCore, LateCommits
+from fencepost.model.task_counts.abstract.removed import (
+    Dropped,
+    DroppedTaken,
+    Mended,
+    Refused,
+    RefusedDropped,
+    RefusedTaken,
+    Removed,
+    Taken,
+)
 from fencepost.properties.entries import Claim, Profile, ProtocolEntry, Variant, Wider, wrong
 from fencepost.properties.kip618_yardstick import YARDSTICK
 from fencepost.properties.task_counts.claims.core import (
@@ -21,6 +31,8 @@ from fencepost.properties.task_counts.claims.core import (
     LingeringLemmas,
     MLemmas,
     Promises,
+    RemovedLemmas,
+    RepairedLemmas,
     Serving,
     ShippedLemmas,
 )
@@ -176,6 +188,40 @@ AS_SHIPPED = (
 )  # fmt: skip
 """The variants in `AS_SHIPPED` have Kafka's deviations from the text, each with what would repair it."""
 
+_IN_KAFKA = (
+    "Kafka: a task that the newest set does not have is started again, as its worker claims it, as the leader is "
+    "new, or as a user restarts it before the herder has heard of the set"
+)
+_NUMBER = "the worker compares the task's number with the count, as it starts the task and at its second look"
+_CONFIGURATION = "a worker that reads a set drops the configurations of all tasks that the set does not have"
+_REVOKED = "the leader revokes every task that is active and not configured"
+_REPAIRS: Mapping[str, tuple[type[Removed], tuple[str, ...]]] = {
+    "refused": (Refused, (_NUMBER,)),
+    "dropped": (Dropped, (_CONFIGURATION,)),
+    "refused-dropped": (RefusedDropped, (_NUMBER, _CONFIGURATION)),
+    "refused-taken": (RefusedTaken, (_NUMBER, _REVOKED)),
+    "dropped-taken": (DroppedTaken, (_CONFIGURATION, _REVOKED)),
+    "all-three": (Mended, (_NUMBER, _CONFIGURATION, _REVOKED)),
+}
+REMOVED = (
+    wrong(
+        "core-removed", RemovedLemmas, _IN_KAFKA, "618.52", CORE, *_BOTH, leaves_out=(), progress_bounds=FEWER_STEPS,
+        asks=_KEPT, of=Kafka(settings=_INCREMENTAL, lacks="a round that is over answers: see core-released"),
+    ),
+    wrong(
+        "core-removed-taken", RemovedLemmas.asked_of(Taken), f"the same, and {_REVOKED}: a restart is of no rebalance",
+        "618.53", CORE, *_BOTH, leaves_out=(), progress_bounds=FEWER_STEPS, asks=_KEPT, of=TEXT,
+    ),
+    *(
+        _mended(
+            f"core-removed-{name}", RepairedLemmas.asked_of(protocol), f"the same, and {'; '.join(says)}", "618.52",
+            judged=(),
+        )
+        for name, (protocol, says) in _REPAIRS.items()
+    ),
+)  # fmt: skip
+"""The variants in `REMOVED` have each repair of a removed task's start alone, each two, and all three."""
+
 CLAIMS = (
     Claim(
         "618.5", "core-shipped", _BOTH, ("fenced_by_its_successor",),
@@ -208,7 +254,7 @@ BROKEN_BY_REMOVED = frozenset({"no_zombie_commits", "producers_covered", "sets_w
 TASK_COUNTS = ProtocolEntry(
     "task-counts",
     "Task counts of a source connector: who may run, and who is fenced before.",
-    CORES + AS_SHIPPED + FULL_VARIANTS,
+    CORES + AS_SHIPPED + REMOVED + FULL_VARIANTS,
     FULL_REASONS | REASONS,
     examples={"smoke": 12},
     implementations=tuple(

@@ -6,7 +6,7 @@ The catalogue has several connectors in two forms: in one group, and in several 
 from collections.abc import Mapping
 
 from fencepost.model.releases import ENABLED, MISTAKE, TEXT, Kafka, Of
-from fencepost.model.task_counts.parts.deletion import LateFences
+from fencepost.model.task_counts.parts.deletion import ClaimedAcross, LateFences
 from fencepost.model.task_counts.parts.upgrades import ClaimedEarly, MassUpgrade, Strangers
 from fencepost.model.task_counts.parts.upgrades_uncommitted import CountedOnly, RestartedOnly
 from fencepost.properties.entries import Claim, Names, Profile, ProtocolEntry, Scenario, Variant, wrong
@@ -176,6 +176,26 @@ DELETION = ProtocolEntry(
             leaves_out=("counted_in_the_end",),
             judged=(),
             of=SHIPPED,
+        ),
+        Variant(
+            "deletion-claims-refused",
+            DeletionProperties.asked_of(ClaimedAcross),
+            "a worker that was away has its tasks of before, and starts those alone that the newest set has",
+            bounds=_DELETION_BOUNDS,
+            leaves_out=("counted_in_the_end",),
+            judged=(),
+            of=TEXT,
+        ),
+        Variant(
+            "deletion-claims",
+            DeletionProperties.asked_of(ClaimedAcross),
+            "the same, and it starts all of them: of the deletion compaction has left nothing that it could read",
+            "618.52",
+            ("618.52", "nowhere"),
+            _DELETION_LOST,
+            _QUIET,
+            _ASIDE,
+            of=MISTAKE,
         ),
         Variant(
             "tombstone-after-fencing",

@@ -10,7 +10,14 @@ from typing import Any
 
 from fencepost.model.releases import ABSTRACTION, ENABLED, MISTAKE, TEXT, Kafka
 from fencepost.model.task_counts.detailed.attending import Attended, LateFence, Unanswered, Unattended
-from fencepost.model.task_counts.detailed.claiming import Claimed, Refused, Taken
+from fencepost.model.task_counts.detailed.claiming import (
+    Forgetful,
+    Refused,
+    RestartingEager,
+    RestartingRefused,
+    RestartingTaken,
+    Taken,
+)
 from fencepost.model.task_counts.parts.compaction import ReorderingTopic
 from fencepost.properties.entries import Claim, Names, Profile, ProtocolEntry, Scenario, Variant, wrong
 from fencepost.properties.task_counts.claims.full import (
@@ -130,9 +137,10 @@ FULL_VARIANTS = (
         "sessioned",
     ),
     _claims(
-        "shipped-cooperative-claims", CooperativePromises.asked_of(Claimed),
-        "Kafka: cooperative rebalances, and a task that the newest set does not have stays with a worker that was away "
-        "and claims it, until the next one", "618.53", expected={"all_covered": "violated"}, asks=(),
+        "shipped-cooperative-claims", CooperativePromises.asked_of(Forgetful),
+        "Kafka: cooperative rebalances, and a task that the newest set does not have stays where it is until the next "
+        "one, if its worker was away and claims it, or if the leader is new", "618.53",
+        expected={"all_covered": "violated"}, asks=(),
         of=Kafka(settings=ENABLED | {"connect.protocol": ("compatible", "sessioned")}),
     ),
     _claims(
@@ -143,6 +151,21 @@ FULL_VARIANTS = (
     _claims(
         "cooperative-claims-refused", CooperativePromises.asked_of(Refused),
         "the same, and a worker does not start a task that the newest set does not have", "618.52", of=TEXT,
+    ),
+    _claims(
+        "cooperative-restarted-taken", CooperativePromises.asked_of(RestartingTaken),
+        "the same as taken, and a user restarts a task on a worker whose herder has not heard of the newest set",
+        "618.53", expected={"all_covered": "violated"}, asks=(), of=TEXT,
+    ),
+    _claims(
+        "cooperative-restarted-refused", CooperativePromises.asked_of(RestartingRefused),
+        "the same as refused, and such a restart is refused as well", "618.52", of=TEXT,
+    ),
+    _claims(
+        "shipped-eager-restarted", EagerPromises.asked_of(RestartingEager),
+        "Kafka with eager rebalances: a user restarts a task on a worker whose herder has not heard of the newest set, "
+        "which does not have the task", "618.52", expected={"all_covered": "violated"}, asks=(),
+        of=Kafka(settings=ENABLED | {"connect.protocol": "eager"}),
     ),
     _released(
         "shipped-released", ReleasedPromises,

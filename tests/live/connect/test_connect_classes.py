@@ -68,11 +68,39 @@ def test_a_removed_task_is_started_again(seen: Seen) -> None:
     """618.P1, 618.P3, 618.P2: who comes back with a task that the newest set has not is left with it for one rebalance,
     and starts it with its old configuration; the round and the look after it let it pass, and the count does not cover
     it. (What is deleted is, for IncrementalCooperativeAssignor.performTaskAssignment, what it assigned last and is not
-    configured any more.)"""
+    configured any more.) So is a worker that was never away, if the leader is new, or if an assignment was lost."""
+    left, revoked = "{w1=[c-1], w2=[]}", "{w1=[], w2=[c-0]}"
     assert seen["RemovedTask"] == {
-        "away": "{w2=[c-0]}", "back": "{w1=[c-1], w2=[]}", "revoked": "[]", "next": "{w1=[c-0], w2=[]}",
+        "away": "{w2=[c-0]}", "back": left, "revoked": "[]", "next": revoked,
+        "leader as it was": revoked, "leader new": left, "assignment lost": left,
         "configuration": "{set=1}", "fenced before": "passed", "checked after": "passed", "counts written": "0",
+        "restart, not told": "started", "restart, told": "RebalanceNeededException",
+        "without configuration": "NullPointerException",
     }  # fmt: skip
+
+
+def test_what_a_worker_has_of_a_smaller_set(seen: Seen) -> None:
+    """618.52: the configuration of a task that is no more stays, and the herder is told of the set when the store has
+    it. Where compaction has left no whole set, the count is taken over and the generation is not."""
+    assert seen["SetsThatAreRead"] == {
+        "before the herder knows": "1 task(s), set 1, {set=1}", "whole": "1 task(s), set 1, {set=1}",
+        "compacted": "1 task(s), set 0, {set=1}", "former leader": "PrivilegedWriteException",
+    }  # fmt: skip
+
+
+def test_a_start_of_an_earlier_set_is_refused_after_another_round(seen: Seen) -> None:
+    """618.19, 618.43 (H4, H12): generations are compared, not counts; and a round for a set that is not the newest
+    writes no count, though its leader has not been told. (618.26: who led before is refused, see above.)"""
+    assert seen["LateStart"] == {
+        "second look": "org.apache.kafka.connect.errors.ConnectException: Cannot start source task c-0 with "
+        "exactly-once support as the connector has already generated a new set of task configs",
+        "asked the round": "Failed to perform zombie fencing", "counts of the round": "0",
+    }  # fmt: skip
+
+
+def test_a_start_fences_before_it_looks_again(seen: Seen) -> None:
+    """618.40 (H5): so a start that goes on late shuts out the task of the newest set before it finds that set."""
+    assert seen["OrderOfAStart"] == {"steps": "[asks for a round, opens its producer, looks again]"}
 
 
 def test_one_thread_forwards_everything(seen: Seen) -> None:

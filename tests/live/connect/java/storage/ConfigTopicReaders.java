@@ -16,21 +16,29 @@ import org.apache.kafka.connect.util.KafkaBasedLog;
 public class ConfigTopicReaders {
     public static void look(BiConsumer<String, Object> seen) throws Exception {
         for (String support : List.of("disabled", "preparing", "enabled")) {
-            Map<String, String> properties = new HashMap<>(Map.of(
-                "bootstrap.servers", "127.0.0.1:9", "group.id", "g", "config.storage.topic", "configs",
-                "offset.storage.topic", "offsets", "status.storage.topic", "statuses",
-                "key.converter", "org.apache.kafka.connect.storage.StringConverter",
-                "value.converter", "org.apache.kafka.connect.storage.StringConverter",
-                "exactly.once.source.support", support));
-            DistributedConfig config = spy(new DistributedConfig(properties));
-            doReturn("k").when(config).kafkaClusterId(); // which it would ask a cluster for
-            KafkaConfigBackingStore store =
-                new KafkaConfigBackingStore(mock(Converter.class), config, null, () -> null, "w-");
+            DistributedConfig config = config(support);
+            KafkaConfigBackingStore store = store(config);
             KafkaBasedLog<String, byte[]> log = store.setupAndCreateKafkaBasedLog("configs", config);
             Field field = KafkaBasedLog.class.getDeclaredField("consumerConfigs");
             field.setAccessible(true);
             seen.accept(support + " reads", ((Map<?, ?>) field.get(log)).get("isolation.level"));
             seen.accept(support + " writes in transactions", config.transactionalLeaderEnabled());
         }
+    }
+
+    static DistributedConfig config(String support) {
+        Map<String, String> properties = new HashMap<>(Map.of(
+            "bootstrap.servers", "127.0.0.1:9", "group.id", "g", "config.storage.topic", "configs",
+            "offset.storage.topic", "offsets", "status.storage.topic", "statuses",
+            "key.converter", "org.apache.kafka.connect.storage.StringConverter",
+            "value.converter", "org.apache.kafka.connect.storage.StringConverter",
+            "exactly.once.source.support", support));
+        DistributedConfig config = spy(new DistributedConfig(properties));
+        doReturn("k").when(config).kafkaClusterId(); // which it would ask a cluster for
+        return config;
+    }
+
+    static KafkaConfigBackingStore store(DistributedConfig config) {
+        return new KafkaConfigBackingStore(mock(Converter.class), config, null, () -> null, "w-");
     }
 }
