@@ -20,6 +20,7 @@ from fencepost.reference_impl.connect.group import (
     TaskId,
     uses_transactions,
 )
+from fencepost.reference_impl.connect.incremental import IncrementalAssignor
 from fencepost.reference_impl.connect.requests import Request
 from fencepost.reference_impl.connect.source_task import Connector, SourceTask
 from fencepost.reference_impl.connect.threads import Operation, OperationError, Script, Wait
@@ -62,6 +63,8 @@ class Herder:
         self.offset = 0  # the assignment was made from what stands before it
         self.wanted = 0  # a rebalance is needed that knows what stands before this
         self.rejoin = True
+        self.rejoin_ms = NONE  # when the rebalance is due for which the assignment asked
+        self.assignor = IncrementalAssignor(env.config.rebalance_delay_ms)
         self.expired_ms = NONE
         self.owned_connectors: frozenset[str] = frozenset()
         self.owned_tasks: frozenset[TaskId] = frozenset()
@@ -221,7 +224,9 @@ class Herder:
             self.env.threads.start(self.node, started.run())
 
     def may_start(self, name: str, task: int) -> bool:
-        """Return whether the newest set has such a task (618.52)."""
+        """Return whether the newest set has such a task (618.52). As released it is enough that some set had it."""
+        if self.env.config.starts_removed_tasks:
+            return task in self.view.state.task_configs.get(name, {})
         return self.view.state.task_properties(name, task) is not None
 
     def stop_tasks(self, ids: Iterable[TaskId]) -> Script:
@@ -275,7 +280,7 @@ class Herder:
 
     def must_rejoin(self) -> bool:
         """Return whether a rebalance is next, on this worker's own request or after a heartbeat."""
-        if self.rejoin or self.wanted > self.offset:
+        if self.rejoin or self.wanted > self.offset or NONE < self.rejoin_ms <= self.env.now_ms:
             return True
         return self.env.group.must_rejoin(self.node) and self.has_noticed()
 
@@ -288,7 +293,7 @@ class Herder:
 
     def rebalance(self) -> Script:
         """Try one rebalance; a failed try is repeated in the next tick."""
-        self.rejoin = True
+        self.rejoin, self.rejoin_ms = True, NONE
         yield from self.let_go()
         owned = Owned() if self.is_eager else Owned(self.owned_connectors, self.owned_tasks)
         try:
@@ -374,8 +379,12 @@ class Herder:
     def distribute(
         self, members: Members, connectors: Iterable[str], tasks: Iterable[TaskId], generation: int
     ) -> dict[int, Assignment]:
-        """Distribute connectors and tasks of the newest sets; revoke everything else (618.53)."""
-        return ASSIGNORS[self.env.config.protocol](members, connectors, tasks)
+        """Distribute connectors and tasks of the newest sets; revoke everything else (618.53), or as released what this
+        leader itself assigned last."""
+        if self.is_eager or self.env.config.assignor == "balanced":
+            return ASSIGNORS[self.env.config.protocol](members, connectors, tasks)
+        sessions = {worker: (worker, self.group.sessions[worker]) for worker in members}
+        return self.assignor.assign(members, sessions, connectors, tasks, self.generation, generation, self.env.now_ms)
 
     # A rebalance: after the sync
 
@@ -402,6 +411,7 @@ class Herder:
             )  # fmt: skip
         self.owned_connectors, self.owned_tasks = frozenset(assignment.connectors), frozenset(assignment.tasks)
         self.rejoin = self.rejoin or assignment.revokes
+        self.rejoin_ms = self.env.now_ms + assignment.delay_ms if assignment.delay_ms else NONE
         if self.view.position < handed.offset:
             try:
                 yield self.operation("read", self.view.read_to_end)

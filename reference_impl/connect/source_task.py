@@ -160,7 +160,7 @@ def never() -> bool:
 
 class SourceTask:
     """A `SourceTask` is one start of one task: an instance. ``set`` and ``generation`` are those it starts from; its
-    events have the set of its configuration, which is the same one."""
+    events have the set of its configuration, which is the same one unless a removed task is started (618.52)."""
 
     def __init__(self, herder: "Herder", name: str, task: int) -> None:
         self.herder = herder
@@ -182,6 +182,8 @@ class SourceTask:
         state = self.herder.view.state
         self.set = self.configured_by = state.set_place(self.id[0])
         self.generation = state.generation(self.id[0])
+        if self.env.config.starts_removed_tasks:
+            self.configured_by = state.configured[self.id[0]][self.id[1]]
 
     def must_stop(self) -> bool:
         """Return whether the task has been asked to stop, and its worker still waits for that."""
