@@ -2,6 +2,8 @@
 
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 from fencepost.reference_impl.connect import config_records
@@ -43,6 +45,15 @@ if TYPE_CHECKING:
 NONE = -1
 
 
+@dataclass(eq=False, slots=True)
+class Forward:
+    """A `Forward` is one exchange with the leader that the forwarding thread makes, with its result when it is done."""
+
+    exchange: Script
+    done: bool = False
+    result: Any = None
+
+
 class Herder:
     """A `Herder` is the herder of one worker between a start and the next stop."""
 
@@ -56,6 +67,7 @@ class Herder:
         self.writes = env.parts.writes(self)
         self.endpoint = env.parts.endpoint()
         self.requests: deque[Request] = deque()
+        self.forwards: deque[Forward] = deque()  # that wait for the forwarding thread, if there is one
         self.warnings: list[str] = []
         # The group
         self.leader = NONE
@@ -157,6 +169,36 @@ class Herder:
         request = Request(script)
         self.requests.append(request)
         return request
+
+    # Requests to other workers
+
+    @property
+    def forwards_in_turn(self) -> bool:
+        """Return whether a request to the leader would wait for the earlier ones of this worker."""
+        return self.env.config.one_forwarder and not self.is_leader
+
+    def forwarded(self, exchange: Callable[[Callable[[], bool]], Script], given_up: Callable[[], bool]) -> Script:
+        """Make an exchange with the leader, on the caller's thread or in its turn on the one forwarding thread, and
+        return its result; None if the caller has ``given_up`` before its end, which the exchange does not notice."""
+        if not self.forwards_in_turn:
+            return (yield from exchange(given_up))
+        forward = Forward(exchange(lambda: False))
+        self.forwards.append(forward)
+        yield Wait(lambda: forward.done or given_up())
+        return forward.result
+
+    def forward(self) -> Script:
+        """Make one exchange after another, for as long as each takes (DistributedHerder.forwardRequestExecutor)."""
+        while True:
+            yield Wait(lambda: bool(self.forwards))
+            forward = self.forwards.popleft()
+            forward.result = yield from forward.exchange
+            forward.done = True
+
+    def idle_deadline(self, leader: int) -> float:
+        """Return when a request that is sent now to this worker has been idle for too long (RestClient)."""
+        idle_ms = self.env.config.rest_idle_ms
+        return self.env.now_ms + idle_ms if idle_ms and leader != self.node else inf
 
     def write(self, batch: Sequence[ConfigRecord], connector: str = "", name: str = "write") -> Script:
         """Write one transaction to the config topic, and read the topic to its end. Raise OperationError if this fails,
@@ -479,6 +521,8 @@ class Worker:
         self.herder = self.env.parts.herder(self.env, self.node, self.support)
         self.env.threads.start(self.node, self.herder.run())
         self.env.threads.start(self.node, self.herder.view.background())
+        if self.env.config.one_forwarder:
+            self.env.threads.start(self.node, self.herder.forward())
 
     def missing(self) -> list[str]:
         """Return the internal topics of the workers that do not exist; the list is empty where workers create them."""

@@ -81,19 +81,27 @@ class Connector:
                 return False
             if configs == self.current():
                 return True
-            leader, request = self.herder.leader, self.hand_to_leader(configs)
-            if request is not None:
-                life = self.env.workers[leader].lives
-                yield Wait(partial(self.is_over, request, leader, life))
-                if request.done and not request.error:
-                    return False
+            leader = self.herder.leader
+            if (yield from self.herder.forwarded(partial(self.hand_over, configs), lambda: self.stopping)):
+                return False
             retry_ms = self.env.now_ms + self.env.config.retry_backoff_ms
             yield Wait(partial(self.may_retry, retry_ms, leader))
         return False
 
-    def is_over(self, request: Request, leader: int, life: int) -> bool:
-        """Return whether the wait is over: the request is done, or this Connector or the leader has ended."""
-        return request.done or self.stopping or self.env.workers[leader].lives != life
+    def hand_over(self, configs: list[dict[str, str]], given_up: Callable[[], bool]) -> Script:
+        """Hand the set to the leader, and return whether it was written. This is not known if the caller has
+        ``given_up``, the leader has ended, or nothing was heard of it for too long."""
+        leader, request = self.herder.leader, self.hand_to_leader(configs)
+        if request is None:
+            return False
+        life, idle = self.env.workers[leader].lives, self.herder.idle_deadline(leader)
+
+        def over() -> bool:
+            gone = self.env.workers[leader].lives != life or self.env.now_ms >= idle
+            return request.done or given_up() or gone
+
+        yield Wait(over)
+        return request.done and not request.error
 
     def may_retry(self, at_ms: int, leader: int) -> bool:
         """Return whether to retry: after a while, or at once with another leader."""
