@@ -3,6 +3,7 @@ worker to return, and load is balanced with a growing delay."""
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping
+from math import log
 
 from fencepost.reference_impl.connect.group import Assignment, Members, TaskId
 
@@ -65,7 +66,7 @@ class IncrementalAssignor:
         revoked = {worker: mine & (deleted | disputed) for worker, mine in claims.items()}
         shares = {worker: mine - revoked[worker] for worker, mine in claims.items()}
         found = self.take_lost(lost, shares, sessions, now_ms)
-        for worker, surplus in self.balance(configured, shares, now_ms).items():
+        for worker, surplus in self.balance(configured, shares, lost, now_ms).items():
             revoked[worker] |= surplus
             shares[worker] -= surplus
         for new, again in zip(_kinds(created), _kinds(found), strict=True):
@@ -104,15 +105,15 @@ class IncrementalAssignor:
 
     # Balance
 
-    def balance(self, configured: Items, shares: Shares, now_ms: int) -> Shares:
+    def balance(self, configured: Items, shares: Shares, lost: Items, now_ms: int) -> Shares:
         """Return what is revoked for balance now, which is nothing while a delay is on or begins."""
         if self.delay_ms:
             self.balancing = False
             return {}
-        surplus = surpluses(configured, shares)
+        surplus = surpluses(configured, shares, lost)
         if self.balancing and surplus:
             self.in_a_row += 1
-            self.delay_ms = min(GROWTH**self.in_a_row, self.max_delay_ms)
+            self.delay_ms = back_off_ms(self.in_a_row, self.max_delay_ms)
             if self.delay_ms:
                 self.scheduled_ms = now_ms + self.delay_ms
                 return {}
@@ -122,8 +123,14 @@ class IncrementalAssignor:
         return surplus
 
 
-def surpluses(configured: Items, shares: Shares) -> Shares:
-    """Return what each worker has beyond its part of all that is configured, Connectors and tasks apart.
+def back_off_ms(times: int, most_ms: int) -> int:
+    """Return the delay after so many revoking rebalances in a row, in floating point as ExponentialBackoff does it."""
+    return min(int(GROWTH ** min(times, log(most_ms, GROWTH))), most_ms) if most_ms else 0
+
+
+def surpluses(configured: Items, shares: Shares, lost: Items) -> Shares:
+    """Return what each worker has beyond its part of all that is configured, Connectors and tasks apart, first of what
+    was not ``lost`` and given to it just now.
 
     Shares may have items that are not configured; the first workers with more than the least keep the odd ones.
     """
@@ -140,7 +147,8 @@ def surpluses(configured: Items, shares: Shares) -> Shares:
             if len(items) > least and odd:
                 odd, may_keep = odd - 1, least + 1
             if len(items) > may_keep:
-                found.setdefault(worker, set()).update(sorted(items)[: len(items) - may_keep])
+                by_age = sorted(items, key=lambda item: (item in lost, item))
+                found.setdefault(worker, set()).update(by_age[: len(items) - may_keep])
     return found
 
 
