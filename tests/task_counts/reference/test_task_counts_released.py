@@ -103,3 +103,25 @@ def test_a_removed_task_is_revoked_in_the_next_rebalance():
     script.settle()
     assert [e.instance for e in script.kinds("task_stopped")][-1] == started.instance
     assert (started.node, 1) in {(e.node, e.task) for e in script.kinds("task_revoked")}
+
+
+@pytest.mark.parametrize("lacking", ["", "assignor", "starts_removed_tasks"])
+def test_with_kafkas_assignor_a_removed_task_runs_until_the_next_rebalance(lacking):
+    """618.P1: The worker comes back together with a new set that has room for it, so that nothing moves for balance."""
+    keys = {"assignor": "released", "starts_removed_tasks": True}
+    keys.pop(lacking, None)
+    script = of(keys, Parts(), mode="shipped", workers=3, max_tasks=3)
+    script.configure(0, 3)
+    script.work()
+    owner = script.owner(0, 2)
+    script.zombie(owner)
+    script.configure(0, 1)
+    script.work()
+    script.resume(owner)
+    script.configure(0, 2)
+    script.work()
+    assert violated(script.seen()) == (set() if lacking else FOUND["removed-task"])
+    script.system.restart_worker(script.owner(0, 1))
+    script.settle()
+    assert (owner, 2) in {(e.node, e.task) for e in script.kinds("task_revoked")}
+    assert {t.task for t in script.threads("poll")} == {0, 1}
