@@ -1,9 +1,14 @@
 """What released Connect does beyond the reference's defaults, each by its key of the configuration."""
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
-from fencepost.properties.task_counts.interface import finish
+from fencepost.properties.task_counts.interface import BLACK_BOX, Resting, at_rest, finish, run
 from fencepost.properties.task_counts.scenarios.known import Script, Thread
 from fencepost.reference_impl.connect.config import Event
+from fencepost.reference_impl.systems.task_counts import reference, released
+from fencepost.reference_impl.systems.task_counts_cluster import System
 
 DELAY_MS = 60_000
 
@@ -175,3 +180,31 @@ def test_a_refused_count_fails_the_task_that_waits_for_it() -> None:
     answered = script.kinds("round_answered")[-1]
     assert (answered.request, answered.status) == (asked.request, 500)
     assert script.system.status(0, asked.task)[0] == "FAILED"
+
+
+# at rest
+
+
+@pytest.mark.parametrize("factory", [reference, released])
+def test_what_a_cluster_has_come_to(factory: Callable[..., System]) -> None:
+    """The events of the black box are enough; a life without trouble ends alike with every key."""
+    system = factory(
+        {"seed": 0, "mode": "shipped", "support": "enabled", "workers": 2, "connectors": 2, "max_tasks": 2}
+    )
+    events: list[Any] = []
+    for act in (
+        lambda: system.configure(0, 0, 2), lambda: system.configure(1, 1, 1), lambda: system.configure(0, 0, 1),
+        lambda: system.delete(0, 1), lambda: None,
+    ):  # fmt: skip
+        run(system)
+        act()
+        run(system)
+        events += [event for event in system.drain_events() if event.kind in BLACK_BOX]
+    opened, fenced = "producer_opened", "id_fenced"
+    resting = at_rest(system, events)
+    assert resting == Resting(
+        sets={0: 1},
+        counts={0: 1, 1: 1},
+        polls={(0, 0): resting.polls[0, 0]},
+        claims={(0, 0): (opened, fenced, opened), (0, 1): (opened, fenced), (1, 0): (opened,)},
+    )
