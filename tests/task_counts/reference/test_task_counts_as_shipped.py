@@ -187,13 +187,14 @@ def test_a_refused_count_fails_the_task_that_waits_for_it() -> None:
 
 @pytest.mark.parametrize("factory", [reference, released])
 def test_what_a_cluster_has_come_to(factory: Callable[..., System]) -> None:
-    """The events of the black box are enough; a life without trouble ends alike with every key."""
+    """The events of the black box are enough; on one worker a life without trouble ends alike with every
+    key. (On several, assignors move work differently, and each move is a claim.)"""
     system = factory(
-        {"seed": 0, "mode": "shipped", "support": "enabled", "workers": 2, "connectors": 2, "max_tasks": 2}
+        {"seed": 0, "mode": "shipped", "support": "enabled", "workers": 1, "connectors": 2, "max_tasks": 2}
     )
     events: list[Any] = []
     for act in (
-        lambda: system.configure(0, 0, 2), lambda: system.configure(1, 1, 1), lambda: system.configure(0, 0, 1),
+        lambda: system.configure(0, 0, 2), lambda: system.configure(0, 1, 1), lambda: system.configure(0, 0, 1),
         lambda: system.delete(0, 1), lambda: None,
     ):  # fmt: skip
         run(system)
@@ -201,10 +202,9 @@ def test_what_a_cluster_has_come_to(factory: Callable[..., System]) -> None:
         run(system)
         events += [event for event in system.drain_events() if event.kind in BLACK_BOX]
     opened, fenced = "producer_opened", "id_fenced"
-    resting = at_rest(system, events)
-    assert resting == Resting(
+    assert at_rest(system, events) == Resting(
         sets={0: 1},
         counts={0: 1, 1: 1},
-        polls={(0, 0): resting.polls[0, 0]},
+        polls={(0, 0): 0},
         claims={(0, 0): (opened, fenced, opened), (0, 1): (opened, fenced), (1, 0): (opened,)},
     )
