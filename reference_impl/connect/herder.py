@@ -57,6 +57,8 @@ class Forward:
 class Herder:
     """A `Herder` is the herder of one worker between a start and the next stop."""
 
+    assignor_type = IncrementalAssignor
+
     def __init__(self, env: "Environment", node: int, support: str) -> None:
         self.env = env
         self.node = node
@@ -76,7 +78,7 @@ class Herder:
         self.wanted = 0  # a rebalance is needed that knows what stands before this
         self.rejoin = True
         self.rejoin_ms = NONE  # when the rebalance is due for which the assignment asked
-        self.assignor = IncrementalAssignor(env.config.rebalance_delay_ms)
+        self.assignor = self.assignor_type(env.config.rebalance_delay_ms)
         self.expired_ms = NONE
         self.owned_connectors: frozenset[str] = frozenset()
         self.owned_tasks: frozenset[TaskId] = frozenset()

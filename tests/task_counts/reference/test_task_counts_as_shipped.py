@@ -1,14 +1,20 @@
 """What released Connect does beyond the reference's defaults, each by its key of the configuration."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Mapping
 from typing import Any
 
 import pytest
 from fencepost.properties.task_counts.interface import BLACK_BOX, Resting, at_rest, finish, run
 from fencepost.properties.task_counts.scenarios.known import Script, Thread
 from fencepost.reference_impl.connect.config import Event
+from fencepost.reference_impl.connect.config_records import OK
+from fencepost.reference_impl.connect.herder import Herder
+from fencepost.reference_impl.connect.incremental import IncrementalAssignor, Items, Shares
+from fencepost.reference_impl.connect.requests import Reply
+from fencepost.reference_impl.connect.threads import Script as Running
+from fencepost.reference_impl.connect.threads import Wait
 from fencepost.reference_impl.systems.task_counts import reference, released
-from fencepost.reference_impl.systems.task_counts_cluster import System
+from fencepost.reference_impl.systems.task_counts_cluster import RELEASED, Parts, System, build
 
 DELAY_MS = 60_000
 
@@ -208,3 +214,50 @@ def test_what_a_cluster_has_come_to(factory: Callable[..., System]) -> None:
         polls={(0, 0): 0},
         claims={(0, 0): (opened, fenced, opened), (0, 1): (opened, fenced), (1, 0): (opened,)},
     )
+
+
+# mutants
+
+
+class KeepsLostWork(IncrementalAssignor):
+    """This assignor waits for the worker that had the lost work, and then gives it to no other one."""
+
+    def take_lost(self, lost: Items, shares: Shares, sessions: Mapping[int, Hashable], now_ms: int) -> Items:
+        before = {worker: set(mine) for worker, mine in shares.items()}
+        super().take_lost(lost, shares, sessions, now_ms)
+        shares.update(before)
+        return set()
+
+
+class LosesWork(Herder):
+    assignor_type = KeepsLostWork
+
+
+class ForwardsNoMore(Herder):
+    """The thread that forwards requests to the leader ends with the first that is not granted."""
+
+    def forward(self) -> Running:
+        granted = True
+        while granted:
+            yield Wait(lambda: bool(self.forwards))
+            forward = self.forwards.popleft()
+            forward.result = yield from forward.exchange
+            forward.done = True
+            granted = forward.result.status == OK if isinstance(forward.result, Reply) else forward.result
+
+
+@pytest.mark.parametrize("herder", [Herder, LosesWork, ForwardsNoMore])
+@pytest.mark.parametrize("delay_ms", [0, DELAY_MS])
+def test_every_task_polls_in_the_end(herder: type[Herder], delay_ms: int) -> None:
+    """618.P4: It does after the death of a worker, and a round that failed; with either mutant some task does not."""
+    config = {**Script.SMALL, **RELEASED, "mode": "shipped", "rebalance_delay_ms": delay_ms}
+    script = Script(build(config, Parts(herder=herder)), **config)
+    script.system.configure(0, 0, 2)
+    script.outcome(script.until("write_count"), "failed")
+    script.settle()
+    follower = 1 - script.leader()
+    if herder is not ForwardsNoMore:
+        script.system.crash(follower)
+        script.system.expire(follower)
+    at_work = finish(script.system, 2, 1, 2).at_work
+    assert (at_work == {(0, 0), (0, 1)}) == (herder is Herder)
