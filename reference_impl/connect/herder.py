@@ -109,6 +109,11 @@ class Herder:
         return self.leader == self.node
 
     @property
+    def starts_removed_tasks(self) -> bool:
+        """Return whether an assigned task is started that the newest set lacks and some set had (618.52)."""
+        return self.env.config.starts_removed_tasks
+
+    @property
     def group(self) -> Group:
         return self.env.group
 
@@ -268,8 +273,8 @@ class Herder:
             self.env.threads.start(self.node, started.run())
 
     def may_start(self, name: str, task: int) -> bool:
-        """Return whether the newest set has such a task (618.52). As released it is enough that some set had it."""
-        if self.env.config.starts_removed_tasks:
+        """Return whether the newest set has such a task (618.52)."""
+        if self.starts_removed_tasks:
             return task in self.view.state.task_configs.get(name, {})
         return self.view.state.task_properties(name, task) is not None
 

@@ -50,7 +50,7 @@ class IncrementalAssignor:
         completed: int, generation: int, now_ms: int,
     ) -> dict[int, Assignment]:  # fmt: skip
         """Return the assignment of each worker in this generation, whose leader last ``completed`` another one.
-        ``sessions`` tells for each worker whether it is the member that it was: a worker that was expired is not."""
+        ``sessions`` has another value for a worker that was expired since: it is another member."""
         if self.generation != completed:
             self.assigned = set()
         configured: Items = {(name, CONNECTOR) for name in connectors} | set(tasks)
@@ -79,7 +79,7 @@ class IncrementalAssignor:
     # Lost work
 
     def take_lost(self, lost: Items, shares: Shares, sessions: Mapping[int, Hashable], now_ms: int) -> Items:
-        """Return what of the lost work is given out now like new work; what newcomers get is added to their shares."""
+        """Return what of the lost work is given out now like new work; what new members get goes into their shares."""
         if not lost and not self.balancing:
             self.end_delay()
             return set()

@@ -45,8 +45,8 @@ def ask_for_round(herder: "Herder", connector: str, task: int, given_up: "Callab
     """Ask for a round and return the `Reply`; its status is 0 if the caller has `given_up` meanwhile."""
     env = herder.env
     number = env.next_request()
-    told = herder.leader if herder.forwards_in_turn else NONE
-    reply = yield from herder.forwarded(partial(exchange, herder, connector, task, number, told), given_up)
+    target = herder.leader if herder.forwards_in_turn else NONE
+    reply = yield from herder.forwarded(partial(exchange, herder, connector, task, number, target), given_up)
     if reply is None:
         return Reply()
     if reply.status:
@@ -58,17 +58,17 @@ def ask_for_round(herder: "Herder", connector: str, task: int, given_up: "Callab
 
 
 def exchange(
-    herder: "Herder", connector: str, task: int, number: int, told: int, given_up: "Callable[[], bool]"
+    herder: "Herder", connector: str, task: int, number: int, target: int, given_up: "Callable[[], bool]"
 ) -> Script:
-    """Send the request, to the worker that the sender was ``told`` leads or by default takes for the leader now, and
+    """Send the request, to this ``target`` or by default to the worker that the sender takes for the leader now, and
     return the `Reply`. A request to another worker fails at once if that ends, and when it has been idle for too
     long."""
     env = herder.env
     reply = Reply()
     try:
-        ask = partial(send, herder, connector, task, number, reply, told)
+        ask = partial(send, herder, connector, task, number, reply, target)
         local = yield herder.operation("ask", ask, connector, task)
-        leader = herder.leader if told == NONE else told
+        leader = herder.leader if target == NONE else target
         life = env.workers[leader].lives
         deadline = env.now_ms + env.config.rest_timeout_ms
         idle = herder.idle_deadline(leader)
@@ -89,15 +89,15 @@ def exchange(
     return reply
 
 
-def send(herder: "Herder", connector: str, task: int, number: int, reply: Reply, told: int = NONE) -> bool:
+def send(herder: "Herder", connector: str, task: int, number: int, reply: Reply, target: int = NONE) -> bool:
     """Send the request to the leader; return True if that is the sender itself. Raise OperationError if it fails."""
     env = herder.env
     env.emit(Kind.ROUND_ASKED, node=herder.node, connector=env.numbers[connector], task=task, request=number)
-    if herder.is_leader and told == NONE:
+    if herder.is_leader and target == NONE:
         herder.submit(partial(herder.rounds.serve, connector, number, reply))
         return True
     request = FenceRequest(connector, sign(key_in(herder.view.state.session_key), BODY))
-    deliver(herder, herder.leader if told == NONE else told, request, number, reply)
+    deliver(herder, herder.leader if target == NONE else target, request, number, reply)
     return False
 
 

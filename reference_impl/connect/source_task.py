@@ -190,8 +190,8 @@ class SourceTask:
         state = self.herder.view.state
         self.set = self.configured_by = state.set_place(self.id[0])
         self.generation = state.generation(self.id[0])
-        if self.env.config.starts_removed_tasks:
-            self.configured_by = state.configured[self.id[0]][self.id[1]]
+        if self.herder.starts_removed_tasks:
+            self.configured_by = state.configured.get(self.id[0], {}).get(self.id[1], self.set)
 
     def must_stop(self) -> bool:
         """Return whether the task has been asked to stop, and its worker still waits for that."""

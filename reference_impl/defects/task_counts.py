@@ -141,11 +141,8 @@ class FencedTaskGoesOn(SourceTask):
 #
 # The assignor here balances over all tasks that members have, as that of 3.3.2 does. Later ones count the configured
 # tasks, and just as often revoke a task of the newest set instead: config assignor="released".
-@defect("618.53", PROMISE, name="as_released", also=(AnswersForAnySet,), mode="shipped", starts_removed_tasks=True)
-@defect("618.52", PROMISE, name="starts_removed_tasks", mode="shipped", starts_removed_tasks=True)
 class KeepsRemovedTasks(Herder):
-    """A leader revokes a task that the newest set lacks only if this leader itself assigned the task last (618.53), and
-    a worker starts every assigned task for which it has a configuration, even one of an older set (618.52)."""
+    """A leader revokes a task that the newest set lacks only if this leader itself assigned the task last (618.53)."""
 
     def __init__(self, env: "Environment", node: int, support: str) -> None:
         super().__init__(env, node, support)
@@ -160,6 +157,16 @@ class KeepsRemovedTasks(Herder):
         result = super().distribute(members, connectors, {*tasks, *stored}, generation)
         self.handed_out = generation, frozenset(task for mine in result.values() for task in mine.tasks)
         return result
+
+
+@defect("618.53", PROMISE, also=(AnswersForAnySet,), mode="shipped")
+@defect("618.52", PROMISE, name="starts_removed_tasks", mode="shipped")
+class AsReleased(KeepsRemovedTasks):
+    """The herder makes both mistakes of released Kafka: it leaves removed tasks assigned and starts them."""
+
+    @property
+    def starts_removed_tasks(self) -> bool:
+        return True
 
 
 # herders

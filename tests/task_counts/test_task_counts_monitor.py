@@ -19,7 +19,8 @@ from fencepost.reference_impl.systems.task_counts_cluster import Parts, build, r
 def scenario(name: str, broken: bool) -> list[Any]:
     """Return the events of a known bug's scenario, with or without the bug."""
     bug = KNOWN_BUGS[name]
-    script = Script(REGISTRY[bug.defect](bug.fixed) if broken else build(bug.fixed, Parts()), **bug.fixed)
+    parts = REGISTRY[bug.defect].parts if broken else Parts()
+    script = Script(build(bug.fixed, parts), **bug.fixed)
     bug.play(script)
     return script.seen()  # type: ignore[no-any-return]
 

@@ -34,19 +34,18 @@ OBSERVED = {
     "answers_for_any_set": {"running_with_count", "answers_with_count"},
     "starts_removed_tasks": {"no_zombie_commits", "producers_covered", "checked_again_newest"},
 }
-RELEASED = REGISTRY["starts_removed_tasks"]
 MENDS = {
-    "no such start (618.52)": ({}, RELEASED.parts),
-    "no such claim (618.53)": (RELEASED.needs, Parts()),
+    "no such start (618.52)": ({}, Parts(herder=task_counts.KeepsRemovedTasks)),
+    "no such claim (618.53)": ({"starts_removed_tasks": True}, Parts()),
     "no such configuration": (
-        RELEASED.needs, replace(RELEASED.parts, state=task_counts.DropsRemovedConfigurations)
+        {}, Parts(herder=task_counts.AsReleased, state=task_counts.DropsRemovedConfigurations)
     ),
 }  # fmt: skip
 """Each entry is the released implementation with one thing corrected."""
 
 
-def of(needs, parts, **config):
-    return Script(build({**Script.SMALL, **dict(needs), **config}, parts), **config)
+def of(parts, **config):
+    return Script(build({**Script.SMALL, **config}, parts), **config)
 
 
 def violated(events):
@@ -60,9 +59,8 @@ def violated(events):
 def test_what_is_released_is_found(name):
     """618.P1: This and other properties are violated in the scenario, and none once it is corrected."""
     bug = KNOWN_BUGS[name]
-    released = REGISTRY[bug.defect]
-    for needs, parts, found in ((released.needs, released.parts, FOUND[name]), ({}, Parts(), set())):
-        script = of(needs, parts, **bug.fixed)
+    for parts, found in ((REGISTRY[bug.defect].parts, FOUND[name]), (Parts(), set())):
+        script = of(parts, **bug.fixed)
         bug.play(script)
         assert violated(script.seen()) == found
 
@@ -78,7 +76,8 @@ def test_what_is_released_is_found_in_a_free_history(name):
 
 @pytest.mark.parametrize("mend", sorted(MENDS))
 def test_each_mend_is_enough_for_a_removed_task(mend):
-    script = of(*MENDS[mend], mode="shipped", workers=3)
+    keys, parts = MENDS[mend]
+    script = of(parts, mode="shipped", workers=3, **keys)
     KNOWN_BUGS["removed-task"].play(script)
     assert violated(script.seen()) == set()
     newest = script.kinds("set_written")[-1].offset
@@ -87,15 +86,16 @@ def test_each_mend_is_enough_for_a_removed_task(mend):
 
 @pytest.mark.parametrize("mend", sorted(MENDS))
 def test_each_mend_is_enough_in_free_histories(mend, monkeypatch):
-    needs, parts = MENDS[mend]
-    monkeypatch.setitem(REGISTRY, RELEASED.name, replace(RELEASED, needs=tuple(dict(needs).items()), parts=parts))
+    keys, parts = MENDS[mend]
+    entry = REGISTRY["starts_removed_tasks"]
+    monkeypatch.setitem(REGISTRY, entry.name, replace(entry, parts=parts))
     for seed in (3, 4, 9):
-        rows = simulate(seed, {"events": 300, "quiet_end": True, "broken": RELEASED.name})
+        rows = simulate(seed, {"events": 300, "quiet_end": True, "broken": entry.name, **keys})
         assert violated([readable(row) for row in rows]) == set()
 
 
 def test_a_removed_task_is_revoked_in_the_next_rebalance():
-    script = of(RELEASED.needs, RELEASED.parts, workers=3)
+    script = of(REGISTRY["starts_removed_tasks"].parts, mode="shipped", workers=3)
     KNOWN_BUGS["removed-task"].play(script)
     (started,) = [e for e in script.kinds("producer_opened") if e.task == 1][1:]
     assert started.epoch > max(e.epoch for e in script.kinds("id_fenced") if e.task == 1)
@@ -110,7 +110,7 @@ def test_with_kafkas_assignor_a_removed_task_runs_until_the_next_rebalance(lacki
     """618.P1: The worker comes back together with a new set that has room for it, so that nothing moves for balance."""
     keys = {"assignor": "released", "starts_removed_tasks": True}
     keys.pop(lacking, None)
-    script = of(keys, Parts(), mode="shipped", workers=3, max_tasks=3)
+    script = of(Parts(), mode="shipped", workers=3, max_tasks=3, **keys)
     script.configure(0, 3)
     script.work()
     owner = script.owner(0, 2)
