@@ -17,10 +17,10 @@ history vocabulary that it emits is checked against the promises as well, and re
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any, NamedTuple, Protocol
 
 from fencepost.properties.derived import AtRest
 from fencepost.properties.driving import Event, Made, Message, read
@@ -41,6 +41,9 @@ until it reaches that end; starts its `SourceTask` with the offsets that it has 
 of it, or has it dropped; sends the source offsets of its transaction; commits it; aborts it for the connector; copies
 one source offset to the worker's topic, in a thread of its own; ends. The owner of the Connector looks whether the
 separate topic is empty, and fills it."""
+
+AT_WORK = frozenset({"poll", "send", "flush", "commit"})
+"""A running instance repeats the operations in `AT_WORK`, with copies and aborts where there are some."""
 
 OUTCOMES = ("ok", "failed", "lost")
 """With "ok" the operation happens, with "failed" it does not happen and its thread gets an error, and with "lost" it
@@ -150,6 +153,21 @@ class System(Protocol):
 
     def drain_events(self) -> Sequence[Event]:
         """Return the events since the last call, in order."""
+
+
+class Resting(NamedTuple):
+    """A `Resting` is what a connector at rest has come to, as plain data that a live one gives too. ``polls`` has the
+    tasks that poll, and ``found`` for each source partition with which offset the instance began that reads it now."""
+
+    polls: frozenset[int]
+    found: Mapping[int, int]
+
+
+def at_rest(system: System, events: Iterable[Event]) -> Resting:
+    """Return what the connector has come to, after all its events."""
+    polls = {thread[3]: thread[2] for thread in system.threads() if thread[1] in AT_WORK}
+    found = [event for event in events if read(event, "kind") == "offset_found" and read(event, "instance") in polls]
+    return Resting(frozenset(polls.values()), {read(event, "partition"): read(event, "offset") for event in found})
 
 
 # This context judges what no single event of a driven connector reveals: that its living tasks go on without a restart,

@@ -10,19 +10,20 @@ The config keys are ``seed``; ``mode`` ("A", "M" or "B": three texts of KIP-618;
 ``preemptive_stop`` (618.22; default True); ``group_id`` ("connect"); ``support`` of all workers or of each (default
 "disabled", as in Kafka; driven clusters set "enabled"); ``graceful_shutdown_ms`` (5000); ``heartbeat_ms`` (the interval
 at which a worker hears from the group, so that it learns late that its session has ended; 0, the default: at once);
-``names`` of the connectors (default ``connector-0`` …).
+``names`` of the connectors (default ``connector-0`` …). Where they matter, an implementation may have further keys; the
+reference's are in its CONNECT.md.
 
 An implementation has to emit only those events that topics, REST and coordinators reveal to every observer
 (`BLACK_BOX`). Each further kind of the history vocabulary that it emits is checked against promises and model as well.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, NamedTuple, Protocol
 
 from fencepost.properties import calls
 from fencepost.properties.conformance_spec import Steps, Turned
-from fencepost.properties.driving import Event, Program
+from fencepost.properties.driving import Event, Program, read
 from fencepost.properties.roles import Amount, Count, FromConfig, Index, InFlight, OneOf, Simplest
 from fencepost.properties.task_counts.events import TASK_COUNTS
 
@@ -294,6 +295,43 @@ def finish(
         quiet = _rest(system)
     mended = (times for (c, task), times in failed.items() if system.status(c, task)[0] != FAILED)
     return Finished(quiet, _at_work(system), max(mended, default=0))
+
+
+class Resting(NamedTuple):
+    """A `Resting` is what a cluster at rest has come to, as plain data that a live cluster gives too: from the config
+    topic, the control socket of its connector, and the transaction log. ``sets`` has for each connector that there is
+    the size of its newest set (-1: there is none yet), and ``counts`` its newest task count, also of a deleted one.
+    ``polls`` has the worker of each (connector, task) that polls. ``claims`` has for each (connector, task) how its
+    transactional id was claimed, in the order of epochs: "producer_opened" or "id_fenced"."""
+
+    sets: Mapping[int, int]
+    counts: Mapping[int, int]
+    polls: Mapping[tuple[int, int], int]
+    claims: Mapping[tuple[int, int], tuple[str, ...]]
+
+
+def at_rest(system: System, events: Iterable[Event]) -> Resting:
+    """Return what the cluster has come to, after all its events; those of the black box are enough."""
+    sets: dict[int, int] = {}
+    counts: dict[int, int] = {}
+    claims: dict[tuple[int, int], list[tuple[int, int, str]]] = {}
+    for event in events:
+        kind, connector = read(event, "kind"), read(event, "connector", -1)
+        if kind == "connector_written":
+            sets.setdefault(connector, -1)
+        elif kind == "connector_tombstoned":
+            sets.pop(connector, None)
+        elif kind == "set_written" and connector in sets:
+            sets[connector] = read(event, "count")
+        elif kind == "count_written":
+            counts[connector] = read(event, "count")
+        elif kind == "count_tombstoned":
+            counts.pop(connector, None)
+        elif kind in ("producer_opened", "id_fenced") and read(event, "epoch", -1) >= 0:
+            claim = read(event, "producer_id"), read(event, "epoch"), kind
+            claims.setdefault((connector, read(event, "task")), []).append(claim)
+    polls = {(thread[3], thread[4]): thread[2] for thread in system.threads() if thread[1] in AT_WORK}
+    return Resting(sets, counts, polls, {of: tuple(kind for *_, kind in sorted(each)) for of, each in claims.items()})
 
 
 def _at_work(system: System) -> frozenset[tuple[int, int]]:

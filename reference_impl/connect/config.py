@@ -71,12 +71,18 @@ class Config(Configuration):
     connectors: Positive = 1
     max_tasks: Positive = 2  # of one connector
     protocol: Annotated[str, OneOf("eager", "cooperative")] = "cooperative"  # how the group rebalances (618.41)
+    # Of the cooperative protocol: one that goes by what members claim, or Kafka's, which remembers what it assigned.
+    assignor: Annotated[str, OneOf("balanced", "released")] = "balanced"
+    rebalance_delay_ms: Natural = 0  # scheduled.rebalance.max.delay.ms (default there 300000), of the released assignor
+    starts_removed_tasks: bool = False  # as released: every assigned task for which there is a configuration (618.52)
     preemptive_stop: bool = True  # tasks of an old set are stopped before the worker joins again (618.22)
     group_id: str = "connect"
     support: str | tuple[str, ...] = "disabled"  # exactly.once.source.support, of all workers or of each (618.46)
     graceful_shutdown_ms: Natural = 5_000  # task.shutdown.graceful.timeout.ms (618.23)
     names: tuple[str, ...] = ()  # of connectors; default connector-0, connector-1, …
     rest_timeout_ms: Positive = 90_000  # of a request from worker to worker
+    rest_idle_ms: Natural = 0  # a request to another worker fails after so long without an answer; 0: never by this
+    one_forwarder: bool = False  # a worker sends its requests to the leader one after another, from one thread
     retry_backoff_ms: Positive = 250  # of what a worker tries again by itself
     heartbeat_ms: Natural = 0  # an expired member learns of it at the next multiple of this; 0: at once
     transaction_timeout_ms: Positive = 60_000  # of the tasks' producers and of the leader's
@@ -98,6 +104,10 @@ class Config(Configuration):
             raise ValueError(f"config support={self.support!r}: one value, or {self.workers}, one for each worker")
         for value in self.support_of_workers:
             check_support(self.mode, value)
+        if self.rebalance_delay_ms and self.assignor != "released":
+            raise ValueError(
+                f"config rebalance_delay_ms={self.rebalance_delay_ms}: only with assignor='released' does work wait"
+            )
         if self.names and (len(self.names) != self.connectors or len(set(self.names)) != self.connectors):
             raise ValueError(f"config names={self.names!r}: must be {self.connectors} different names, or none")
 

@@ -176,14 +176,16 @@ class ClusterConfigState:
     read; places are offsets in the config topic."""
 
     __slots__ = (
-        "applied", "buffered", "commits", "connectors", "counted", "counts", "generations", "inconsistent", "offset",
-        "pending_fencing", "session_key", "sets", "target_states", "task_configs", "task_counts",
+        "applied", "buffered", "commits", "configured", "connectors", "counted", "counts", "generations",
+        "inconsistent", "offset", "pending_fencing", "session_key", "sets", "target_states", "task_configs",
+        "task_counts",
     )  # fmt: skip
 
     def __init__(self) -> None:
         self.offset = 0
         self.connectors: dict[str, Properties] = {}
         self.task_configs: dict[str, dict[int, Properties]] = {}
+        self.configured: dict[str, dict[int, int]] = {}  # place of the set that each of these configurations is of
         self.buffered: dict[str, dict[int, Properties]] = {}  # read, and not committed yet
         self.task_counts: dict[str, int] = {}  # from the latest commit record, complete or not
         self.target_states: dict[str, str] = {}
@@ -228,7 +230,8 @@ class ClusterConfigState:
     def forget(self, connector: str) -> None:
         """Remove a deleted connector's configurations, but not its count and need of fencing (618.38, B34)."""
         known: tuple[dict[str, Any], ...] = (
-            self.connectors, self.task_configs, self.buffered, self.task_counts, self.applied, self.sets,
+            self.connectors, self.task_configs, self.configured, self.buffered, self.task_counts, self.applied,
+            self.sets,
         )  # fmt: skip
         for mapping in known:
             mapping.pop(connector, None)
@@ -254,6 +257,7 @@ class ClusterConfigState:
         """Make this set the newest; it is a new generation unless no task was ever read."""
         if buffer is not None:
             self.task_configs.setdefault(connector, {}).update(buffer)
+            self.configured.setdefault(connector, {}).update(dict.fromkeys(buffer, offset))
             self.generations[connector] = self.generations.get(connector, -1) + 1
         self.sets[connector] = offset
         self.applied[connector] = self.connectors[connector]

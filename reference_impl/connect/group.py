@@ -1,6 +1,7 @@
 """This module has the group of the workers: its members, how connectors and tasks are assigned, and the differences
 between the revisions of the document."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import cycle
@@ -18,8 +19,8 @@ from fencepost.reference_impl.connect.threads import OperationError
 # Eager: all members have given up everything before joining, and the distribution starts from nothing. Cooperative:
 # members keep what they have where that is balanced; what has to move is revoked first, and given out only in the
 # rebalance after the one that revoked it, so that no task is given to two members. (EagerAssignor,
-# IncrementalCooperativeAssignor, without the latter's delay for members that may come back:
-# scheduled.rebalance.max.delay.ms = 0.)
+# IncrementalCooperativeAssignor: the second without what the leader remembers from one rebalance to the next, which
+# `incremental` has.)
 
 TaskId = tuple[str, int]
 Item = TypeVar("Item", str, TaskId)
@@ -33,12 +34,14 @@ class Owned(NamedTuple):
 
 
 class Assignment(NamedTuple):
-    """An `Assignment` has what a member runs from now on, in order, and what it must stop before it joins again."""
+    """An `Assignment` has what a member runs from now on, in order, what it must stop before it joins again, and after
+    how long it has to join again in any case, where that is not 0."""
 
     connectors: tuple[str, ...] = ()
     tasks: tuple[TaskId, ...] = ()
     revoked_connectors: tuple[str, ...] = ()
     revoked_tasks: tuple[TaskId, ...] = ()
+    delay_ms: int = 0
 
     @property
     def revokes(self) -> bool:
@@ -205,6 +208,7 @@ class Group:
     leader: int = NONE
     offset: int = 0
     assignments: dict[int, Assignment] | None = None  # of this generation, once the leader has handed them in
+    sessions: Counter[int] = field(default_factory=Counter)  # that have ended: the next one has another member id
 
     def must_rejoin(self, worker: int) -> bool:
         """Return whether a heartbeat would be answered with REBALANCE_IN_PROGRESS or UNKNOWN_MEMBER_ID."""
@@ -242,6 +246,7 @@ class Group:
             waiting.void = True
         if member is None and waiting is None:
             return False
+        self.sessions[worker] += 1
         self.log.emit(Kind.MEMBER_EXPIRED, node=worker, member=self.generation)
         if self.leader == worker:  # it would come back as another member
             self.leader = NONE

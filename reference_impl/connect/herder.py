@@ -2,6 +2,8 @@
 
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 from fencepost.reference_impl.connect import config_records
@@ -20,6 +22,7 @@ from fencepost.reference_impl.connect.group import (
     TaskId,
     uses_transactions,
 )
+from fencepost.reference_impl.connect.incremental import IncrementalAssignor
 from fencepost.reference_impl.connect.requests import Request
 from fencepost.reference_impl.connect.source_task import Connector, SourceTask
 from fencepost.reference_impl.connect.threads import Operation, OperationError, Script, Wait
@@ -42,8 +45,19 @@ if TYPE_CHECKING:
 NONE = -1
 
 
+@dataclass(eq=False, slots=True)
+class Forward:
+    """A `Forward` is one exchange with the leader that the forwarding thread makes, with its result when it is done."""
+
+    exchange: Script
+    done: bool = False
+    result: Any = None
+
+
 class Herder:
     """A `Herder` is the herder of one worker between a start and the next stop."""
+
+    assignor_type = IncrementalAssignor
 
     def __init__(self, env: "Environment", node: int, support: str) -> None:
         self.env = env
@@ -55,6 +69,7 @@ class Herder:
         self.writes = env.parts.writes(self)
         self.endpoint = env.parts.endpoint()
         self.requests: deque[Request] = deque()
+        self.forwards: deque[Forward] = deque()  # that wait for the forwarding thread, if there is one
         self.warnings: list[str] = []
         # The group
         self.leader = NONE
@@ -62,6 +77,8 @@ class Herder:
         self.offset = 0  # the assignment was made from what stands before it
         self.wanted = 0  # a rebalance is needed that knows what stands before this
         self.rejoin = True
+        self.rejoin_ms = NONE  # when the rebalance is due for which the assignment asked
+        self.assignor = self.assignor_type(env.config.rebalance_delay_ms)
         self.expired_ms = NONE
         self.owned_connectors: frozenset[str] = frozenset()
         self.owned_tasks: frozenset[TaskId] = frozenset()
@@ -90,6 +107,11 @@ class Herder:
     @property
     def is_leader(self) -> bool:
         return self.leader == self.node
+
+    @property
+    def starts_removed_tasks(self) -> bool:
+        """Return whether an assigned task is started that the newest set lacks and some set had (618.52)."""
+        return self.env.config.starts_removed_tasks
 
     @property
     def group(self) -> Group:
@@ -154,6 +176,36 @@ class Herder:
         request = Request(script)
         self.requests.append(request)
         return request
+
+    # Requests to other workers
+
+    @property
+    def forwards_in_turn(self) -> bool:
+        """Return whether a request to the leader would wait for the earlier ones of this worker."""
+        return self.env.config.one_forwarder and not self.is_leader
+
+    def forwarded(self, exchange: Callable[[Callable[[], bool]], Script], given_up: Callable[[], bool]) -> Script:
+        """Make an exchange with the leader, on the caller's thread or in its turn on the one forwarding thread, and
+        return its result; None if the caller has ``given_up`` before its end, which the exchange does not notice."""
+        if not self.forwards_in_turn:
+            return (yield from exchange(given_up))
+        forward = Forward(exchange(lambda: False))
+        self.forwards.append(forward)
+        yield Wait(lambda: forward.done or given_up())
+        return forward.result
+
+    def forward(self) -> Script:
+        """Make one exchange after another, for as long as each takes (DistributedHerder.forwardRequestExecutor)."""
+        while True:
+            yield Wait(lambda: bool(self.forwards))
+            forward = self.forwards.popleft()
+            forward.result = yield from forward.exchange
+            forward.done = True
+
+    def idle_deadline(self, leader: int) -> float:
+        """Return when a request that is sent now to this worker has been idle for too long (RestClient)."""
+        idle_ms = self.env.config.rest_idle_ms
+        return self.env.now_ms + idle_ms if idle_ms and leader != self.node else inf
 
     def write(self, batch: Sequence[ConfigRecord], connector: str = "", name: str = "write") -> Script:
         """Write one transaction to the config topic, and read the topic to its end. Raise OperationError if this fails,
@@ -222,6 +274,8 @@ class Herder:
 
     def may_start(self, name: str, task: int) -> bool:
         """Return whether the newest set has such a task (618.52)."""
+        if self.starts_removed_tasks:
+            return task in self.view.state.task_configs.get(name, {})
         return self.view.state.task_properties(name, task) is not None
 
     def stop_tasks(self, ids: Iterable[TaskId]) -> Script:
@@ -275,7 +329,7 @@ class Herder:
 
     def must_rejoin(self) -> bool:
         """Return whether a rebalance is next, on this worker's own request or after a heartbeat."""
-        if self.rejoin or self.wanted > self.offset:
+        if self.rejoin or self.wanted > self.offset or NONE < self.rejoin_ms <= self.env.now_ms:
             return True
         return self.env.group.must_rejoin(self.node) and self.has_noticed()
 
@@ -288,7 +342,7 @@ class Herder:
 
     def rebalance(self) -> Script:
         """Try one rebalance; a failed try is repeated in the next tick."""
-        self.rejoin = True
+        self.rejoin, self.rejoin_ms = True, NONE
         yield from self.let_go()
         owned = Owned() if self.is_eager else Owned(self.owned_connectors, self.owned_tasks)
         try:
@@ -374,8 +428,12 @@ class Herder:
     def distribute(
         self, members: Members, connectors: Iterable[str], tasks: Iterable[TaskId], generation: int
     ) -> dict[int, Assignment]:
-        """Distribute connectors and tasks of the newest sets; revoke everything else (618.53)."""
-        return ASSIGNORS[self.env.config.protocol](members, connectors, tasks)
+        """Distribute connectors and tasks of the newest sets; revoke everything else (618.53), or as released what this
+        leader itself assigned last."""
+        if self.is_eager or self.env.config.assignor == "balanced":
+            return ASSIGNORS[self.env.config.protocol](members, connectors, tasks)
+        sessions = {worker: (worker, self.group.sessions[worker]) for worker in members}
+        return self.assignor.assign(members, sessions, connectors, tasks, self.generation, generation, self.env.now_ms)
 
     # A rebalance: after the sync
 
@@ -402,6 +460,7 @@ class Herder:
             )  # fmt: skip
         self.owned_connectors, self.owned_tasks = frozenset(assignment.connectors), frozenset(assignment.tasks)
         self.rejoin = self.rejoin or assignment.revokes
+        self.rejoin_ms = self.env.now_ms + assignment.delay_ms if assignment.delay_ms else NONE
         if self.view.position < handed.offset:
             try:
                 yield self.operation("read", self.view.read_to_end)
@@ -469,6 +528,8 @@ class Worker:
         self.herder = self.env.parts.herder(self.env, self.node, self.support)
         self.env.threads.start(self.node, self.herder.run())
         self.env.threads.start(self.node, self.herder.view.background())
+        if self.env.config.one_forwarder:
+            self.env.threads.start(self.node, self.herder.forward())
 
     def missing(self) -> list[str]:
         """Return the internal topics of the workers that do not exist; the list is empty where workers create them."""

@@ -38,30 +38,17 @@ if TYPE_CHECKING:
 # that reaches a worker which does not lead is forwarded (requests.py).
 
 NONE = -1
+IDLE = "IO Error trying to forward REST request: idle time-out expired"
 
 
 def ask_for_round(herder: "Herder", connector: str, task: int, given_up: "Callable[[], bool]") -> Script:
     """Ask for a round and return the `Reply`; its status is 0 if the caller has `given_up` meanwhile."""
     env = herder.env
     number = env.next_request()
-    reply = Reply()
-    try:
-        local = yield herder.operation("ask", partial(send, herder, connector, task, number, reply), connector, task)
-        leader = herder.leader
-        life = env.workers[leader].lives
-        deadline = env.now_ms + env.config.rest_timeout_ms
-
-        def over() -> bool:
-            gone = env.workers[leader].lives != life or env.workers[leader].herder is None
-            if gone or env.now_ms >= deadline:
-                reply.settle(SERVER_ERROR, trace(SERVER_ERROR, connector, "the leader does not answer"))
-            return reply.status != 0 or given_up()
-
-        yield Wait(over)
-        if reply.status and not local:
-            yield herder.operation("answer", lambda: None, connector, task)
-    except OperationError as error:
-        reply = Reply(SERVER_ERROR, trace(SERVER_ERROR, connector, str(error)))
+    target = herder.leader if herder.forwards_in_turn else NONE
+    reply = yield from herder.forwarded(partial(exchange, herder, connector, task, number, target), given_up)
+    if reply is None:
+        return Reply()
     if reply.status:
         env.emit(
             Kind.ROUND_ANSWERED, node=herder.node, connector=env.numbers[connector], task=task, request=number,
@@ -70,16 +57,47 @@ def ask_for_round(herder: "Herder", connector: str, task: int, given_up: "Callab
     return reply
 
 
-def send(herder: "Herder", connector: str, task: int, number: int, reply: Reply) -> bool:
-    """Send the request to the worker that the sender takes for the leader; return True if that is the sender itself.
-    Raise OperationError if it fails."""
+def exchange(
+    herder: "Herder", connector: str, task: int, number: int, target: int, given_up: "Callable[[], bool]"
+) -> Script:
+    """Send the request, to this ``target`` or by default to the worker that the sender takes for the leader now, and
+    return the `Reply`. A request to another worker fails at once if that ends, and when it has been idle for too
+    long."""
+    env = herder.env
+    reply = Reply()
+    try:
+        ask = partial(send, herder, connector, task, number, reply, target)
+        local = yield herder.operation("ask", ask, connector, task)
+        leader = herder.leader if target == NONE else target
+        life = env.workers[leader].lives
+        deadline = env.now_ms + env.config.rest_timeout_ms
+        idle = herder.idle_deadline(leader)
+
+        def over() -> bool:
+            gone = env.workers[leader].lives != life or env.workers[leader].herder is None
+            if gone or env.now_ms >= deadline:
+                reply.settle(SERVER_ERROR, trace(SERVER_ERROR, connector, "the leader does not answer"))
+            elif env.now_ms >= idle:
+                reply.settle(SERVER_ERROR, trace(SERVER_ERROR, connector, IDLE))
+            return reply.status != 0 or given_up()
+
+        yield Wait(over)
+        if reply.status and not local:
+            yield herder.operation("answer", lambda: None, connector, task)
+    except OperationError as error:
+        reply = Reply(SERVER_ERROR, trace(SERVER_ERROR, connector, str(error)))
+    return reply
+
+
+def send(herder: "Herder", connector: str, task: int, number: int, reply: Reply, target: int = NONE) -> bool:
+    """Send the request to the leader; return True if that is the sender itself. Raise OperationError if it fails."""
     env = herder.env
     env.emit(Kind.ROUND_ASKED, node=herder.node, connector=env.numbers[connector], task=task, request=number)
-    if herder.is_leader:
+    if herder.is_leader and target == NONE:
         herder.submit(partial(herder.rounds.serve, connector, number, reply))
         return True
     request = FenceRequest(connector, sign(key_in(herder.view.state.session_key), BODY))
-    deliver(herder, herder.leader, request, number, reply)
+    deliver(herder, herder.leader if target == NONE else target, request, number, reply)
     return False
 
 

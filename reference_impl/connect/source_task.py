@@ -81,19 +81,27 @@ class Connector:
                 return False
             if configs == self.current():
                 return True
-            leader, request = self.herder.leader, self.hand_to_leader(configs)
-            if request is not None:
-                life = self.env.workers[leader].lives
-                yield Wait(partial(self.is_over, request, leader, life))
-                if request.done and not request.error:
-                    return False
+            leader = self.herder.leader
+            if (yield from self.herder.forwarded(partial(self.hand_over, configs), lambda: self.stopping)):
+                return False
             retry_ms = self.env.now_ms + self.env.config.retry_backoff_ms
             yield Wait(partial(self.may_retry, retry_ms, leader))
         return False
 
-    def is_over(self, request: Request, leader: int, life: int) -> bool:
-        """Return whether the wait is over: the request is done, or this Connector or the leader has ended."""
-        return request.done or self.stopping or self.env.workers[leader].lives != life
+    def hand_over(self, configs: list[dict[str, str]], given_up: Callable[[], bool]) -> Script:
+        """Hand the set to the leader, and return whether it was written. This is not known if the caller has
+        ``given_up``, the leader has ended, or nothing was heard of it for too long."""
+        leader, request = self.herder.leader, self.hand_to_leader(configs)
+        if request is None:
+            return False
+        life, idle = self.env.workers[leader].lives, self.herder.idle_deadline(leader)
+
+        def over() -> bool:
+            gone = self.env.workers[leader].lives != life or self.env.now_ms >= idle
+            return request.done or given_up() or gone
+
+        yield Wait(over)
+        return request.done and not request.error
 
     def may_retry(self, at_ms: int, leader: int) -> bool:
         """Return whether to retry: after a while, or at once with another leader."""
@@ -160,7 +168,7 @@ def never() -> bool:
 
 class SourceTask:
     """A `SourceTask` is one start of one task: an instance. ``set`` and ``generation`` are those it starts from; its
-    events have the set of its configuration, which is the same one."""
+    events have the set of its configuration, which is the same one unless a removed task is started (618.52)."""
 
     def __init__(self, herder: "Herder", name: str, task: int) -> None:
         self.herder = herder
@@ -182,6 +190,8 @@ class SourceTask:
         state = self.herder.view.state
         self.set = self.configured_by = state.set_place(self.id[0])
         self.generation = state.generation(self.id[0])
+        if self.herder.starts_removed_tasks:
+            self.configured_by = state.configured.get(self.id[0], {}).get(self.id[1], self.set)
 
     def must_stop(self) -> bool:
         """Return whether the task has been asked to stop, and its worker still waits for that."""

@@ -1,11 +1,11 @@
 """This module collects the implementations of task counts that are wrong in one way each, by name."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fencepost.reference_impl.connect.brokers import TransactionalProducer, of_task, task_transactional_id
-from fencepost.reference_impl.connect.config_records import ClusterConfigState, Properties
+from fencepost.reference_impl.connect.config_records import ClusterConfigState
 from fencepost.reference_impl.connect.config_topic import Writes
 from fencepost.reference_impl.connect.group import ASSIGNORS, Assignment, Group, Handed, Members, TaskId
 from fencepost.reference_impl.connect.herder import Herder
@@ -138,12 +138,11 @@ class FencedTaskGoesOn(SourceTask):
 # epoch. Any one of three repairs prevents that: no such start (618.52), no such claim (618.53), no such configuration.
 # (IncrementalCooperativeAssignor.performTaskAssignment: `deleted`, `previousAssignment`; DistributedHerder.startTask,
 # verifyTaskGenerationAndOwnership; KafkaConfigBackingStore.processTasksCommitRecord. Seen live on 3.3.2 to 4.4.0.)
+#
+# The assignor here balances over all tasks that members have, as that of 3.3.2 does. Later ones count the configured
+# tasks, and just as often revoke a task of the newest set instead: config assignor="released".
 class KeepsRemovedTasks(Herder):
-    """A leader revokes a task that the newest set lacks only if this leader itself assigned the task last (618.53).
-
-    Load is balanced over all tasks that members have, as 3.3.2 does. Later releases count the configured tasks, and
-    just as often revoke a task of the newest set instead.
-    """
+    """A leader revokes a task that the newest set lacks only if this leader itself assigned the task last (618.53)."""
 
     def __init__(self, env: "Environment", node: int, support: str) -> None:
         super().__init__(env, node, support)
@@ -160,39 +159,14 @@ class KeepsRemovedTasks(Herder):
         return result
 
 
-class StartsRemovedTasks(Herder):
-    """A worker starts every assigned task for which it has a configuration, even one of an older set (618.52)."""
-
-    def may_start(self, name: str, task: int) -> bool:
-        return task in self.view.state.task_configs.get(name, {})
-
-
-class RemembersSets(ClusterConfigState):
-    """This view also records for each task which set its configuration belongs to, for the events only."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.configured: dict[TaskId, int] = {}  # place of that set
-
-    def take_effect(self, connector: str, buffer: Mapping[int, Properties] | None, offset: int) -> None:
-        super().take_effect(connector, buffer, offset)
-        self.configured |= {(connector, task): offset for task in buffer or {}}
-
-
-class OfItsConfiguration(SourceTask):
-    """This task reports the set that its configuration belongs to."""
-
-    def start_from_newest_set(self) -> None:
-        super().start_from_newest_set()
-        state = self.herder.view.state
-        if isinstance(state, RemembersSets):
-            self.configured_by = state.configured.get(self.id, self.set)
-
-
-@defect("618.53", PROMISE, also=(AnswersForAnySet, OfItsConfiguration, RemembersSets), mode="shipped")
-@defect("618.52", PROMISE, name="starts_removed_tasks", also=(OfItsConfiguration, RemembersSets), mode="shipped")
-class AsReleased(KeepsRemovedTasks, StartsRemovedTasks):
+@defect("618.53", PROMISE, also=(AnswersForAnySet,), mode="shipped")
+@defect("618.52", PROMISE, name="starts_removed_tasks", mode="shipped")
+class AsReleased(KeepsRemovedTasks):
     """The herder makes both mistakes of released Kafka: it leaves removed tasks assigned and starts them."""
+
+    @property
+    def starts_removed_tasks(self) -> bool:
+        return True
 
 
 # herders
@@ -449,7 +423,7 @@ class FailedStaysFailed(Herder):
             super().start_task(name, task)
 
 
-class DropsRemovedConfigurations(RemembersSets):
+class DropsRemovedConfigurations(ClusterConfigState):
     """This repaired view drops the configurations beyond a set's tasks when it reads the set's commit record."""
 
     def apply_commit(self, connector: str, tasks: int, offset: int) -> None:

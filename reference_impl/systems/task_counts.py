@@ -510,4 +510,4 @@ class FreeRun(free_run.FreeRun[Run, Config]):
 
 
 simulate, simulate_with_stats = FreeRun.simulate, FreeRun.simulate_with_stats
-reference = task_counts_cluster.reference
+reference, released = task_counts_cluster.reference, task_counts_cluster.released

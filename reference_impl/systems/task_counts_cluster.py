@@ -264,3 +264,15 @@ def reference(config: Mapping[str, Any]) -> System:
     """Return the reference implementation as a driven cluster; the keys of `config` are those of `config.Config`. Raise
     ValueError for an invalid configuration."""
     return build(config, Parts())
+
+
+RELEASED = {
+    "assignor": "released", "rebalance_delay_ms": 300_000, "starts_removed_tasks": True, "one_forwarder": True,
+    "rest_idle_ms": 30_000,
+}  # fmt: skip
+"""These are the keys in which Kafka 3.5 to 4.4 differs from the defaults here; CONNECT.md has what differs further."""
+
+
+def released(config: Mapping[str, Any]) -> System:
+    """Return the reference implementation as Kafka behaves by default where it can; a removed task may start again."""
+    return build({**RELEASED, **config}, Parts())

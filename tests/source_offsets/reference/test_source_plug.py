@@ -4,6 +4,7 @@ import pytest
 from fencepost.properties.history.pieces import columns_of
 from fencepost.properties.source_offsets.events import SOURCE_OFFSETS
 from fencepost.properties.source_offsets.histories import HISTORY
+from fencepost.properties.source_offsets.interface import Resting, at_rest
 from fencepost.properties.source_offsets.scenarios.known import Script
 from fencepost.reference_impl.defects import source_offsets
 from fencepost.reference_impl.systems.source_offsets import reference
@@ -129,3 +130,16 @@ def test_a_copy_comes_behind_a_tombstone(rounds, broken):
     columns = columns_of(SOURCE_OFFSETS, [(0, script.system.env.log.rows)])
     found, _ = HISTORY.check(columns, config={**script.config, "mode": "text-merged-view"})
     assert {name for name, finding in found.items() if finding.violations} == broken
+
+
+@pytest.mark.parametrize("committed", [0, 1])
+def test_what_a_connector_at_rest_has_found(committed):
+    """Each partition's offset is the one that the instance began with which reads it now."""
+    script = Script.of_reference(tasks=2, partitions=2, batch=1)
+    for _ in range(committed):
+        script.then(0, "commit")
+    for task in (0, 1):
+        assert script.system.kill(task)
+    assert script.system.configure(1, True)
+    script.until(0, "poll")
+    assert at_rest(script.system, script.seen()) == Resting(frozenset({0}), {0: committed, 1: 0})

@@ -35,16 +35,12 @@ OBSERVED = {
     "starts_removed_tasks": {"no_zombie_commits", "producers_covered", "checked_again_newest"},
 }
 MENDS = {
-    "no such start (618.52)": Parts(
-        herder=task_counts.KeepsRemovedTasks, task=task_counts.OfItsConfiguration, state=task_counts.RemembersSets
+    "no such start (618.52)": ({}, Parts(herder=task_counts.KeepsRemovedTasks)),
+    "no such claim (618.53)": ({"starts_removed_tasks": True}, Parts()),
+    "no such configuration": (
+        {}, Parts(herder=task_counts.AsReleased, state=task_counts.DropsRemovedConfigurations)
     ),
-    "no such claim (618.53)": Parts(
-        herder=task_counts.StartsRemovedTasks, task=task_counts.OfItsConfiguration, state=task_counts.RemembersSets
-    ),
-    "no such configuration": Parts(
-        herder=task_counts.AsReleased, task=task_counts.OfItsConfiguration, state=task_counts.DropsRemovedConfigurations
-    ),
-}
+}  # fmt: skip
 """Each entry is the released implementation with one thing corrected."""
 
 
@@ -80,7 +76,8 @@ def test_what_is_released_is_found_in_a_free_history(name):
 
 @pytest.mark.parametrize("mend", sorted(MENDS))
 def test_each_mend_is_enough_for_a_removed_task(mend):
-    script = of(MENDS[mend], mode="shipped", workers=3)
+    keys, parts = MENDS[mend]
+    script = of(parts, mode="shipped", workers=3, **keys)
     KNOWN_BUGS["removed-task"].play(script)
     assert violated(script.seen()) == set()
     newest = script.kinds("set_written")[-1].offset
@@ -89,10 +86,11 @@ def test_each_mend_is_enough_for_a_removed_task(mend):
 
 @pytest.mark.parametrize("mend", sorted(MENDS))
 def test_each_mend_is_enough_in_free_histories(mend, monkeypatch):
+    keys, parts = MENDS[mend]
     entry = REGISTRY["starts_removed_tasks"]
-    monkeypatch.setitem(REGISTRY, entry.name, replace(entry, parts=MENDS[mend]))
+    monkeypatch.setitem(REGISTRY, entry.name, replace(entry, parts=parts))
     for seed in (3, 4, 9):
-        rows = simulate(seed, {"events": 300, "quiet_end": True, "broken": entry.name})
+        rows = simulate(seed, {"events": 300, "quiet_end": True, "broken": entry.name, **keys})
         assert violated([readable(row) for row in rows]) == set()
 
 
@@ -105,3 +103,25 @@ def test_a_removed_task_is_revoked_in_the_next_rebalance():
     script.settle()
     assert [e.instance for e in script.kinds("task_stopped")][-1] == started.instance
     assert (started.node, 1) in {(e.node, e.task) for e in script.kinds("task_revoked")}
+
+
+@pytest.mark.parametrize("lacking", ["", "assignor", "starts_removed_tasks"])
+def test_with_kafkas_assignor_a_removed_task_runs_until_the_next_rebalance(lacking):
+    """618.P1: The worker comes back together with a new set that has room for it, so that nothing moves for balance."""
+    keys = {"assignor": "released", "starts_removed_tasks": True}
+    keys.pop(lacking, None)
+    script = of(Parts(), mode="shipped", workers=3, max_tasks=3, **keys)
+    script.configure(0, 3)
+    script.work()
+    owner = script.owner(0, 2)
+    script.zombie(owner)
+    script.configure(0, 1)
+    script.work()
+    script.resume(owner)
+    script.configure(0, 2)
+    script.work()
+    assert violated(script.seen()) == (set() if lacking else FOUND["removed-task"])
+    script.system.restart_worker(script.owner(0, 1))
+    script.settle()
+    assert (owner, 2) in {(e.node, e.task) for e in script.kinds("task_revoked")}
+    assert {t.task for t in script.threads("poll")} == {0, 1}
