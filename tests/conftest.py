@@ -27,7 +27,8 @@ os.environ.setdefault("FENCEPOST_FRESH", "1")
 if worker := os.environ.get("PYTEST_XDIST_WORKER"):
     os.sched_setaffinity(0, {CORES[int(worker.removeprefix("gw")) % len(CORES)]})
 
-LIVE = "tests/live/kafka"
+LIVE = ("tests/live/kafka", "tests/live/connect")
+"""Folders of which each has clusters of its own."""
 
 LONGEST = (
     "test_readme.py",
@@ -60,8 +61,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         left = set(others)
         items[:] = [item for item in items if item not in left]
     place = {name: number for number, name in enumerate(LONGEST)}
-    live = Path(__file__).parents[1] / LIVE
-    items.sort(key=lambda item: (live not in item.path.parents, place.get(item.path.name, len(LONGEST))))
+    live = {Path(__file__).parents[1] / folder for folder in LIVE}
+    items.sort(key=lambda item: (live.isdisjoint(item.path.parents), place.get(item.path.name, len(LONGEST))))
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -71,6 +72,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
     class Scheduling(LoadFileScheduling):  # type: ignore[misc]
         def _split_scope(self, nodeid: str) -> str:
-            return LIVE if nodeid.startswith(LIVE) else str(super()._split_scope(nodeid))
+            live = next(filter(nodeid.startswith, LIVE), None)
+            return live or str(super()._split_scope(nodeid))
 
     return Scheduling(config, log) if config.getoption("dist") == "loadfile" else None

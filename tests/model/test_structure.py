@@ -105,8 +105,9 @@ def test_the_wheel_carries_the_tree(tmp_path: Path) -> None:
     verdicts = (ROOT / "proofs" / "verdicts").iterdir()
     found = (ROOT / "properties").glob("*/kept/*")
     pages = (ROOT / "reference_impl/kafka/KAFKA.md", ROOT / "model/source_commits/CONTRACT.md")
+    live = (p for p in (ROOT / "reference_impl/live").rglob("*") if p.suffix in (".xml", ".java"))
     looks = (p for name in ("pages", "explorer") for p in (ROOT / "proofs" / name).iterdir() if p.is_file())
-    kept = [*sources(*FOLDERS), *recorded, *verdicts, *found, *pages, *looks]
+    kept = [*sources(*FOLDERS), *recorded, *verdicts, *found, *pages, *looks, *live]
     program = ROOT / ".package" / "fencepost" / "__main__.py"
     there = {str(path.relative_to(ROOT)): path.read_bytes() for path in kept}
     assert inside == there | {program.name: program.read_bytes()}

@@ -6,7 +6,7 @@ import fcntl
 import os
 import shutil
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 POM = Path(__file__).with_name("pom.xml")
@@ -81,15 +81,27 @@ def fetch_jars(folder: Path, pom: Path, release: str, timeout_s: float = 300) ->
 
 
 def java(
-    jars: Path, logging: Path, heap_mb: int, main: str, *arguments: str, archive_to: Path | None = None
+    jars: Path,
+    logging: Path,
+    heap_mb: int,
+    main: str,
+    *arguments: str,
+    archive_to: Path | None = None,
+    archive: str = ARCHIVE,
+    options: Sequence[str] = (),
 ) -> list[str]:
     """The command that runs a class of Kafka's; `archive_to`: where to leave an archive of its classes as it ends."""
-    tuning = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", f"-Xmx{heap_mb}m"]  # start-up is what costs here
+    tuning = [*java_tuning(heap_mb), *options]
     if archive_to is not None:
         tuning.append(f"-XX:ArchiveClassesAtExit={archive_to}")
-    elif (jars / ARCHIVE).exists():
-        tuning.append(f"-XX:SharedArchiveFile={jars / ARCHIVE}")  # another JVM than the one that wrote it ignores it
+    elif (jars / archive).exists():
+        tuning.append(f"-XX:SharedArchiveFile={jars / archive}")  # another JVM than the one that wrote it ignores it
     return ["java", *tuning, f"-Dlog4j2.configurationFile={logging}", "-cp", f"{jars}{os.sep}*", main, *arguments]
+
+
+def java_tuning(heap_mb: int) -> list[str]:
+    """Options of a JVM of which the start is what costs."""
+    return ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", f"-Xmx{heap_mb}m"]
 
 
 def _copy(folder: Path, pom: Path, timeout_s: float, version: str) -> None:

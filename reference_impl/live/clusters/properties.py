@@ -78,7 +78,12 @@ def server_properties(
     if addresses.controller and addresses.advertised_controller:
         own["advertised.listeners"] = f"{own['advertised.listeners']},CONTROLLER://{addresses.advertised_controller}"
     everything: dict[str, object] = {**ALWAYS, **replicas, **own, **settings}
-    return "".join(f"{name}={_text(value)}\n" for name, value in everything.items())
+    return properties(everything)
+
+
+def properties(values: Mapping[str, object]) -> str:
+    """Return the text of a properties file."""
+    return "".join(f"{name}={_text(value)}\n" for name, value in values.items())
 
 
 def _text(value: object) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import fcntl
 import functools
 from collections.abc import Callable
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from fencepost.reference_impl.live.clusters.jars import POM
 from fencepost.reference_impl.live.clusters.kafka import KafkaCluster, archive_classes, fetch_kafka, kafka_version
 from fencepost.reference_impl.live.clusters.properties import SHORT_SESSIONS
 from fetched import cache, or_skip
+from running import Running
 
 
 @pytest.fixture(scope="session")
@@ -30,26 +30,7 @@ def jars_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     return functools.cache(lambda release: _jars(release, tmp_path_factory))
 
 
-class Running:
-    """Clusters by name. An idle node costs some 3 % of a core, so they stop when a worker has no test left for them."""
-
-    def __init__(self) -> None:
-        self._clusters: dict[str, KafkaCluster] = {}
-        self._stops = ExitStack()
-
-    def get(self, name: str, make: Callable[[], KafkaCluster]) -> KafkaCluster:
-        """The cluster of that name, started if it does not run."""
-        if name not in self._clusters:
-            self._clusters[name] = self._stops.enter_context(make())
-        return self._clusters[name]
-
-    def stop(self) -> None:
-        """Stop all of them; safe to repeat."""
-        self._clusters.clear()
-        self._stops.close()
-
-
-RUNNING = Running()
+RUNNING: Running[KafkaCluster] = Running()
 
 
 @pytest.hookimpl(trylast=True)  # what a test uses is let go before

@@ -29,6 +29,10 @@ def or_skip(fetch: Callable[[], Path]) -> Path:
 
 def cache(base: Path, name: str, made_of: Iterable[Path]) -> Path:
     """The folder of a name, another one for each state of the files that it is made of."""
-    root = next((each for each in (base, *base.parents) if each.name.startswith("pytest-of-")), base)
     state = hashlib.sha256(b"".join(file.read_bytes() for file in sorted(made_of)))
-    return root / f"fencepost-{name}-{state.hexdigest()[:8]}"
+    return root(base) / f"fencepost-{name}-{state.hexdigest()[:8]}"
+
+
+def root(base: Path) -> Path:
+    """The folder of pytest's own folders, one of which is above `base`."""
+    return next((each for each in (base, *base.parents) if each.name.startswith("pytest-of-")), base)

@@ -1,0 +1,5 @@
+"""This package starts Kafka Connect from Maven's jars on 127.0.0.1 and steers it: workers in JVMs of their own, and a
+source connector of which every call is decided here.
+
+Read `cluster`, `worker`, `control`, `rest`, `watching`, `seen` and `install` in this order.
+"""

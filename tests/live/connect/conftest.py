@@ -1,0 +1,60 @@
+"""Live clusters of Kafka Connect, each started when first asked for, and shared by all tests of this folder."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from fencepost.reference_impl.live.connect.cluster import BROKERS, ConnectCluster
+from fencepost.reference_impl.live.connect.install import Installed, install
+from fetched import or_skip, root
+from running import Running
+
+RUNNING: Running[ConnectCluster] = Running()
+NAMES = (f"c{number}" for number in itertools.count())
+
+
+@pytest.fixture(scope="session")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where releases are installed, once a machine: it outlives the session, next to pytest's own folders."""
+    return root(tmp_path_factory.getbasetemp()) / "fencepost-connect"
+
+
+@pytest.fixture(scope="session")
+def installed(cache: Path) -> Callable[[str], Installed]:
+    """A release, installed when it is first asked for."""
+    return functools.cache(lambda release: or_skip(lambda: install(cache, release)))
+
+
+@pytest.fixture(scope="module")
+def connect(
+    cache: Path, installed: Callable[[str], Installed], tmp_path_factory: pytest.TempPathFactory
+) -> ConnectCluster:
+    """One broker and two workers of the same release; a test leaves them running, and deletes its connectors."""
+    installed(BROKERS)
+    return RUNNING.get("connect", lambda: ConnectCluster(cache, tmp_path_factory.mktemp("connect")))
+
+
+@pytest.fixture
+def connector(connect: ConnectCluster) -> Iterator[str]:
+    """A name that no connector has had, and a topic; what is held of its calls when the test ends goes on."""
+    name = next(NAMES)
+    yield name
+    if name in connect.sets:
+        connect.delete(name)
+    connect.wait_until_over(name)
+
+
+@pytest.hookimpl(trylast=True)  # what a test uses is let go before
+def pytest_runtest_teardown(nextitem: pytest.Item | None) -> None:
+    """After the last test of this folder, or before others come in between."""
+    if nextitem is None or Path(__file__).parent not in nextitem.path.parents:
+        RUNNING.stop()
+
+
+def pytest_sessionfinish() -> None:
+    """Also where the session was interrupted."""
+    RUNNING.stop()
