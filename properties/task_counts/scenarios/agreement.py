@@ -234,6 +234,6 @@ TASK_COUNTS = Agreeing(
 
 ON_A_CLUSTER = replace(
     TASK_COUNTS, implementation="fencepost.reference_impl.live.connect.system:own",
-    machines=variants(Live, {"shipped": CHANCES}), follow=None, tries=3, replays=40, probed=False, between=True,
+    small={**SMALL, **LIVE_SIZE}, machines=variants(Live, {"shipped": CHANCES}), follow=None, tries=3, replays=40, probed=False, between=True,
 )  # fmt: skip
 """Real workers are held against the promises: the model can't be followed, as rebalances, reads and rounds are unseen."""

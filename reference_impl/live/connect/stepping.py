@@ -82,7 +82,8 @@ class Gates:
         self._losing: set[int] = set()  # workers whose leader's next EndTxn is lost
         self._numbers, self._of_actor, self._ages = itertools.count(1), dict[Actor, int](), itertools.count()
         self._polls: dict[str, int] = {}  # ages, by the probe's instance
-        self._last, self._stirred, self._calls = time.monotonic(), False, cluster.control.hold(self._called)
+        self._last, self._stirred = time.monotonic(), False
+        cluster.control.hold(self._called)  # once for each call
         for name, node in self.nodes.items():
             cluster.proxies[name].gate = partial(self._came, node)
 
@@ -106,7 +107,8 @@ class Gates:
             self._waits.clear()
         for wait in waits:
             wait.gated.release()
-        self._calls.release()
+        for call in self._held():
+            call.answer()
 
     # -- what comes, in the threads of proxies and of the control server
 
@@ -216,7 +218,7 @@ class Gates:
 
     def threads(self) -> list[Thread]:
         """Return what waits, the oldest first, without the threads of stalled workers."""
-        polls = [*self._calls.calls]
+        polls = self._held()
         with self._lock:
             if self.observer is None:
                 return []
@@ -255,8 +257,8 @@ class Gates:
 
     def _poll(self, number: int, outcome: str) -> None:
         with self._lock:
-            known = [*self._calls.calls]
-            of = {self._number(_actor(found)): call for call in known if (found := self._instance(call)) is not None}
+            held = self._held()
+            of = {self._number(_actor(found)): call for call in held if (found := self._instance(call)) is not None}
         call = of.get(number)
         if call is None:
             return
@@ -303,13 +305,16 @@ class Gates:
         """Let the tasks that are about to poll see whether they have to stop, if they may have to."""
         with self._lock:
             stirred, self._stirred = self._stirred, False
-            calls = [call for call in self._calls.calls if self.nodes.get(call.worker) not in self.stalled]
+            calls = [call for call in self._held() if self.nodes.get(call.worker) not in self.stalled]
             if not stirred or not calls:
                 return False
             self._last = time.monotonic()
         for call in calls:
             call.answer()
         return True
+
+    def _held(self) -> list[Call]:
+        return [call for call in [*self.cluster.control.held] if call.instance in self._polls]
 
     def _instance(self, call: Call) -> Instance | None:
         found = self.observer.instances if self.observer is not None else []
