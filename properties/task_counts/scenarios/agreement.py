@@ -233,7 +233,7 @@ TASK_COUNTS = Agreeing(
 )
 
 ON_A_CLUSTER = replace(
-    TASK_COUNTS, implementation="fencepost.reference_impl.live.connect.system:own",
-    small={**SMALL, **LIVE_SIZE}, machines=variants(Live, {"shipped": CHANCES}), follow=None, tries=3, replays=40, probed=False, between=True,
+    TASK_COUNTS, implementation="fencepost.reference_impl.live.connect.system:own", follow=None, probed=False,
+    small={**SMALL, **LIVE_SIZE}, machines=variants(Live, {"shipped": CHANCES}), tries=3, replays=40, between=True,
 )  # fmt: skip
-"""Real workers are held against the promises: the model can't be followed, as rebalances, reads and rounds are unseen."""
+"""Real workers are held against the promises: no model can be followed where rebalances and rounds are unseen."""

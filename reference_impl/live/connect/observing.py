@@ -196,6 +196,11 @@ class Observer:
                 return kind, {**columns, "name": name, "count": int(count), **more}
         return None
 
+    def foreign(self, key: str, value: Any, offset: int) -> None:
+        """Note a record of the config topic that no worker has written."""
+        written = self._config(key, value, {"node": -1, "offset": offset, "producer_id": -1, "epoch": -1})
+        self._write([written] if written is not None else [])
+
     def _write(self, written: Sequence[tuple[str, dict[str, Any]]]) -> None:
         for kind, columns in written:
             name = columns.pop("name")

@@ -182,7 +182,7 @@ class Gates:
                 self.observer.answered(node, request, answer)
 
     def _beaten(self, node: int, error: int) -> None:
-        """Note that a worker has to join again. One whose herder waits for an operation is told so at each heartbeat."""
+        """Note that a worker has to join again, which one whose herder waits learns anew at each heartbeat."""
         if error and node not in self._rejoining:
             self._rejoining.add(node)
             self._stirred, self._last = True, time.monotonic()

@@ -13,6 +13,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import itertools
+import json
 import tempfile
 import threading
 import time
@@ -21,6 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from fencepost.reference_impl.live.connect import config_topic
 from fencepost.reference_impl.live.connect.cluster import ClusterError, ConnectCluster, archive
 from fencepost.reference_impl.live.connect.install import BROKERS
 from fencepost.reference_impl.live.connect.observing import Event, Observer, Owner
@@ -30,7 +32,7 @@ from fencepost.reference_impl.live.tcp.connection import NoAnswer, WireError
 from fencepost.reference_impl.live.tcp.reading import Patience
 
 SUPPORT = {"disabled": 1, "preparing": 2, "enabled": 3}
-GRACEFUL_MS = 2_000
+GRACEFUL_MS = 1_500
 LONG_MS = 300_000
 SETTINGS: Mapping[str, object] = {
     # Sessions end when the driver says so, and requests may be held for a while.
@@ -39,7 +41,7 @@ SETTINGS: Mapping[str, object] = {
     "producer.max.block.ms": LONG_MS, "admin.request.timeout.ms": LONG_MS, "admin.default.api.timeout.ms": LONG_MS,
     "task.shutdown.graceful.timeout.ms": GRACEFUL_MS, "offset.flush.interval.ms": 60_000,
 }  # fmt: skip
-REAL_MS = ((5_000, GRACEFUL_MS + 300), (1_000, 600), (0, 100))
+REAL_MS = ((5_000, GRACEFUL_MS + 200), (1_000, 600), (0, 100))
 """That many real milliseconds stand for at least so many virtual ones: a task that does not stop is given up, and a
 back-off is over."""
 PATIENCE_S = 90.0
@@ -147,14 +149,20 @@ class ConnectSystem:
         self._gates.settle()
 
     def write_foreign(self, kind: str, connector: int, count: int) -> None:
-        raise NotImplementedError("no program writes to the config topic of a live cluster")
+        name, what = self._names[connector], {"set": ("commit", "tasks"), "count": ("tasks-fencing", "task-count")}
+        record, field_ = what[kind]
+        value = json.dumps({field_: count}).encode()
+        offset = config_topic.write(self._cluster.kafka, self._live.topic, f"{record}-{name}".encode(), value)
+        self._observer.foreign(f"{record}-{name}", {field_: count}, offset)
+        self._gates.settle()
 
     def set_fencing(self, connector: int, allowed: bool) -> None:
         change = self._gates.forbidden.discard if allowed else self._gates.forbidden.add
         change(self._names[connector])
 
     def compact(self) -> None:
-        raise NotImplementedError
+        self._observer.note("compacted", offset=config_topic.compact(self._cluster.kafka, self._live.topic))
+        self._gates.settle()
 
     def advance(self, ms: int) -> None:
         if ms >= self._heartbeat_ms:
@@ -185,6 +193,10 @@ class Live:
 
     def __post_init__(self) -> None:
         self.gates = Gates(self.cluster)
+
+    @property
+    def topic(self) -> str:
+        return f"{self.cluster.group}-configs"
 
     def names(self, count: int) -> list[str]:
         """Return names of connectors that no system before has had, when nothing of those is left."""
@@ -245,15 +257,20 @@ atexit.register(_OPEN.close)
 
 def own(config: Mapping[str, Any]) -> ConnectSystem:
     """Return a system on a cluster of this process, which is started for the first one; ``cache`` is the folder of
-    what is made once a machine. Raise ClusterError where that is not possible."""
+    what is made once a machine. Raise WireError where that is not possible."""
     release, size = str(config.get("release", BROKERS)), int(config["workers"])
     if (release, size) not in _LIVE:
         end()
         folder = Path(_OPEN.enter_context(tempfile.TemporaryDirectory(prefix="fencepost-connect-")))
         cache = Path(config.get("cache") or Path(tempfile.gettempdir()) / "fencepost-connect")
-        archive(cache, folder / "archive", release)
-        cluster = ConnectCluster(cache, folder / "cluster", release, size, settings=SETTINGS)
-        _LIVE[release, size] = Live(_OPEN.enter_context(cluster))
+        try:
+            archive(cache, folder / "archive", release)
+            cluster = ConnectCluster(
+                cache, folder / "cluster", release, size, settings=SETTINGS, broker_settings=config_topic.CLEANING
+            )
+            _LIVE[release, size] = Live(_OPEN.enter_context(cluster))
+        except ClusterError as error:
+            raise WireError(f"no cluster of Kafka Connect {release} can be started: {error}") from error
     return ConnectSystem(_LIVE[release, size], config)
 
 
