@@ -7,7 +7,6 @@ can't see that it is to stop; so when the group, the topic or a user has stirred
 
 | operation | what waits |
 |---|---|
-| join | JoinGroup of a worker that has been out of the group in this program |
 | claim, open_producer, fence | InitProducerId of the leader, of a task's producer, of the admin client of a round |
 | write, write_count | Produce of the leader; its EndTxn follows |
 | poll | `SourceTask.poll` |
@@ -35,11 +34,12 @@ QUIET_S = 0.12
 LOOKS, LOOK_S = 3, 0.004
 SETTLED_S = 30.0
 BUSY_S = 5.0  # an answer that takes longer waits for something else
+SYNCED_S, HEARD_S = 0.15, 0.3  # after a rebalance: until the next one is heard of, and until it would have begun
 REJOINING_S = 0.3  # the others learn by heartbeat that they have to join again; one of them may be held up
 FOR_OTHERS = frozenset({"JoinGroup", "SyncGroup"})
 BACKGROUND = frozenset({"Fetch", "Heartbeat", "GetTelemetrySubscriptions", "PushTelemetry"})
 DENIED = 53  # TRANSACTIONAL_ID_AUTHORIZATION_FAILED: no client tries again
-ERRORS = {"write": 29, "write_count": 29, "join": 16}  # TOPIC_AUTHORIZATION_FAILED; NOT_COORDINATOR
+ERRORS = {"write": 29, "write_count": 29}  # TOPIC_AUTHORIZATION_FAILED
 BROKEN = "broken by the driver"
 
 Thread = tuple[int, str, int, int, int]
@@ -62,8 +62,9 @@ class Wait:
 class Gates:
     """`Gates` are those of one cluster, which are open until a program begins.
 
-    ``stalled`` workers take no step, and those in ``absent`` have been out of the group. To those in ``deaf`` every
-    heartbeat is answered as if their session went on.
+    ``stalled`` workers take no step. Those in ``deaf`` learn late that their session is over: each heartbeat is
+    answered as if nothing had changed. So is each that comes with a step, after an operation has come up, or right
+    after a rebalance: the next one begins when the driver lets time pass or does something else, and overtakes nothing.
     Rounds may not fence the tasks of the connectors in ``forbidden``.
     """
 
@@ -71,7 +72,6 @@ class Gates:
         self.cluster, self.nodes = cluster, {name: number for number, name in enumerate(cluster.workers)}
         self.observer: Observer | None = None
         self.stalled: set[int] = set()
-        self.absent: set[int] = set()
         self.deaf: set[int] = set()
         self.forbidden: set[str] = set()
         self.joins = [0] * len(self.nodes)  # how often each worker has asked the group in
@@ -82,7 +82,8 @@ class Gates:
         self._losing: set[int] = set()  # workers whose leader's next EndTxn is lost
         self._numbers, self._of_actor, self._ages = itertools.count(1), dict[Actor, int](), itertools.count()
         self._polls: dict[str, int] = {}  # ages, by the probe's instance
-        self._last, self._stirred = time.monotonic(), False
+        self._last, self._stirred, self._is_step, self._begun = time.monotonic(), False, False, 0
+        self._synced = self._last
         cluster.control.hold(self._called)  # once for each call
         for name, node in self.nodes.items():
             cluster.proxies[name].gate = partial(self._came, node)
@@ -100,7 +101,6 @@ class Gates:
         """Let everything go on that waits, and hold nothing."""
         with self._lock:
             self.observer, waits = None, [*self._waits]
-            self.absent.clear()
             self.deaf.clear()
             self.forbidden.clear()
             self._losing.clear()
@@ -116,7 +116,7 @@ class Gates:
         request = exchange.request
         proxy, meant = self.cluster.proxies[self._name(node)], Meant(request.name)
         with self._lock:
-            if request.name == "Heartbeat" and node in self.deaf:
+            if request.name == "Heartbeat" and (node in self.deaf or self._is_hushed):
                 return Refused(proxy, meant, 0)
             if request.name not in BACKGROUND:
                 self._out[node, exchange.number] = request.name, time.monotonic(), exchange.link
@@ -139,11 +139,7 @@ class Gates:
 
     def _operation(self, node: int, request: Request) -> tuple[str, Owner, Actor] | None:
         """Return what a request does, for whom, and who of the worker does it; "end" is that of a leader's write."""
-        if self.observer is None:
-            return None
-        if request.name == "JoinGroup" and request.payload.group_id == self.cluster.group:
-            return ("join", Owner(""), ("member", node)) if node in self.absent else None
-        if (owner := self.observer.owner(request)) is None:
+        if self.observer is None or (owner := self.observer.owner(request)) is None:
             return None
         if not owner.connector:
             actor = "leader", node
@@ -172,11 +168,12 @@ class Gates:
             if request.name in BACKGROUND and request.name != "Heartbeat":
                 return
             answer = decoded(request, frame) if frame is not None else None
-            if request.name == "Heartbeat":
-                self._beaten(node, int(answer.error_code) if answer is not None else 0)
-            self._stirred |= request.name in FOR_OTHERS
             if request.name == "JoinGroup" and answer is not None and not answer.error_code:
                 self.deaf.discard(node)
+            if request.name == "Heartbeat":
+                self._beaten(node, int(answer.error_code) if answer is not None else 0)
+            if request.name in FOR_OTHERS:
+                self._stirred, self._synced = True, time.monotonic()
             if self.observer is not None:
                 self._stirred |= request.name == "EndTxn" and self.observer.owner(request) == Owner("")
                 self.observer.answered(node, request, answer)
@@ -204,10 +201,17 @@ class Gates:
 
     # -- what the driver does
 
-    def stir(self) -> None:
-        """Note that a user, or a signal, may have made a worker stop its tasks."""
+    @property
+    def _is_hushed(self) -> bool:
+        is_early = time.monotonic() - self._synced < SYNCED_S or any(wait.age >= self._begun for wait in self._waits)
+        return self.observer is not None and (self._is_step or is_early)
+
+    def begin(self, is_step: bool = False) -> None:
+        """Note that a call of the driver begins. But for a step, it may make a worker stop its tasks."""
         with self._lock:
-            self._stirred, self._last = True, time.monotonic()
+            self._is_step, self._begun = is_step, next(self._ages)
+            self._stirred |= not is_step
+            self._last = time.monotonic()
 
     def crashed(self, node: int) -> None:
         """Forget what a worker's clients wait for, as its process has ended."""
@@ -215,6 +219,11 @@ class Gates:
             self._waits = [wait for wait in self._waits if wait.node != node]
             self._out = {key: since for key, since in self._out.items() if key[0] != node}
             self.deaf.discard(node)
+
+    @property
+    def are_holding(self) -> bool:
+        """Return whether something waits here besides polls."""
+        return bool(self._waits)
 
     def threads(self) -> list[Thread]:
         """Return what waits, the oldest first, without the threads of stalled workers."""
@@ -237,11 +246,11 @@ class Gates:
 
     def step(self, number: int, outcome: str) -> None:
         """Let the thread's operation happen, fail, or get lost, and wait until nothing else happens."""
+        self.begin(is_step=True)
         with self._lock:
             wait = next((each for each in self._waits if each.number == number and each.gated.is_next), None)
             if wait is not None:
                 self._waits.remove(wait)
-            self._last = time.monotonic()
         if wait is None:
             self._poll(number, outcome)
         elif outcome == "failed":
@@ -290,7 +299,7 @@ class Gates:
                 for (node, _), (name, since, link) in self._out.items()
                 if (node, link) not in held and node not in self.stalled
             )
-            return not busy and now - self._last > QUIET_S
+            return not busy and now - self._last > QUIET_S and now - self._synced > HEARD_S
 
     def _is_asleep(self) -> bool:
         processes = [worker.process for worker in self.cluster.workers.values()]

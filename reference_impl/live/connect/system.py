@@ -99,7 +99,7 @@ class ConnectSystem:
             with contextlib.suppress(NoAnswer):  # it may be carried out later
                 replies.append(to.ask(method, f"/connectors/{self._names[connector]}{path}", body, PATIENCE_S))
 
-        self._gates.stir()
+        self._gates.begin()
         threading.Thread(target=ask, daemon=True).start()
         self._gates.settle()
         accepted = replies[0].is_done if replies else True
@@ -136,14 +136,13 @@ class ConnectSystem:
             raise ValueError(f"{self._cluster.release} has no support {value!r}; it has {', '.join(SUPPORT)}")
         self.crash(worker)
         self._observer.note("worker_started", node=worker, support=SUPPORT[value])
-        self._gates.absent.add(worker)
         self._live.start(worker, value)
         self._gates.settle()
 
     def expire(self, worker: int) -> None:
-        self._gates.absent.add(worker)
         if self._heartbeat_ms:
             self._gates.deaf.add(worker)
+        self._gates.begin()
         with contextlib.suppress(ClusterError):  # it is no member
             self._cluster.expire(self._workers[worker])
         self._gates.settle()
@@ -167,7 +166,9 @@ class ConnectSystem:
     def advance(self, ms: int) -> None:
         if ms >= self._heartbeat_ms:
             self._gates.deaf.clear()
-        time.sleep(next(real for least, real in REAL_MS if ms >= least) / 1000)
+        self._gates.begin()
+        waiting = LONG_MS if self._gates.are_holding else REAL_MS[1][0]  # else no task is kept from stopping
+        time.sleep(next(real for least, real in REAL_MS if min(ms, waiting) >= least) / 1000)
         self._gates.settle()
 
     # -- what is seen
@@ -207,14 +208,14 @@ class Live:
 
     def resume(self, worker: int) -> None:
         self.gates.stalled.discard(worker)
-        self.gates.stir()
+        self.gates.begin()
         self.cluster.resume(self._name(worker))
 
     def crash(self, worker: int) -> None:
         self.gates.stalled.discard(worker)
         self.cluster.kill(self._name(worker))
         self.gates.crashed(worker)
-        self.gates.stir()
+        self.gates.begin()
 
     def start(self, worker: int, support: str) -> None:
         """Start a worker, and wait until it has asked the group in: it may have to wait there for others."""
