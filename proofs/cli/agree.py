@@ -183,7 +183,8 @@ def agree(
     def document() -> "Agreed":
         return _document(report(), target, bootstrap, read, saved_runs)
 
-    with reported(json_file, document, lambda: so_far, lambda: screen.print(report())), _topics_removed(bootstrap):
+    ends = _cluster_ended() if connect else _topics_removed(bootstrap)
+    with reported(json_file, document, lambda: so_far, lambda: screen.print(report())), ends:
         try:
             with progress as bar:
                 found = run(
@@ -234,6 +235,17 @@ def _topics_removed(bootstrap: str | None) -> Iterator[None]:
     finally:
         for why in remove_topics(bootstrap, patience_s) if bootstrap else ():
             errors.print(f"warning: {why}", markup=False)
+
+
+@contextmanager
+def _cluster_ended() -> Iterator[None]:
+    """End the cluster started within the context."""
+    from fencepost.reference_impl.live.connect.system import end
+
+    try:
+        yield
+    finally:
+        end()
 
 
 @dataclass(frozen=True)
@@ -384,7 +396,8 @@ def _over_the_wire(agreeing: Agreeing, bootstrap: str, timeouts: bool) -> tuple[
 
 def _on_a_cluster(agreeing: Agreeing, release: str, others: list[str | None]) -> tuple[Agreeing, dict[str, Any]]:
     """Return the protocol as a cluster of its own is driven, and its configuration. Errors: CatalogueError."""
-    from fencepost.reference_impl.live.connect.cluster import BROKERS, reason_to_skip
+    from fencepost.reference_impl.live.connect.cluster import reason_to_skip
+    from fencepost.reference_impl.live.connect.install import BROKERS
 
     own_cluster = on_a_cluster(agreeing.protocol)
     if own_cluster is None:

@@ -235,5 +235,6 @@ TASK_COUNTS = Agreeing(
 ON_A_CLUSTER = replace(
     TASK_COUNTS, implementation="fencepost.reference_impl.live.connect.system:own", follow=None, probed=False,
     small={**SMALL, **LIVE_SIZE}, machines=variants(Live, {"shipped": CHANCES}), tries=3, replays=40, between=True,
+    steps=3,
 )  # fmt: skip
 """Real workers are held against the promises: no model can be followed where rebalances and rounds are unseen."""

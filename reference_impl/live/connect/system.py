@@ -39,9 +39,13 @@ SETTINGS: Mapping[str, object] = {
     "session.timeout.ms": LONG_MS, "rebalance.timeout.ms": LONG_MS, "request.timeout.ms": LONG_MS,
     "producer.request.timeout.ms": LONG_MS, "producer.delivery.timeout.ms": 2 * LONG_MS,
     "producer.max.block.ms": LONG_MS, "admin.request.timeout.ms": LONG_MS, "admin.default.api.timeout.ms": LONG_MS,
+    # Nothing is silent for longer than `stepping.QUIET_S` and goes on by itself.
+    "worker.unsync.backoff.ms": 50, **{f"{client}.retry.backoff.ms": 5 for client in ("admin", "producer")},
+    **{f"{client}.retry.backoff.max.ms": 50 for client in ("admin", "producer")},
+    **{f"{client}.reconnect.backoff.max.ms": 50 for client in ("admin", "producer")},
     "task.shutdown.graceful.timeout.ms": GRACEFUL_MS, "offset.flush.interval.ms": 60_000,
 }  # fmt: skip
-REAL_MS = ((5_000, GRACEFUL_MS + 200), (1_000, 600), (0, 100))
+REAL_MS = ((5_000, GRACEFUL_MS + 200), (1_000, 600), (0, 300))
 """That many real milliseconds stand for at least so many virtual ones: a task that does not stop is given up, and a
 back-off is over."""
 PATIENCE_S = 90.0
