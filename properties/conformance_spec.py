@@ -366,6 +366,12 @@ def over_the_wire(protocol: str) -> Agreeing | None:
     return found
 
 
+def on_a_cluster(protocol: str) -> Agreeing | None:
+    """Return how a cluster is driven that is started for it, or None where that is not supported."""
+    found: Agreeing | None = getattr(DRIVEN.module(protocol), "ON_A_CLUSTER", None)
+    return found
+
+
 WITH_CHURN: Found[Callable[[Agreeing, int], Agreeing]] = Found(("scenarios.lives",), "with_churn")
 """These protocols can be driven with a given number of new producers that arrive one after another."""
 

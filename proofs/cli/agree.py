@@ -29,7 +29,7 @@ from fencepost.proofs.optional_packages import how_to_install
 from fencepost.proofs.readings.words import name_in_words
 from fencepost.proofs.report import SCHEMA, write_json
 from fencepost.properties.catalogue import CatalogueError, find
-from fencepost.properties.conformance_spec import DRIVEN, WITH_CHURN, Agreeing, driven, over_the_wire
+from fencepost.properties.conformance_spec import DRIVEN, WITH_CHURN, Agreeing, driven, on_a_cluster, over_the_wire
 from fencepost.properties.history.manifest import Manifest
 from fencepost.properties.history.properties_of import properties_of
 from fencepost.properties.nearest import instead, underscored
@@ -47,7 +47,7 @@ CLIENTS = {
     "kafka-python": ("clients.real_client_kafka_python:kafka_python", "kafka"),
 }
 """This table has each client that can speak to brokers, with its factory and the library that it needs."""
-USUAL = {"newcomers": 0, "unclean_elections": False, "timeouts": False, "call_limit": 0.0}
+USUAL = {"newcomers": 0, "unclean_elections": False, "timeouts": False, "call_limit": 0.0, "release": ""}
 UNREACHED = {
     "actions": "actions of the model that no run took, and of which the runs therefore say nothing",
     "guards never true": "guards that were never fulfilled when they were looked at",
@@ -91,9 +91,11 @@ second, which no protocol reaches, they take a day."""
     help="What clients and users see, or all that the implementation shows.  [default: all, of brokers black-box]",
 )  # fmt: skip
 @click.option("--bootstrap", metavar="HOST:PORT,…", help="Drive these brokers over TCP; they are never restarted.")
+@click.option("--connect", is_flag=True, help="Start a cluster of Kafka Connect from Maven, and drive its workers.")
 @config_option(
-    "newcomers=5000: so many new producers, which find ids drawn by lot; unclean_elections=true: replicas without the "
-    "end of a log may lead; timeouts=true: transactions of brokers time out; call_limit=S: a longer call hangs."
+    "release=4.3.1 of Kafka Connect; newcomers=5000: so many new producers, which find ids drawn by lot; "
+    "unclean_elections=true: replicas without the end of a log may lead; timeouts=true: transactions of brokers time "
+    "out; call_limit=S: a longer call hangs."
 )
 @click.option("--verbose", is_flag=True, help="Print every guard of the model that was left untried.")
 @HTML
@@ -101,8 +103,8 @@ second, which no protocol reaches, they take a day."""
 @JSON
 def agree(
     name: str, implementation: str | None, examples: int, steps: int | None, source: str, promises: tuple[str, ...],
-    expecting: tuple[str, ...], observe: Any, bootstrap: str | None, pairs: tuple[str, ...], verbose: bool,
-    html_file: Path | None, seed: int, json_file: Path | None,
+    expecting: tuple[str, ...], observe: Any, bootstrap: str | None, connect: bool, pairs: tuple[str, ...],
+    verbose: bool, html_file: Path | None, seed: int, json_file: Path | None,
 ) -> int:  # fmt: skip
     """Drive an implementation, and hold it against the model.
 
@@ -111,6 +113,9 @@ def agree(
 
     With --bootstrap real brokers are driven: when each request and answer arrives, how often, or whether at all.  A
     difference from the model that breaks no promise is reported as `differs`; what cannot be read is exit code 2.
+
+    With --connect a cluster of Kafka Connect is started, and driven by what its workers ask brokers, and by signals. It
+    is held against the promises alone.
     """
     from fencepost.proofs.testing import agree as run
     from fencepost.proofs.testing.engine import CALL_LIMIT
@@ -130,7 +135,14 @@ def agree(
         if variant not in agreeing.variants:
             there = ", ".join(f"{agreeing.protocol}/{known}" for known in agreeing.variants)
             raise CatalogueError(f"--bootstrap: brokers cannot be {name}; these can be driven over the wire: {there}")
-    elif implementation in CLIENTS or settings["timeouts"]:
+    if connect:
+        agreeing, config = _on_a_cluster(agreeing, settings["release"], [implementation, bootstrap])
+        if variant not in agreeing.variants:
+            there = f"{agreeing.protocol}/{agreeing.variants[0]}"
+            raise CatalogueError(f"--connect: a release cannot be {name}; write {there}")
+    elif settings["release"]:
+        raise CatalogueError("--config release is about a cluster that is started: name it with --connect")
+    if bootstrap is None and (implementation in CLIENTS or settings["timeouts"]):
         raise CatalogueError(f"{', '.join(CLIENTS)} and timeouts are about brokers: name them with --bootstrap")
     if settings["newcomers"]:
         agreeing = _with_churn(agreeing, settings["newcomers"])
@@ -145,7 +157,7 @@ def agree(
             only = frozenset(rule for rule, of in RULES.items() if rule.startswith("txn.") and of.kind == "promise")
     else:
         target = implementation or agreeing.reference
-    where = f" at {bootstrap}" if bootstrap else ""
+    where = f" at {bootstrap}" if bootstrap else f" of {config['release']}" if connect else ""
     variants = [v for v in find(agreeing.protocol)[0].variants if v.name == variant]
     read = read_from(variants, DRIVEN.module_name(agreeing.protocol))
     saved_runs = regressions(agreeing) if source == "model" else None
@@ -157,13 +169,13 @@ def agree(
         return "" if excused is not None or own else as_predicted(report, agreeing)
 
     screen = _Screen(
-        f"{target}{where}", f"{agreeing.protocol}/{variant}", bootstrap is not None,
+        f"{target}{where}", f"{agreeing.protocol}/{variant}", connect or bootstrap is not None,
         sorted(only) if promises and only is not None else [], saved_runs, verbose, predicted,
     )  # fmt: skip
     so_far: list[SoFar] = []  # functions that report on the clusters driven so far
     made: list[AgreementReport] = []
     label = f"agreement of {target}{where}"
-    progress = each_minute(label, "clusters", examples) if bootstrap else spinner(label, examples)
+    progress = each_minute(label, "clusters", examples) if connect or bootstrap else spinner(label, examples)
 
     def report() -> "AgreementReport":
         return made[-1] if made else so_far[-1]("interrupted")
@@ -171,14 +183,15 @@ def agree(
     def document() -> "Agreed":
         return _document(report(), target, bootstrap, read, saved_runs)
 
-    with reported(json_file, document, lambda: so_far, lambda: screen.print(report())), _topics_removed(bootstrap):
+    ends = _cluster_ended() if connect else _topics_removed(bootstrap)
+    with reported(json_file, document, lambda: so_far, lambda: screen.print(report())), ends:
         try:
             with progress as bar:
                 found = run(
                     target, protocol=agreeing, variant=variant, seed=seed, max_examples=examples, steps=steps,
                     config=config, expecting=excused, promises_only=promises_only, observe=observe, promises=only,
                     saved=saved_runs, progress=bar.advance, started=so_far.append,
-                    call_limit=settings["call_limit"] or (None if bootstrap else CALL_LIMIT),
+                    call_limit=settings["call_limit"] or (None if connect or bootstrap else CALL_LIMIT),
                 )  # fmt: skip
         except Exception as error:
             if so_far and isinstance(error, (InputError, *wire_errors())):
@@ -222,6 +235,17 @@ def _topics_removed(bootstrap: str | None) -> Iterator[None]:
     finally:
         for why in remove_topics(bootstrap, patience_s) if bootstrap else ():
             errors.print(f"warning: {why}", markup=False)
+
+
+@contextmanager
+def _cluster_ended() -> Iterator[None]:
+    """End the cluster started within the context."""
+    from fencepost.reference_impl.live.connect.system import end
+
+    try:
+        yield
+    finally:
+        end()
 
 
 @dataclass(frozen=True)
@@ -368,6 +392,22 @@ def _over_the_wire(agreeing: Agreeing, bootstrap: str, timeouts: bool) -> tuple[
     except ValueError as error:
         raise CatalogueError(f"--bootstrap: {error}; write 127.0.0.1:9092, or several with commas between") from error
     return remote, {"bootstrap": bootstrap, **({"timeouts": True} if timeouts else {})}
+
+
+def _on_a_cluster(agreeing: Agreeing, release: str, others: list[str | None]) -> tuple[Agreeing, dict[str, Any]]:
+    """Return the protocol as a cluster of its own is driven, and its configuration. Errors: CatalogueError."""
+    from fencepost.reference_impl.live.connect.cluster import reason_to_skip
+    from fencepost.reference_impl.live.connect.install import BROKERS
+
+    own_cluster = on_a_cluster(agreeing.protocol)
+    if own_cluster is None:
+        there = ", ".join(known for known in DRIVEN if on_a_cluster(known) is not None)
+        raise CatalogueError(f"--connect: {agreeing.protocol} has no cluster of its own to drive; these have: {there}")
+    if any(others):
+        raise CatalogueError("--connect starts what is driven: leave --implementation and --bootstrap out")
+    if (reason := reason_to_skip()) is not None:
+        raise CatalogueError(f"--connect: {reason}")
+    return own_cluster, {"release": release or BROKERS}
 
 
 def _with_churn(agreeing: Agreeing, count: int) -> Agreeing:

@@ -4,6 +4,7 @@ It determines how large the clusters are that Hypothesis drives, and how often i
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -69,6 +70,17 @@ class Shipped(Machine, steps={}):
         else:
             super().by_chance(chance)
 
+
+class Live(Shipped, steps={}):
+    """`Live` drives real workers of a release, one cluster for all programs of the same size."""
+
+    def start(self, config: Any) -> None:
+        super().start({**config, **LIVE_SIZE})
+
+
+LIVE_SIZE: Mapping[str, Any] = {"workers": 3, "protocol": "cooperative", "preemptive_stop": False}
+"""Only what a live cluster can be without being started again is drawn: how many connectors and tasks there are, and
+how late a worker learns that its session has ended."""
 
 MACHINES = variants(Shipped, {"shipped": CHANCES}) | variants(Machine, dict.fromkeys("AMB", CHANCES))
 
@@ -219,3 +231,10 @@ TASK_COUNTS = Agreeing(
     valid=valid,
     steps=9,
 )
+
+ON_A_CLUSTER = replace(
+    TASK_COUNTS, implementation="fencepost.reference_impl.live.connect.system:own", follow=None, probed=False,
+    small={**SMALL, **LIVE_SIZE}, machines=variants(Live, {"shipped": CHANCES}), tries=3, replays=40, between=True,
+    steps=3,
+)  # fmt: skip
+"""Real workers are held against the promises: no model can be followed where rebalances and rounds are unseen."""

@@ -23,8 +23,8 @@ class Exchange:
     """An `Exchange` is a request on its way, and its answer. ``number`` counts the requests of the proxy, ``link`` its
     connections.
 
-    The callbacks in ``answered_by`` are called with the broker's answer, or None if its connection was lost, whether or
-    not the client gets it.
+    The callbacks in ``answered_by`` are called with the broker's answer, or the one by which it is refused, or None if
+    the broker's connection was lost, whether or not the client gets it.
     """
 
     number: int
@@ -32,6 +32,7 @@ class Exchange:
     request: Request
     time_us: int
     answer: bytes | None = None
+    is_refused: bool = False  # by a rule, and so without the broker
     answered_by: list[Callable[[bytes | None], None]] = field(default_factory=list)
 
     def give(self, answer: bytes | None) -> None:
@@ -145,18 +146,30 @@ class Link:
         self.push()
         self.close_if_idle()
 
+    def refuse(self, exchange: Exchange, answer: bytes) -> None:
+        """Give the client this answer to a request that waits, which never reaches the broker."""
+        exchange.answer, exchange.is_refused = answer, True
+        exchange.give(answer)
+        self.answered.append(exchange)
+        self.forget(exchange)
+        self.pull()
+
     def give(self, frame: bytes) -> None:
         exchange = self.waiting.pop(correlation_of(frame), None)
         if exchange is None:
             raise ValueError("an answer to a request that was not made")
         exchange.answer = frame
         exchange.give(frame)
-        self.answered.append(exchange)
+        refused = (n for n, each in enumerate(self.answered) if each.is_refused and each.number > exchange.number)
+        self.answered.insert(next(refused, len(self.answered)), exchange)
         self.pull()
 
     def pull(self) -> None:
         while self.answered and not self.is_answer_held:
             exchange = self.answered[0]
+            ahead = (*self.waiting.values(), *self.asked)
+            if exchange.is_refused and any(each.number < exchange.number for each in ahead):
+                return  # clients expect answers in the order of their requests
             if not self.decisions.on_answer(self, exchange):
                 self.is_answer_held = True
                 return
@@ -212,6 +225,7 @@ class Link:
                 pipe.transport.abort()
 
     def close_if_idle(self) -> None:
-        """Close the broker's side if the client has closed its own and nothing is held."""
-        if self.is_gone and not self.is_held and not self.is_answer_held and self.broker is not None:
+        """Close the broker's side if the client has closed its own, nothing is held, and the broker has answered."""
+        is_idle = not self.is_held and not self.is_answer_held and not self.waiting
+        if self.is_gone and is_idle and self.broker is not None:
             self.broker.close()

@@ -33,10 +33,13 @@ from fencepost.reference_impl.live.proxy.rules import (
     Copied,
     Cut,
     Delayed,
+    Gated,
     Held,
     HeldAnswer,
+    Lost,
     Meant,
     Met,
+    Refused,
     Where,
 )
 from fencepost.reference_impl.live.tcp.connection import WireError, parse_servers
@@ -117,6 +120,19 @@ class Proxy:
     ) -> Held:
         """Hold the next such request back from the broker until it is released."""
         return self._add(Held(self, Meant(api, txn, client, where)))
+
+    def gated(self, exchange: Exchange) -> Gated:
+        """Return the handle of a request that a `gate` holds; the gate returns it in turn."""
+        request = exchange.request
+        return Gated(self, Meant(request.name, request.transactional_id, request.client_id))
+
+    def refuse_next(self, api: str, code: int, txn: str | None = None, client: str | None = None) -> Refused:
+        """Answer the next such request with this error code of Kafka's; the broker never gets it."""
+        return self._add(Refused(self, Meant(api, txn, client), code))
+
+    def lose_next(self, api: str, code: int, txn: str | None = None, client: str | None = None) -> Lost:
+        """Let the next such request pass, and replace the broker's answer by one with this error code of Kafka's."""
+        return self._add(Lost(self, Meant(api, txn, client), code))
 
     def hold_next_answer(
         self, api: str, txn: str | None = None, client: str | None = None, where: Where | None = None

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from fencepost.reference_impl.live.proxy.forging import forged
 from fencepost.reference_impl.live.proxy.frames import Request, api_key, decoded
 from fencepost.reference_impl.live.proxy.links import Exchange, Link
 from fencepost.reference_impl.live.tcp.connection import WireError
@@ -139,6 +140,80 @@ class Held(Met):
     def _drop(self) -> None:
         if self._link is not None and self._exchange is not None:
             self._link.forget(self._exchange)
+
+
+class Refused(Met):
+    """A `Refused` is a request that the broker never gets: its client is answered with an error code of Kafka's."""
+
+    def __init__(self, proxy: Loop, meant: Meant, code: int) -> None:
+        super().__init__(proxy, meant)
+        self._code = code
+
+    def at_request(self) -> bool:
+        self._refuse(self._code)
+        return True
+
+    def _refuse(self, code: int) -> None:
+        link, exchange = self._link, self._exchange
+        if link is not None and exchange is not None and exchange in link.asked:
+            link.refuse(exchange, forged(exchange.request, code))
+
+
+class Lost(Met):
+    """A `Lost` is a request of which the broker's answer is replaced by one with an error code of Kafka's."""
+
+    def __init__(self, proxy: Loop, meant: Meant, code: int | None = None) -> None:
+        super().__init__(proxy, meant)
+        self._instead = code
+
+    def at_answer(self) -> bool:
+        if self._instead is not None and self._exchange is not None and not self._exchange.is_refused:
+            self._exchange.answer = forged(self._exchange.request, self._instead)
+        return True
+
+
+class Gated(Held, Refused, Lost):
+    """A `Gated` is a request that is held by itself, so that a gate may hold any number on one connection: it may be
+    released before those ahead of it, and passes as soon as they do.
+
+    Brokers answer in the order of a connection, so only the request that `is_next` has an effect at once.
+    """
+
+    def __init__(self, proxy: Loop, meant: Meant) -> None:
+        Lost.__init__(self, proxy, meant)
+        self.is_open = False
+
+    @property
+    def is_next(self) -> bool:
+        """Return whether no other request is ahead of it."""
+        link = self._link
+        return link is None or self._exchange in [*link.asked][:1]
+
+    @property
+    def is_gone(self) -> bool:
+        """Return whether its client has closed the connection."""
+        return self._link is not None and self._link.is_gone
+
+    def refuse(self, code: int) -> None:
+        """Have the client answered with this error code; the broker never gets the request."""
+        self._await(self._came, None, "came")
+        self._proxy.soon(lambda: self._refuse(code))
+
+    def lose(self, code: int) -> None:
+        """Let the request go to the broker, and have the client answered with this error code."""
+        self._instead = code
+        self.release()
+
+    def at_request(self) -> bool:
+        return self.is_open
+
+    def _release(self) -> None:
+        self.is_open, link = True, self._link
+        if link is not None and not link.is_dead:
+            link.is_held = False
+            link.push()
+        else:
+            super()._release()
 
 
 class HeldAnswer(Met):

@@ -70,6 +70,10 @@ def test_one_promise(broken_broker, monkeypatch):
         (("transactions/v2", "--config", "timeout=true"), "there is no 'timeout'; did you mean timeouts"),
         (("transactions/v2", "--config", "call_limit=0"), "call_limit=0 is not a number above 0"),
         (("transactions/v2", "--config", "newcomers=true"), "newcomers=True is not a number above 0"),
+        (("transactions/v2", "--connect"), "transactions has no cluster of its own to drive; these have: task-counts"),
+        (("task-counts/A", "--connect"), "a release cannot be task-counts/A; write task-counts/shipped"),
+        (("task-counts", "--connect", "--implementation", "my:factory"), "leave --implementation and --bootstrap out"),
+        (("task-counts", "--config", "release=4.3.1"), "name it with --connect"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_done(words, reported):
@@ -77,6 +81,15 @@ def test_what_cannot_be_done(words, reported):
     ran = fencepost("agree", *words, "--examples", 1)
     assert ran.code == 2
     assert reported in ran.err
+    assert ran.err.count("\n") == 1
+
+
+def test_no_cluster_without_java(monkeypatch, tmp_path):
+    """One line that says what is missing, and exit code 2."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    ran = fencepost("agree", "task-counts/shipped", "--connect", "--examples", 1)
+    assert ran.code == 2
+    assert "--connect: java and mvn not found on PATH" in ran.err
     assert ran.err.count("\n") == 1
 
 

@@ -1,0 +1,346 @@
+"""This module lets nothing happen in a live Connect but what is stepped: requests of the workers' clients wait at their
+proxies, and tasks that are about to poll at the control server, until each is released, refused or lost.
+
+That nothing else is under way has to be waited for (`Gates.settle`): no request is without an answer but those that
+wait here, no thread of any JVM runs or wants to, and all of it has been silent for a moment. A task that waits here
+can't see that it is to stop; so when the group, the topic or a user has stirred, each gets an empty poll first.
+
+| operation | what waits |
+|---|---|
+| claim, open_producer, fence | InitProducerId of the leader, of a task's producer, of the admin client of a round |
+| write, write_count | Produce of the leader; its EndTxn follows |
+| poll | `SourceTask.poll` |
+| commit | EndTxn of a task that commits |
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+
+from fencepost.reference_impl.live.connect.cluster import ConnectCluster
+from fencepost.reference_impl.live.connect.control import Call
+from fencepost.reference_impl.live.connect.observing import Instance, Observer, Owner, is_task
+from fencepost.reference_impl.live.connect.worker import thread_states
+from fencepost.reference_impl.live.proxy.frames import Request, decoded
+from fencepost.reference_impl.live.proxy.links import Exchange
+from fencepost.reference_impl.live.proxy.rules import Gated, Lost, Meant, Met, Refused
+
+QUIET_S = 0.12
+LOOKS, LOOK_S = 3, 0.004
+SETTLED_S = 30.0
+BUSY_S = 5.0  # an answer that takes longer waits for something else
+SYNCED_S, HEARD_S = 0.15, 0.4  # after a rebalance: until the next one is heard of, and until it would have begun
+REJOINING_S = 0.3  # the others learn by heartbeat that they have to join again; one of them may be held up
+FOR_OTHERS = frozenset({"JoinGroup", "SyncGroup"})
+BACKGROUND = frozenset({"Fetch", "Heartbeat", "GetTelemetrySubscriptions", "PushTelemetry"})
+DENIED = 53  # TRANSACTIONAL_ID_AUTHORIZATION_FAILED: no client tries again
+ERRORS = {"write": 29, "write_count": 29}  # TOPIC_AUTHORIZATION_FAILED
+BROKEN = "broken by the driver"
+
+Thread = tuple[int, str, int, int, int]
+Actor = tuple[object, ...]
+
+
+@dataclass(eq=False)
+class Wait:
+    """A `Wait` is a request that waits for the driver."""
+
+    number: int
+    operation: str
+    node: int
+    owner: Owner
+    gated: Gated
+    link: tuple[int, int]
+    age: int
+
+
+class Gates:
+    """`Gates` are those of one cluster, which are open until a program begins.
+
+    ``stalled`` workers take no step. Those in ``deaf`` learn late that their session is over: each heartbeat is
+    answered as if nothing had changed. So is each that comes with a step, after an operation has come up, or right
+    after a rebalance: the next one begins when the driver lets time pass or does something else, and overtakes nothing.
+    Rounds may not fence the tasks of the connectors in ``forbidden``.
+    """
+
+    def __init__(self, cluster: ConnectCluster) -> None:
+        self.cluster, self.nodes = cluster, {name: number for number, name in enumerate(cluster.workers)}
+        self.observer: Observer | None = None
+        self.stalled: set[int] = set()
+        self.deaf: set[int] = set()
+        self.forbidden: set[str] = set()
+        self.joins = [0] * len(self.nodes)  # how often each worker has asked the group in
+        self._lock = threading.RLock()
+        self._waits: list[Wait] = []
+        self._out: dict[tuple[int, int], tuple[str, float, int]] = {}  # without an answer: since when, on which link
+        self._rejoining: set[int] = set()
+        self._losing: set[int] = set()  # workers whose leader's next EndTxn is lost
+        self._numbers, self._of_actor, self._ages = itertools.count(1), dict[Actor, int](), itertools.count()
+        self._polls: dict[str, int] = {}  # ages, by the probe's instance
+        self._last, self._stirred, self._is_step, self._begun = time.monotonic(), False, False, 0
+        self._synced = self._last
+        cluster.control.hold(self._called)  # once for each call
+        for name, node in self.nodes.items():
+            cluster.proxies[name].gate = partial(self._came, node)
+
+    @property
+    def numbers(self) -> Iterator[int]:
+        return self._numbers
+
+    def close(self, observer: Observer) -> None:
+        """Hold the requests that are about the observer's connectors from now on."""
+        with self._lock:
+            self.observer = observer
+
+    def open(self) -> None:
+        """Let everything go on that waits, and hold nothing."""
+        with self._lock:
+            self.observer, waits = None, [*self._waits]
+            self.deaf.clear()
+            self.forbidden.clear()
+            self._losing.clear()
+            self._waits.clear()
+        for wait in waits:
+            wait.gated.release()
+        for call in self._held():
+            call.answer()
+
+    # -- what comes, in the threads of proxies and of the control server
+
+    def _came(self, node: int, exchange: Exchange) -> Met | None:
+        request = exchange.request
+        proxy, meant = self.cluster.proxies[self._name(node)], Meant(request.name)
+        with self._lock:
+            if request.name == "Heartbeat" and (node in self.deaf or self._is_hushed):
+                return Refused(proxy, meant, 0)
+            if request.name not in BACKGROUND:
+                self._out[node, exchange.number] = request.name, time.monotonic(), exchange.link
+                self._last = time.monotonic()
+            self.joins[node] += request.name == "JoinGroup"
+            exchange.answered_by.append(partial(self._answered, node, exchange))
+            operation, owner, actor = self._operation(node, request) or ("", Owner(""), ())
+            if operation == "fence" and owner.connector in self.forbidden:
+                return Refused(proxy, meant, DENIED)
+            if operation == "end":
+                lost = node in self._losing
+                self._losing.discard(node)
+                return Lost(proxy, meant, DENIED) if lost else None
+            if not operation:
+                return None
+            gated, number = proxy.gated(exchange), self._number(actor)
+            link = node, exchange.link
+            self._waits.append(Wait(number, operation, node, owner, gated, link, next(self._ages)))
+            return gated
+
+    def _operation(self, node: int, request: Request) -> tuple[str, Owner, Actor] | None:
+        """Return what a request does, for whom, and who of the worker does it; "end" is that of a leader's write."""
+        if self.observer is None or (owner := self.observer.owner(request)) is None:
+            return None
+        if not owner.connector:
+            actor = "leader", node
+            match request.name:
+                case "InitProducerId":
+                    return "claim", owner, actor
+                case "Produce":
+                    return "write_count" if b"tasks-fencing-" in request.frame else "write", owner, actor
+                case "EndTxn":
+                    return "end", owner, actor
+        elif request.name == "InitProducerId" and is_task(request.client_id):
+            return "open_producer", owner, _actor(self.observer.opening(node, owner))
+        elif request.name == "InitProducerId":
+            return "fence", owner, ("round", node, owner.connector)
+        elif request.name == "EndTxn" and request.payload.committed:
+            pair = int(request.payload.producer_id), int(request.payload.producer_epoch)
+            instance = self.observer.of_pair(*pair)
+            return "commit", owner, _actor(instance) if instance else ("producer", *pair)
+        return None
+
+    def _answered(self, node: int, exchange: Exchange, frame: bytes | None) -> None:
+        request = exchange.request
+        with self._lock:
+            if self._out.pop((node, exchange.number), None) is not None:
+                self._last = time.monotonic()
+            if request.name in BACKGROUND and request.name != "Heartbeat":
+                return
+            answer = decoded(request, frame) if frame is not None else None
+            if request.name == "JoinGroup" and answer is not None and not answer.error_code:
+                self.deaf.discard(node)
+            if request.name == "Heartbeat":
+                self._beaten(node, int(answer.error_code) if answer is not None else 0)
+            if request.name in FOR_OTHERS:
+                self._stirred, self._synced = True, time.monotonic()
+            if self.observer is not None:
+                self._stirred |= request.name == "EndTxn" and self.observer.owner(request) == Owner("")
+                self.observer.answered(node, request, answer)
+
+    def _beaten(self, node: int, error: int) -> None:
+        """Note that a worker has to join again, which one whose herder waits learns anew at each heartbeat."""
+        if error and node not in self._rejoining:
+            self._rejoining.add(node)
+            self._stirred, self._last = True, time.monotonic()
+        elif not error:
+            self._rejoining.discard(node)
+
+    def _called(self, call: Call) -> bool:
+        with self._lock:
+            if self.observer is None or call.connector not in self.observer.names:
+                return False
+            node = self.nodes.get(call.worker, -1)
+            number = int(call.fields.get("set", -1))
+            self._last = time.monotonic()
+            instance = self.observer.called(node, call.name, Owner(call.connector, call.task), call.instance, number)
+            if call.name != "poll" or instance is None:
+                return False
+            self._polls[call.instance] = next(self._ages)
+            return True
+
+    # -- what the driver does
+
+    @property
+    def _is_hushed(self) -> bool:
+        is_early = time.monotonic() - self._synced < SYNCED_S or any(wait.age >= self._begun for wait in self._waits)
+        return self.observer is not None and (self._is_step or is_early)
+
+    def begin(self, is_step: bool = False) -> None:
+        """Note that a call of the driver begins. But for a step, it may make a worker stop its tasks."""
+        with self._lock:
+            self._is_step, self._begun = is_step, next(self._ages)
+            self._stirred |= not is_step
+            self._last = time.monotonic()
+
+    def crashed(self, node: int) -> None:
+        """Forget what a worker's clients wait for, as its process has ended."""
+        with self._lock:
+            self._waits = [wait for wait in self._waits if wait.node != node]
+            self._out = {key: since for key, since in self._out.items() if key[0] != node}
+            self.deaf.discard(node)
+
+    @property
+    def are_holding(self) -> bool:
+        """Return whether something waits here besides polls."""
+        return bool(self._waits)
+
+    def threads(self) -> list[Thread]:
+        """Return what waits, the oldest first, without the threads of stalled workers."""
+        polls = self._held()
+        with self._lock:
+            if self.observer is None:
+                return []
+            self._waits = [wait for wait in self._waits if not wait.gated.is_gone]
+            found: list[tuple[int, Thread]] = [
+                (wait.age, (wait.number, wait.operation, wait.node, self._connector(wait.owner), wait.owner.task))
+                for wait in self._waits
+                if wait.gated.is_next
+            ]
+            for call in polls:
+                if (instance := self._instance(call)) is not None:
+                    owner = instance.owner
+                    thread = self._number(_actor(instance)), "poll", instance.node, self._connector(owner), owner.task
+                    found.append((self._polls[call.instance], thread))
+            return [thread for _, thread in sorted(found) if thread[2] not in self.stalled]
+
+    def step(self, number: int, outcome: str) -> None:
+        """Let the thread's operation happen, fail, or get lost, and wait until nothing else happens."""
+        self.begin(is_step=True)
+        with self._lock:
+            wait = next((each for each in self._waits if each.number == number and each.gated.is_next), None)
+            if wait is not None:
+                self._waits.remove(wait)
+        if wait is None:
+            self._poll(number, outcome)
+        elif outcome == "failed":
+            wait.gated.refuse(ERRORS.get(wait.operation, DENIED))
+        elif outcome == "lost" and wait.operation.startswith("write"):  # the records are committed with it
+            self._losing.add(wait.node)
+            wait.gated.release()
+        elif outcome == "lost":
+            wait.gated.lose(ERRORS.get(wait.operation, DENIED))
+        else:
+            wait.gated.release()
+        self.settle()
+
+    def _poll(self, number: int, outcome: str) -> None:
+        with self._lock:
+            held = self._held()
+            of = {self._number(_actor(found)): call for call in held if (found := self._instance(call)) is not None}
+        call = of.get(number)
+        if call is None:
+            return
+        if outcome == "failed":
+            call.answer(throw=BROKEN)
+            return
+        if outcome == "lost":
+            proxy = self.cluster.proxies[call.worker]
+            proxy.lose_next("Produce", ERRORS["write"], client=f"connector-producer-{call.connector}-{call.task}")
+        call.answer(records=f"{call.task}:1")
+
+    def settle(self, timeout_s: float = SETTLED_S) -> bool:
+        """Wait until nothing is under way but what waits here, and return whether that was so within the time."""
+        deadline, looks = time.monotonic() + timeout_s, 0
+        while time.monotonic() < deadline:
+            looks = looks + 1 if self._is_silent() and self._is_asleep() else 0
+            if looks >= LOOKS:
+                looks = 0
+                if not self._nudged():
+                    return True
+            time.sleep(LOOK_S)
+        return False
+
+    def _is_silent(self) -> bool:
+        with self._lock:
+            now, held = time.monotonic(), {wait.link for wait in self._waits}
+            busy = any(
+                now - since < (REJOINING_S if name in FOR_OTHERS else BUSY_S)
+                for (node, _), (name, since, link) in self._out.items()
+                if (node, link) not in held and node not in self.stalled
+            )
+            return not busy and now - self._last > QUIET_S and now - self._synced > HEARD_S
+
+    def _is_asleep(self) -> bool:
+        processes = [worker.process for worker in self.cluster.workers.values()]
+        processes += [node.process for node in self.cluster.kafka.nodes.values()]
+        try:
+            states = [thread_states(process.pid) for process in processes if process is not None]
+        except OSError:  # a process that ends
+            return False
+        return not any(state in "RD" for each in states for state in each)
+
+    def _nudged(self) -> bool:
+        """Let the tasks that are about to poll see whether they have to stop, if they may have to."""
+        with self._lock:
+            stirred, self._stirred = self._stirred, False
+            calls = [call for call in self._held() if self.nodes.get(call.worker) not in self.stalled]
+            if not stirred or not calls:
+                return False
+            self._last = time.monotonic()
+        for call in calls:
+            call.answer()
+        return True
+
+    def _held(self) -> list[Call]:
+        return [call for call in [*self.cluster.control.held] if call.instance in self._polls]
+
+    def _instance(self, call: Call) -> Instance | None:
+        found = self.observer.instances if self.observer is not None else []
+        return next((each for each in found if each.name == call.instance), None)
+
+    def _number(self, actor: Actor) -> int:
+        if actor not in self._of_actor:
+            self._of_actor[actor] = next(self._numbers)
+        return self._of_actor[actor]
+
+    def _connector(self, owner: Owner) -> int:
+        assert self.observer is not None
+        return self.observer.names.get(owner.connector, -1)
+
+    def _name(self, node: int) -> str:
+        return next(name for name, number in self.nodes.items() if number == node)
+
+
+def _actor(instance: Instance) -> Actor:
+    return "task", instance.number
