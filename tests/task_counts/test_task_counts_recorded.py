@@ -12,7 +12,7 @@ from fencepost.proofs.traces import conformance_of
 from fencepost.properties.catalogue import FOLLOWED, protocols
 from fencepost.properties.history import HistoryDirectory, Manifest, read_piece, write_histories
 from fencepost.properties.history.location import Location
-from fencepost.properties.history.seeded_violations import Edit, Seeded, Written, change, drop, edited, swap
+from fencepost.properties.seeded_violations import Edit, Seeded, Written, change, drop, edited, swap
 from fencepost.properties.task_counts.events import TASK_COUNTS, Kind
 
 PLACES = {place.name.removeprefix("task-counts-connect-"): place for place in recordings("task-counts")}
