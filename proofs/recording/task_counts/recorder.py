@@ -77,10 +77,11 @@ class Recorded:
     undecidable: dict[str, str]
     not_promised: dict[str, str]
     notes: tuple[str, ...]
+    properties: Sequence[str] = HISTORY.names
 
     @property
     def decidable(self) -> list[str]:
-        return [name for name in HISTORY.properties if name not in self.undecidable | self.not_promised]
+        return [name for name in self.properties if name not in self.undecidable | self.not_promised]
 
     def __str__(self) -> str:
         first = f"{sum(self.counts.values()):,} events of {self.bytes_read:,} bytes of nodes "

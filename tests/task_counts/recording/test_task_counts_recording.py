@@ -221,7 +221,7 @@ def test_what_was_seen_of_another_cluster(life: Sources) -> None:
 
 def test_what_is_not_what_was_seen(life: Sources) -> None:
     life.seen.write_text('{"us":1,"source":"control","event":"called"}\n')
-    refused(life, "line 1 is none of what was seen")
+    refused(life, "is none of what was seen")
 
 
 def test_what_is_no_log_of_a_worker(life: Sources) -> None:
