@@ -224,13 +224,14 @@ class Control:
         name, task, worker = given.pop("call"), int(given.pop("task")), self._worker_of(int(given.pop("pid")))
         connector, instance = given.pop("connector"), given.pop("instance")
         with self._changed:
-            number = self._seen.note(
-                CONTROL, "called", call=name, connector=connector, task=task, instance=instance, worker=worker, **given
-            )
-            call = Call(name, connector, task, instance, worker, number, given, self, client)
+            call = Call(name, connector, task, instance, worker, len(self._seen.lines), given, self, client)
+            is_held = any(each.covers(call) for each in self._holdings)
+            call.line = self._seen.note(
+                CONTROL, "called", call=name, connector=connector, task=task, instance=instance, worker=worker,
+                **({"held": True} if is_held else {}), **given,
+            )  # fmt: skip
             self.calls.append(call)
             self._follow(call)
-            is_held = any(each.covers(call) for each in self._holdings)
             if is_held:
                 self.held.append(call)
             self._changed.notify_all()

@@ -75,7 +75,7 @@ def test_what_is_not_held_goes_on(control: Control, seen: Seen) -> None:
     assert (answered["called"], answered["answer"]) == (polls[1]["n"], {"records": "1:3"})
 
 
-def test_held_calls_wait_for_their_answers(control: Control) -> None:
+def test_held_calls_wait_for_their_answers(control: Control, seen: Seen) -> None:
     """Calls of two threads of one task: the later one is answered while the earlier waits."""
     polls = control.hold(lambda call: call.name == "poll")
     task = Probe(control.address)
@@ -87,6 +87,7 @@ def test_held_calls_wait_for_their_answers(control: Control) -> None:
     call.answer(records="0:9")  # too late
     assert task.answer() == {"number": poll, "records": "0:1", "boundary": "commit"}
     assert polls.calls == []
+    assert [line["call"] for line in seen.since(held=True)] == ["poll"]
     for go_on in (polls.release, polls.end):
         number = task.call("poll")
         control.wait_for("poll", PATIENCE_S, held=True)
