@@ -11,8 +11,7 @@ import pytest
 from fencepost.reference_impl.live.clusters.jars import kafka_version
 from fencepost.reference_impl.live.connect.cluster import BROKERS, ConnectCluster
 from fencepost.reference_impl.live.connect.install import Installed, install
-from fetched import or_skip, root
-from running import Running
+from fetched import Running, or_skip, root
 
 RUNNING: Running[ConnectCluster] = Running()
 NAMES = (f"c{number}" for number in itertools.count())
