@@ -155,6 +155,11 @@ def test_a_worker_whose_log_is_missing(life: Sources) -> None:
     assert "the log of worker w1 is not given" in recorded.notes
 
 
+def test_texts_of_another_release(life: Sources) -> None:
+    """Its texts may be others."""
+    assert life.record(kafka_version="4.2.0").notes[-1].endswith("and these are of 4.2.0")
+
+
 def test_layouts_of_logs(life: Sources) -> None:
     """Kafka's own layout has the connector's context and no thread; a log may be in several files."""
     before = life.record().counts
