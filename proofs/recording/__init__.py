@@ -8,7 +8,9 @@ For transactions, `record_transactions(log_dirs, clients, out)` writes the histo
 `write_events`, under a `Header` that explains their numbers.
 
 For a consumer group that copies its input, `record_group(log_dirs, clients, out)` writes the history. Members store
-what they saw with `write_members`, under a `GroupHeader`, and send `tag_of` themselves along with their offsets."""
+what they saw with `write_members`, under a `GroupHeader`, and send `tag_of` themselves along with their offsets.
+
+For source connectors of Connect, `task_counts.recorder` and `source_offsets.recorder` write the histories."""
 
 from fencepost.proofs.recording.errors import RecordingError
 from fencepost.proofs.recording.group_fencing.member_events import Header as GroupHeader

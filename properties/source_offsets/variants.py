@@ -320,6 +320,19 @@ ELSEWHERE = frozenset({"aborted_as_asked", "tombstones_beside_first"})
 in histories of late-copies alone. The earlier text copies nothing, and its model has no tasks that could be followed. A
 connector with one topic does not copy either."""
 
+HIDDEN_BY_CONNECT = ELSEWHERE | {
+    "resume_not_behind", "resume_not_ahead", "everything_copied", "offsets_with_records", "commit_is_called",
+    "end_is_the_end", "read_to_the_end", "asked_when_fenced", "checked_against_newest", "checked_when_opened",
+    "no_older_set_commits", "conformance",
+}  # fmt: skip
+"""Recordings of live connectors cannot decide these properties: what a connector reports, and the topic of its records,
+reveal no step of a transaction and no entry of an offsets topic."""
+RECORDED = {
+    "source-offsets-connect-own-topic-later": frozenset({TWICE, ORDER}),
+    "source-offsets-connect-own-topic-taken": frozenset({"nothing_lost", "nothing_skipped"}),
+}
+"""By recording, the promises that the connector broke."""
+
 ENTRIES = (
     ProtocolEntry(
         "source-offsets",
@@ -336,7 +349,9 @@ ENTRIES = (
             "migration-sentinel": ELSEWHERE | {"copied_when_committed", "conformance"},
             "shipped": ELSEWHERE | {"copied_when_committed"},
             "shipped-own-topic-from-the-start": ELSEWHERE,
+            **dict.fromkeys(RECORDED, HIDDEN_BY_CONNECT),
         },
+        violated=RECORDED,
         claims=(
             Claim("618.28", "text-merged-view", ("nothing_lost_upstream", AHEAD), ("dropped_and_discarded",),
                   "a batch that is dropped whole stores no offset and is discarded upstream, and nothing is lost by that"),

@@ -26,7 +26,7 @@ from fencepost.proofs.recording.task_counts.instances import Instance, Instances
 from fencepost.proofs.recording.task_counts.log_events import LogEvents
 from fencepost.proofs.recording.task_counts.ordering import Event, Names, in_order
 from fencepost.proofs.recording.task_counts.seen import RETRIED, TASK_PRODUCER, Seen, read_seen
-from fencepost.proofs.recording.task_counts.worker_logs import log_files, read_worker_log
+from fencepost.proofs.recording.task_counts.worker_logs import RELEASES, log_files, read_worker_log
 from fencepost.properties.history import Manifest, write_histories
 from fencepost.properties.history.pieces import absent_columns
 from fencepost.properties.task_counts.events import SUPPORT, TASK_COUNTS, TOPIC, Kind
@@ -77,10 +77,11 @@ class Recorded:
     undecidable: dict[str, str]
     not_promised: dict[str, str]
     notes: tuple[str, ...]
+    properties: Sequence[str] = HISTORY.names
 
     @property
     def decidable(self) -> list[str]:
-        return [name for name in HISTORY.properties if name not in self.undecidable | self.not_promised]
+        return [name for name in self.properties if name not in self.undecidable | self.not_promised]
 
     def __str__(self) -> str:
         first = f"{sum(self.counts.values()):,} events of {self.bytes_read:,} bytes of nodes "
@@ -113,9 +114,11 @@ def record_task_counts(
     notes = [*brokers.notes, *made.hiding]
     if contradictions:
         notes.append(f"the sources contradict one another on the order of {contradictions} events")
+    release = watched.release if watched is not None and kafka_version == "unknown" else kafka_version
+    if worker_logs and release not in RELEASES:
+        notes.append(f"texts of workers' logs are known of {', '.join(RELEASES)}, and these are of {release}")
     observable = made.observable()
     one_clock = watched is not None or not (observable - OF_BROKERS)
-    release = watched.release if watched is not None and kafka_version == "unknown" else kafka_version
     config: dict[str, Any] = {
         "mode": "shipped", "quiet_end": quiet_end, "kafka_version": release or "unknown", "group": brokers.group,
         "connectors": list(brokers.connectors.numbers), "workers": len(made.nodes.numbers),

@@ -22,6 +22,7 @@ REFUSED_BY = ("Produce", "EndTxn")
 FIRST_ERROR_STATUS = 300
 CONFIGURED, DELETED = "configure", "delete"
 Asked = tuple[int, str, str, int]  # time, connector, worker, tasks (-1: its deletion)
+STRANGE, AS_DESCRIBED = "line {} is none of what was seen: {}", "see reference_impl/live/connect/seen.py"
 WORKER_EVENTS = ("worker_started", "worker_killed", "worker_stopped", "worker_paused", "worker_resumed")
 
 
@@ -82,29 +83,25 @@ def read_seen(file: Path) -> Seen:
     """Read a file. Raise `RecordingError` with the first line that is not as `reference_impl/live/connect/seen.py`
     says."""
     seen, asked = Seen(), dict[int, Asked]()
-    for number, line in _lines(file):
+    for us, what, line in lines_of_seen(file):
         try:
-            _read(line, seen, asked)
+            _read(us, what, line, seen, asked)
         except (KeyError, TypeError, ValueError) as error:
-            todo = "each is a JSON object with us, source, event and the event's fields"
-            raise RecordingError(f"line {number} is none of what was seen: {error!r}", file, todo) from None
+            raise RecordingError(STRANGE.format(line.get("n"), repr(error)), file, AS_DESCRIBED) from None
     return seen
 
 
-def _lines(file: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    for number, text in enumerate(lines_of(file, "what was seen"), 1):
+def lines_of_seen(file: Path) -> Iterator[tuple[int, tuple[str, str], dict[str, Any]]]:
+    """Yield of each line its time in microseconds, its source and event, and its fields."""
+    for number, text in enumerate(lines_of(file, "what was seen")):
         try:
             line = msgspec.json.decode(text)
-            if not isinstance(line, dict) or not {"us", "source", "event"} <= line.keys():
-                raise ValueError("no object with us, source and event")
-        except (ValueError, RecursionError) as error:
-            todo = "name the file that reference_impl/live/connect/seen.py describes"
-            raise RecordingError(f"line {number} is not JSON of what was seen: {error}", file, todo) from None
-        yield number, line
+            yield int(line["us"]), (line["source"], line["event"]), line
+        except (KeyError, TypeError, ValueError, RecursionError) as error:
+            raise RecordingError(STRANGE.format(number, repr(error)), file, AS_DESCRIBED) from None
 
 
-def _read(line: dict[str, Any], seen: Seen, asked: dict[int, Asked]) -> None:
-    us, what = int(line["us"]), (line["source"], line["event"])
+def _read(us: int, what: tuple[str, str], line: dict[str, Any], seen: Seen, asked: dict[int, Asked]) -> None:
     if what == ("cluster", "began"):
         seen.group, seen.release = str(line["group"]), str(line["release"])
         seen.features = {str(name): int(level) for name, level in (line.get("features") or {}).items()}

@@ -25,7 +25,7 @@ LOGGERS = MappingProxyType({
     "org.apache.kafka.connect.storage.KafkaConfigBackingStore": "DEBUG",
     "org.apache.kafka.clients.producer.internals.TransactionManager": "INFO",
 })  # fmt: skip
-RELEASES = ("3.9.1", "4.3.1", "4.4.0")
+RELEASES = ("3.3.2", "3.9.1", "4.3.1", "4.4.0")
 
 TEXTS = MappingProxyType({
     "herder_starting": r"Herder starting",

@@ -246,6 +246,8 @@ CLAIMS = (
     ),
 )  # fmt: skip
 
+LIVES = tuple(f"task-counts-connect-life-{release}" for release in ("3.9.1", "4.3.1", "4.3.1-v0", "4.4.0"))
+"""`LIVES` are the recordings of clusters without trouble, by release; that with -v0 has transaction.version 0."""
 REMOVED_TASK = "task-counts-connect-removed-task"
 """`REMOVED_TASK` is the recording of a worker that starts a task which the newest set does not have."""
 BROKEN_BY_REMOVED = frozenset({"no_zombie_commits", "producers_covered", "sets_whole", "conformance"})
@@ -269,6 +271,7 @@ TASK_COUNTS = ProtocolEntry(
         for mode in ("A", "M", "B", "shipped")
     ),
     histories={"smoke": 12, "ci": 500, "nightly": 20_000},
+    undecided=dict.fromkeys((*LIVES, REMOVED_TASK), frozenset()),  # with the workers' logs all is decided
     violated={REMOVED_TASK: BROKEN_BY_REMOVED},
     claims=CLAIMS + FULL_CLAIMS,
     scenarios=FULL_SCENARIOS,

@@ -15,7 +15,7 @@ from fencepost.reference_impl.live.connect.worker import LOGS
 from ship_connect import SETS, end, live, record
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(600)]
-RELEASES = ("3.9.1", "4.4.0")
+RELEASES = ("3.3.2", "3.9.1", "4.4.0")
 
 
 def recorded(cache: Path, folder: Path, release: str, level: int) -> None:

@@ -155,6 +155,11 @@ def test_a_worker_whose_log_is_missing(life: Sources) -> None:
     assert "the log of worker w1 is not given" in recorded.notes
 
 
+def test_texts_of_another_release(life: Sources) -> None:
+    """Its texts may be others."""
+    assert life.record(kafka_version="4.2.0").notes[-1].endswith("and these are of 4.2.0")
+
+
 def test_layouts_of_logs(life: Sources) -> None:
     """Kafka's own layout has the connector's context and no thread; a log may be in several files."""
     before = life.record().counts
@@ -221,7 +226,7 @@ def test_what_was_seen_of_another_cluster(life: Sources) -> None:
 
 def test_what_is_not_what_was_seen(life: Sources) -> None:
     life.seen.write_text('{"us":1,"source":"control","event":"called"}\n')
-    refused(life, "line 1 is none of what was seen")
+    refused(life, "is none of what was seen")
 
 
 def test_what_is_no_log_of_a_worker(life: Sources) -> None:

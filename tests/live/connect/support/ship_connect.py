@@ -100,8 +100,50 @@ def record(cluster: ConnectCluster, out: Path, *, logs: bool = True) -> Recorded
 
 # A task that is gone has time to start before the next rebalance.
 SLOW = {"task.shutdown.graceful.timeout.ms": 10_000, "heartbeat.interval.ms": 500}
+
+
+def give_own_topic(cluster: ConnectCluster, connector: str = "c") -> None:
+    """A connector whose offsets are in the worker's topic gets a topic of its own, finds nothing, and begins anew."""
+    polls = cluster.control.hold(lambda call: call.name == "poll")
+    cluster.configure(connector, 1)
+    commit(cluster, connector, 3)
+    cluster.configure(connector, 1, offsets__storage__topic="c-offsets")
+    commit(cluster, connector, 1)
+    polls.end()
+
+
+def take_own_topic(cluster: ConnectCluster, connector: str = "c") -> None:
+    """The worker's topic has an offset of a transaction that is never committed, and the connector's own is taken away:
+    its task begins behind records that are not in the output."""
+    polls = cluster.control.hold(lambda call: call.name == "poll")
+    cluster.configure(connector, 1, offsets__storage__topic="c-offsets")
+    commit(cluster, connector, 1)
+    end_of_transaction = cluster.proxies["w0"].hold_next("EndTxn", f"{cluster.group}-{connector}-0")
+    cluster.control.wait_for("poll", held=True, task=0).answer(records="0:2")
+    end_of_transaction.wait()
+    (log,) = (folder / "connect-offsets-0" for folder in cluster.kafka.log_dirs)
+    cluster.wait_for("copy", lambda: any(b'"n":3' in segment.read_bytes() for segment in log.glob("*.log")))
+    cluster.kill("w0")
+    cluster.start_worker("w0")
+    cluster.wait_until_ready()
+    cluster.wait_until_polled(connector)
+    cluster.configure(connector, 1)
+    commit(cluster, connector, 1)
+    polls.end()
+
+
+def commit(cluster: ConnectCluster, connector: str, count: int) -> None:
+    """Have the task of the newest set poll so many records, and commit them."""
+    instance = cluster.wait_until_polled(connector)[0]
+    call = cluster.control.wait_for("poll", held=True, instance=instance.name)
+    call.answer(records=f"0:{count}")
+    cluster.control.wait_for("poll", held=True, instance=instance.name, since=call.line + 1)
+
+
 LIVES: dict[str, tuple[Callable[[ConnectCluster], None], dict[str, object]]] = {
     "life": (live, {}),
+    "own-topic-later": (give_own_topic, {"size": 1}),
+    "own-topic-taken": (take_own_topic, {"size": 1}),
     "removed": (remove, {"size": 3, "leader": "w2", "settings": SLOW}),
 }
 
