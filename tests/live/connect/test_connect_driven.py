@@ -158,11 +158,16 @@ def test_a_zombie_is_fenced(driven: Driven) -> None:
 
 def test_a_task_that_is_no_more_starts_again(own_cluster: Callable[[], ConnectSystem]) -> None:
     """A worker stands still past its session, and the set that it reads when it goes on has fewer tasks: it may start
-    again the task that there is no more, from the old set and after the count (4.3.1: in 6 of 10 tries)."""
+    again the task that there is no more, from the old set and after the count. The worker of the other task has to stop
+    it and to join again (load balancing), so it must not be the leader, which answers the late task meanwhile. 4.3.1:
+    in 6 of 10 tries."""
     for _ in range(TRIES):
         driven = Driven(own_cluster())
         system = driven.system
         old = driven.begin(2)
+        while system.leader in driven.polling.values():
+            system.expire(system.leader)
+            run(system)
         zombie = driven.polling[1]
         system.stall(zombie)
         system.expire(zombie)
@@ -173,11 +178,9 @@ def test_a_task_that_is_no_more_starts_again(own_cluster: Callable[[], ConnectSy
         system.resume(zombie)
         run(system)
         again = driven.of("task_running", node=zombie, task=1, set=old)
-        if len(again) > (driven.of("task_running", task=1)[0]["node"] == zombie):
-            break
-    else:
-        pytest.fail(f"no task started again in {TRIES} tries; is there a release that has mended it?")
-    assert driven.events.index(again[-1]) > driven.events.index(count)
+        if again and driven.events.index(again[-1]) > driven.events.index(count):
+            return
+    pytest.fail(f"no task started again in {TRIES} tries; has the release mended it?")
 
 
 def test_programs_are_held_against_promises(own_cluster: Callable[[], ConnectSystem], cache: Path) -> None:
@@ -186,7 +189,7 @@ def test_programs_are_held_against_promises(own_cluster: Callable[[], ConnectSys
     search = Search(
         ON_A_CLUSTER, outside(own, BLACK_BOX), "shipped", {"cache": cache}, frozenset(), BLACK_BOX, (), None
     )  # fmt: skip
-    search.search(0, 3, 2, None)
+    search.search(0, 3, 1, None)
     broken = [failure.disagreed for failure in search.failures]
     assert all(each.promises <= ZOMBIES for each in broken), broken
     assert search.examples == 3
