@@ -248,11 +248,15 @@ class Live:
         self.gates.settle()
 
     def _delete(self, name: str) -> None:
+        reply = None
         for _ in Patience(PATIENCE_S):
-            reply = self.cluster.ask("delete", name, "DELETE", "")
-            if reply is not None and reply.status in GONE:
+            known = [
+                each.ask("GET", f"/connectors/{name}").status not in GONE for each in self.cluster.workers.values()
+            ]
+            if not any(known):
                 self.cluster.wait_until_over(name)
                 return
+            reply = self.cluster.ask("delete", name, "DELETE", "")
         raise WireError(f"connector {name} cannot be deleted within {PATIENCE_S:.0f} s: {reply}")
 
     def _name(self, worker: int) -> str:
