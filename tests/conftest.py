@@ -14,7 +14,7 @@ import pytest
 # What tests share lies in folders of this name, and is imported by its own.
 sys.path += map(str, sorted(Path(__file__).parent.rglob("support")))
 
-from ending import CORES
+from fencepost.reference_impl.live.clusters.ending import CORES, cores
 from nights import give_time, mark_long, night, of_other_nights
 
 # Spark's JVM in tests lives for seconds, and compiles for the long run; what it does here is to plan and to hand on.
@@ -23,9 +23,11 @@ os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSeri
 # What a test says of a verdict is of one that was computed for it.
 os.environ.setdefault("FENCEPOST_FRESH", "1")
 
-# Each worker has a core: what it starts begins no further processes there, each of which imports everything anew.
+# Each worker has a core: what it starts begins no further processes there, each of which imports everything anew. What
+# is not to be one of these has all cores of the whole run, which its workers inherit by the environment.
+os.environ.setdefault(CORES, ",".join(map(str, cores())))
 if worker := os.environ.get("PYTEST_XDIST_WORKER"):
-    os.sched_setaffinity(0, {CORES[int(worker.removeprefix("gw")) % len(CORES)]})
+    os.sched_setaffinity(0, {cores()[int(worker.removeprefix("gw")) % len(cores())]})
 
 LIVE = ("tests/live/kafka", "tests/live/connect")
 """Folders of which each has clusters of its own."""

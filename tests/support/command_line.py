@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import jsonschema
-from ending import CORES
 from fencepost.proofs.cli import run
 from fencepost.proofs.schemas import schema_of
-from fencepost.reference_impl.live.clusters.ending import started
+from fencepost.reference_impl.live.clusters.ending import cores, started
 
 SCRIPT = Path(sys.executable).parent / "fencepost"
 TIMES = ("seconds", "compile_seconds", "cpu_seconds", "events_per_second", "followed_by")
@@ -45,7 +44,7 @@ def clean_environment(**further: str) -> dict[str, str]:
     return {**kept, **further}
 
 
-ALL_CORES = ",".join(map(str, CORES))
+ALL_CORES = ",".join(map(str, cores()))
 
 
 def bound_to(cpus: str | None) -> list[str]:

@@ -19,8 +19,14 @@ if os.getppid() == int(sys.argv[1]):
 """A program that takes another one's place, and no function between fork and exec, which is unsafe with threads."""
 
 
+def cores() -> list[int]:
+    """Return the cores that a started process may use."""
+    given = os.environ.get(CORES)
+    return [int(core) for core in given.split(",")] if given else sorted(os.sched_getaffinity(0))
+
+
 def started(command: Sequence[str], **named: Any) -> "subprocess.Popen[Any]":
     """As `subprocess.Popen`, to be called in the main thread: Linux ends the process when the thread ends that has
     started it."""
-    cores = os.environ.get(CORES) or ",".join(map(str, sorted(os.sched_getaffinity(0))))
-    return subprocess.Popen([sys.executable, "-I", "-S", "-c", ENDING, str(os.getpid()), cores, *command], **named)
+    given = [str(os.getpid()), ",".join(map(str, cores()))]
+    return subprocess.Popen([sys.executable, "-I", "-S", "-c", ENDING, *given, *command], **named)

@@ -14,8 +14,7 @@ from fencepost.proofs.testing import AgreementReport
 from fencepost.reference_impl.live.clusters.jars import POM
 from fencepost.reference_impl.live.clusters.kafka import KafkaCluster, archive_classes, fetch_kafka, kafka_version
 from fencepost.reference_impl.live.clusters.properties import SHORT_SESSIONS
-from fetched import cache, or_skip
-from running import Running
+from fetched import Running, cache, or_skip
 
 
 @pytest.fixture(scope="session")
