@@ -179,12 +179,6 @@ class ConnectSystem:
         """Return what stands in the status topic, which is what REST reports."""
         return self._observer.statuses.get(Owner(self._names[connector], task), ("", ""))
 
-    @property
-    def leader(self) -> int:
-        """The worker that leads the group, as far as the workers know, or -1."""
-        name = self._cluster.leads()
-        return self._workers.index(name) if name else -1
-
     def drain_events(self) -> Sequence[Event]:
         events, self._observer.events = self._observer.events, []
         return events
