@@ -4,30 +4,30 @@ import pytest
 from house import PRIVATE, circles, outside_the_law, private_words, sizes
 
 LIMITS = {
-    "model": (139, 20775),
-    "properties": (155, 42213),
-    "reference_impl": (126, 29836),
-    "proofs": (250, 37023),
-    "tests": (470, 67045),
+    "model": (140, 20948),
+    "properties": (155, 42404),
+    "reference_impl": (145, 33318),
+    "proofs": (262, 38997),
+    "tests": (480, 68596),
 }
 """Files and lines of each top folder."""
 LAZY_CIRCLES = (5, 5, 4)
 """The sizes of the largest circles of imports, lazy and type-only ones counted."""
 WORDS: dict[str, int] = {
     "told": 516,
-    "kept": 181,
+    "kept": 185,
     "fated": 64,
     "nobody": 56,
     "tell": 47,
     "beside": 43,
     "newcomers": 30,
     "shows": 25,
-    "whoever": 17,
+    "whoever": 18,
     "shown": 16,
     "somebody": 14,
     "said": 12,
+    "tells": 7,
     "telling": 6,
-    "tells": 5,
 }
 """How often a private word stands in the four folders; a word that is not here must not stand there at all."""
 

@@ -17,7 +17,7 @@ import json
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -50,7 +50,6 @@ REAL_MS = ((5_000, GRACEFUL_MS + 200), (1_000, 600), (0, 300))
 back-off is over."""
 PATIENCE_S = 90.0
 GONE = frozenset({404})
-AGAIN = frozenset({409, 500})
 
 
 class ConnectSystem:
@@ -152,11 +151,10 @@ class ConnectSystem:
         self._gates.settle()
 
     def write_foreign(self, kind: str, connector: int, count: int) -> None:
-        name, what = self._names[connector], {"set": ("commit", "tasks"), "count": ("tasks-fencing", "task-count")}
-        record, field_ = what[kind]
-        value = json.dumps({field_: count}).encode()
-        offset = config_topic.write(self._cluster.kafka, self._live.topic, f"{record}-{name}".encode(), value)
-        self._observer.foreign(f"{record}-{name}", {field_: count}, offset)
+        record, of_count = {"set": ("commit", "tasks"), "count": ("tasks-fencing", "task-count")}[kind]
+        key, value = f"{record}-{self._names[connector]}", {of_count: count}
+        offset = config_topic.write(self._cluster.kafka, self._live.topic, key.encode(), json.dumps(value).encode())
+        self._observer.foreign(key, value, offset)
         self._gates.settle()
 
     def set_fencing(self, connector: int, allowed: bool) -> None:
@@ -171,7 +169,7 @@ class ConnectSystem:
         if ms >= self._heartbeat_ms:
             self._gates.deaf.clear()
         self._gates.begin()
-        waiting = LONG_MS if self._gates.are_holding else REAL_MS[1][0]  # else no task is kept from stopping
+        waiting = LONG_MS if self._gates.are_holding else REAL_MS[1][0]  # else every task can stop
         time.sleep(next(real for least, real in REAL_MS if min(ms, waiting) >= least) / 1000)
         self._gates.settle()
 
@@ -192,8 +190,8 @@ class Live:
 
     cluster: ConnectCluster
     gates: Gates = field(init=False)
-    sets: Any = field(default_factory=lambda: itertools.count(1))
-    _programs: Any = field(default_factory=lambda: itertools.count(1))
+    sets: Iterator[int] = field(default_factory=lambda: itertools.count(1))
+    _programs: Iterator[int] = field(default_factory=lambda: itertools.count(1))
     _used: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -244,11 +242,15 @@ class Live:
         self.gates.settle()
 
     def _delete(self, name: str) -> None:
+        reply = None
         for _ in Patience(PATIENCE_S):
-            reply = self.cluster.ask("delete", name, "DELETE", "")
-            if reply is not None and reply.status in GONE:
+            known = [
+                each.ask("GET", f"/connectors/{name}").status not in GONE for each in self.cluster.workers.values()
+            ]
+            if not any(known):
                 self.cluster.wait_until_over(name)
                 return
+            reply = self.cluster.ask("delete", name, "DELETE", "")
         raise WireError(f"connector {name} cannot be deleted within {PATIENCE_S:.0f} s: {reply}")
 
     def _name(self, worker: int) -> str:
@@ -283,6 +285,3 @@ def end() -> None:
     """End the clusters of this process."""
     _LIVE.clear()
     _OPEN.close()
-
-
-Factory = Callable[[Mapping[str, Any]], ConnectSystem]

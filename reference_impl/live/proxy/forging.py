@@ -1,7 +1,7 @@
 """This module forges the answers that a broker could have given, so that a client takes its request for failed.
 
-A connection that is cut tells a client nothing: Kafka's clients connect again and repeat the request. An answer with an
-error is what they act on.
+A connection that is cut is no answer: Kafka's clients connect again and repeat the request. What they act on is an
+answer with an error.
 """
 
 from __future__ import annotations
