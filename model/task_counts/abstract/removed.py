@@ -3,9 +3,9 @@ repairs that were proposed, alone and together.
 
 `Removed` adds two things to `Claiming`. A start is decided by what its worker has read of the config topic, which may
 be older than the newest set by the time that the start is checked again. And a task may be restarted without a
-rebalance: KafkaConfigBackingStore.processTasksCommitRecord puts the new set into its store, and tells the herder of it
-when it has released its lock. Until then DistributedHerder.checkRebalanceNeeded finds nothing, and a restart goes by
-the assignment of the set before and the configuration, count and generation of the new one.
+rebalance: KafkaConfigBackingStore.processTasksCommitRecord puts the new set into its store, and calls its listener, the
+herder, when it has released its lock. Until then DistributedHerder.checkRebalanceNeeded finds nothing, and a restart
+goes by the assignment of the set before and the configuration, count and generation of the new one.
 
 A task stays with its worker whenever the assignor does not find it among those that it assigned last: its worker was
 out of the group, another worker leads, or the leader's last assignment did not get through
@@ -49,8 +49,8 @@ class Removed(Claiming):
         s.start_again(k, g, True)
 
     def start_again(s, k, g, is_left):
-        require((0 < s.of[k]) & (s.of[k] < g) & (g <= s.generation))
-        require((0 < g) & is_left & s.is_configured(k, g) & s.may_start(k, g))
+        is_newer = (0 < s.of[k]) & (s.of[k] < g) & (g <= s.generation)
+        require(is_newer & is_left & s.is_configured(k, g) & s.may_start(k, g))
         s.stage[k] = Stage.ASSIGNED
         s.of[k] = g
         s.configured[k] = when(s.has_task(k, g), g, s.configured[k])
@@ -81,11 +81,11 @@ class Dropped(Removed):
     """A worker that reads a set drops the configurations of all tasks that the set does not have."""
 
     def is_configured(s, k, g):
-        return either("618.52", s.has_task(k, g), kept=True)
+        return either("618.52", s.has_task(k, g), left_there=True)
 
 
 class Taken(Removed):
-    """The leader revokes every task that is active and not configured, whoever assigned it."""
+    """The leader revokes every task that is active and not configured, also what another leader assigned."""
 
     def is_left(s, k, g):
         return either("618.53", s.has_task(k, g), left_where_it_is=True)

@@ -204,13 +204,13 @@ _REPAIRS: Mapping[str, tuple[type[Removed], tuple[str, ...]]] = {
     "all-three": (Mended, (_NUMBER, _CONFIGURATION, _REVOKED)),
 }
 REMOVED = (
-    wrong(
-        "core-removed", RemovedLemmas, _IN_KAFKA, "618.52", CORE, *_BOTH, leaves_out=(), progress_bounds=FEWER_STEPS,
-        asks=_KEPT, of=Kafka(settings=_INCREMENTAL, lacks="a round that is over answers: see core-released"),
+    _released(
+        "core-removed", RemovedLemmas, _IN_KAFKA, "618.52", None,
+        Kafka(settings=_INCREMENTAL, lacks="a round that is over answers: see core-released"),
     ),
-    wrong(
+    _released(
         "core-removed-taken", RemovedLemmas.asked_of(Taken), f"the same, and {_REVOKED}: a restart is of no rebalance",
-        "618.53", CORE, *_BOTH, leaves_out=(), progress_bounds=FEWER_STEPS, asks=_KEPT, of=TEXT,
+        "618.53", None, TEXT,
     ),
     *(
         _mended(
