@@ -240,7 +240,7 @@ def _topics_removed(bootstrap: str | None) -> Iterator[None]:
 @contextmanager
 def _cluster_ended() -> Iterator[None]:
     """End the cluster started within the context."""
-    from fencepost.reference_impl.live.connect.system import end
+    from fencepost.reference_impl.live.connect.task_counts import end
 
     try:
         yield

@@ -32,6 +32,7 @@ ROLES: tuple[tuple[str, str, str], ...] = (
     ("system", "content", "reference_impl/systems/{p}*"),
     ("defects", "content", "reference_impl/defects/{p}*"),
     ("live clients", "content", "reference_impl/live/{p}/*"),
+    ("live cluster", "content", "reference_impl/live/connect/{p}.py"),
     ("recordings", "content", "proofs/recording/{p}/*"),
 )
 """(role, kind, files): the first that fits."""

@@ -233,7 +233,7 @@ TASK_COUNTS = Agreeing(
 )
 
 ON_A_CLUSTER = replace(
-    TASK_COUNTS, implementation="fencepost.reference_impl.live.connect.system:own", follow=None, probed=False,
+    TASK_COUNTS, implementation="fencepost.reference_impl.live.connect.task_counts:own", follow=None, probed=False,
     small={**SMALL, **LIVE_SIZE}, machines=variants(Live, {"shipped": CHANCES}), tries=3, replays=40, between=True,
     steps=3,
 )  # fmt: skip

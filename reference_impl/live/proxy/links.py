@@ -204,6 +204,8 @@ class Link:
             return
         self.is_gone = True
         self.decisions.closed(self, [*self.answered, *self.waiting.values(), *self.asked])
+        if self.asked and self.broker is None and not self.is_dead:  # not connected yet, so no rule was looked at
+            self.is_held = not self.decisions.on_request(self, self.asked[0])
         while len(self.asked) > self.is_held:
             self.asked.pop()
         self.close_if_idle()

@@ -12,7 +12,7 @@ from fencepost.proofs.testing.search import Search
 from fencepost.properties.task_counts.interface import BLACK_BOX, System, run, work
 from fencepost.properties.task_counts.scenarios.agreement import ON_A_CLUSTER
 from fencepost.reference_impl.live.connect.install import BROKERS, Installed
-from fencepost.reference_impl.live.connect.system import ConnectSystem, end, own
+from fencepost.reference_impl.live.connect.task_counts import ConnectSystem, end, own
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(900)]
 

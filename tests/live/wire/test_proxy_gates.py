@@ -6,13 +6,14 @@ import socket
 import struct
 import threading
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from fake_kafka import FakeKafka
 from fencepost.reference_impl.live.proxy.forging import forged
 from fencepost.reference_impl.live.proxy.frames import Request, decoded
-from fencepost.reference_impl.live.proxy.links import Exchange
+from fencepost.reference_impl.live.proxy.links import Exchange, Link
 from fencepost.reference_impl.live.proxy.proxy import Proxy
 from fencepost.reference_impl.live.proxy.rules import Gated
 from fencepost.reference_impl.live.tcp.connection import Connection, parse_servers
@@ -165,6 +166,16 @@ def test_a_held_request_of_a_gone_client_can_arrive(kafka: FakeKafka, proxy: Pro
     held.release()
     assert int(held.answer().error_code) == 0
     assert set(kafka.epochs) == {"a"}
+
+
+def test_a_client_that_goes_before_the_broker_is_connected_leaves_what_is_held() -> None:
+    """Its first request arrives as soon as it is connected, and rules are looked at when the broker is too."""
+    for is_held in (True, False):
+        decisions = SimpleNamespace(on_request=lambda *_, is_held=is_held: not is_held, closed=lambda *_: None)
+        link = Link(0, decisions, ("127.0.0.1", 1))  # type: ignore[arg-type]
+        link.asked.extend(Exchange(number, 0, Request.read(b"\0" * 10), 0) for number in range(2))
+        link.client_lost()
+        assert [each.number for each in link.asked] == [0] * is_held
 
 
 @pytest.mark.parametrize("version", [9, 11, 13])
