@@ -1,0 +1,213 @@
+"""A connector of the probe on a live cluster, as programs of findings use it: what its tasks poll, what became committed,
+and a worker that is put out of its group and comes back.
+
+    probe.configure(2)                              # and each of the two tasks has polled
+    with probe.held() as polls: ...
+    probe.put_out("w1")                             # a zombie
+    probe.committed("1:2")                          # the committed copies of the second record of source partition 1
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from fencepost.reference_impl.live.connect.cluster import ConnectCluster
+from fencepost.reference_impl.live.connect.control import Call, Holding, Instance
+from fencepost.reference_impl.live.proxy.rules import Held
+from real_client_reading import messages_to_end
+
+PATIENT: Mapping[str, object] = {
+    "session.timeout.ms": 60_000, "rebalance.timeout.ms": 60_000, "task.shutdown.graceful.timeout.ms": 60_000
+}  # fmt: skip
+DUE_S = 60.0
+
+
+class Probe:
+    """A `Probe` is one connector, whose records are in a topic of its name."""
+
+    def __init__(self, cluster: ConnectCluster, name: str) -> None:
+        self.cluster, self.name = cluster, name
+        self.control, self.seen = cluster.control, cluster.seen
+        self._out: list[str] = []
+        self._holdings: list[Holding] = []
+
+    # -- sets and workers
+
+    def configure(self, tasks: int, worker: str = "", **more: object) -> dict[int, Instance]:
+        """As the cluster's; returns the tasks when each has polled."""
+        self.ask(tasks, worker, **more)
+        return self.cluster.wait_until_polled(self.name)
+
+    def spread(self, **more: object) -> dict[int, Instance]:
+        """Configure as many tasks as there are workers, and return them when each has polled on a worker of its own, so
+        that no rebalance follows."""
+        workers = set(self.cluster.workers)
+        self.ask(len(workers), **more)
+
+        def tasks() -> dict[int, Instance]:
+            return {each.task: each for each in self.control.alive(self.name) if each.polls}
+
+        self.cluster.wait_for("task on each worker", lambda: {each.worker for each in tasks().values()} == workers)
+        return tasks()
+
+    def ask(self, tasks: int, worker: str = "", **more: object) -> int:
+        """As `configure`, without waiting for the tasks; returns the first line of `seen` since then."""
+        begun = len(self.seen.lines)
+        self.cluster.configure(self.name, tasks, worker, **{"topic": self.name, **more})
+        return begun
+
+    def id(self, task: int) -> str:
+        """The transactional id of a task."""
+        return f"{self.cluster.group}-{self.name}-{task}"
+
+    def others(self, worker: str) -> list[str]:
+        """The workers but this one."""
+        return [name for name in self.cluster.workers if name != worker]
+
+    def put_out(self, worker: str) -> str:
+        """Pause it, and have the group remove it; returns who leads when the others have joined without it."""
+        self._out.append(worker)
+        self.cluster.pause(worker)
+        before = max(each.generation for each in self.cluster.watching.values())
+        self.cluster.expire(worker)
+        others = [self.cluster.watching[name] for name in self.others(worker)]
+        self.cluster.wait_for(
+            f"group without {worker}",
+            lambda: len({each.generation for each in others}) == 1 and others[0].generation > before,
+        )
+        return self.cluster.leads()
+
+    @contextmanager
+    def burden(self, leader: str) -> Iterator[None]:
+        """Of two workers with a task each, have the one that does not lead two, by a further connector, until the end.
+        No worker has more than one connector then."""
+        names = [f"{self.name}-burden-{number}" for number in range(2)]
+        added = [Probe(self.cluster, names[0])]
+        if added[0].configure(1, leader)[0].worker == leader:  # who has fewer tasks gets the next
+            added.append(Probe(self.cluster, names[1]))
+            added[1].configure(1, leader)
+            added.pop(0).end_connector(leader)
+        names = [self.name, added[0].name]
+
+        def is_so() -> bool:
+            alive = [each for name in names for each in self.control.alive(name, connectors=True)]
+            alive = [each for each in alive if not self.cluster.workers[each.worker].is_paused]
+            connectors = {each.worker for each in alive if each.task < 0}
+            tasks = [each.worker for each in alive if each.task >= 0 and each.polls]
+            return len(connectors) == 2 and (len(tasks), tasks.count(leader), len(alive)) == (3, 1, 5)
+
+        self.cluster.wait_for(f"one task on {leader} and two on the other", is_so)
+        try:
+            yield
+        finally:
+            added[0].end_connector()
+
+    def end_connector(self, worker: str = "") -> None:
+        """Delete it, and wait until it is over."""
+        self.cluster.delete(self.name, worker)
+        self.cluster.wait_until_over(self.name)
+
+    def come_back(self, worker: str) -> None:
+        self._out.remove(worker)
+        self.cluster.resume(worker)
+
+    # -- tasks
+
+    def hold_polls(self, covers: Callable[[Call], bool] = lambda _: True) -> Holding:
+        """Hold the polls of its tasks of which `covers` is true."""
+        holding = self.control.hold(lambda call: call.name == "poll" and call.connector == self.name and covers(call))
+        self._holdings.append(holding)
+        return holding
+
+    def polls(self, timeout_s: float = DUE_S, **like: object) -> Call:
+        """Wait for a poll that is held."""
+        return self.control.wait_for("poll", timeout_s, held=True, connector=self.name, **like)  # type: ignore[arg-type]
+
+    def commits(self, poll: Call, *records: str, **more: object) -> None:
+        """Let a poll give records, "p:n" each, and wait until Connect reports that the transaction is committed."""
+        poll.answer(**{"records": ",".join(f"{record.partition(':')[0]}:1" for record in records), **more})
+        for record in records:
+            self.control.wait_for("commitRecord", DUE_S, instance=poll.instance, record=record)
+
+    def found(self, call: Call) -> str:
+        """What the instance of a call found when it started: "p:n,…"."""
+        return self.control.wait_for("started", DUE_S, instance=call.instance).fields["found"]
+
+    def state(self, task: int, worker: str = "") -> tuple[str, str]:
+        """REST's state of a task, and the trace of its failure."""
+        status = self.cluster.status(self.name, worker) or {"tasks": []}
+        states = {each["id"]: (str(each["state"]), str(each.get("trace", ""))) for each in status["tasks"]}
+        return states.get(task, ("", ""))
+
+    def fails(self, task: int, worker: str = "") -> str:
+        """Wait until REST has that a task has failed, and return the trace."""
+        self.cluster.wait_for(f"failure of task {task}", lambda: self.state(task, worker)[0] == "FAILED")
+        return self.state(task, worker)[1]
+
+    def logged(self, worker: str, text: str, timeout_s: float = DUE_S) -> None:
+        """Wait until a worker has written a line with this text and the connector's name."""
+
+        def is_there() -> bool:
+            lines = self.cluster.workers[worker].tail(100_000).splitlines()
+            return any(text in line and self.name in line for line in lines)
+
+        self.cluster.wait_for(f"{text!r} of worker {worker}", is_there, timeout_s)
+
+    # -- topics
+
+    def read(self, topic: str, committed: bool = True) -> list[tuple[str, Any]]:
+        """The keys, and the values as JSON, of a topic of one partition."""
+        messages, _ = messages_to_end(self.cluster.kafka.bootstrap, topic, 0, committed=committed, timeout_s=DUE_S)
+        return [(_text(message.key()), _json(message.value())) for message in messages]
+
+    def committed(self, record: str = "") -> list[Any]:
+        """The committed copies of a record "p:n", each with the set and the instance that sent it; of all without it."""
+        return [value for key, value in self.read(self.name) if key == record or not record]
+
+    def keys(self) -> list[str]:
+        """All committed records, "p:n" each, in the order of the topic."""
+        return [key for key, _ in self.read(self.name)]
+
+    def offsets(self, topic: str = "", committed: bool = True) -> list[int]:
+        """The offsets n that an offsets topic (by default the worker's) has of source partition 0, oldest first."""
+        rows = self.read(topic or f"{self.cluster.group}-offsets", committed)
+        return [value["n"] for key, value in rows if json.loads(key) == [self.name, {"p": "0"}]]
+
+    def sets_and_counts(self) -> list[str]:
+        """What the config topic has of it: "set of 2" for each set that is committed, "count 2" for each count."""
+        wanted = {f"commit-{self.name}": "set of", f"tasks-fencing-{self.name}": "count"}
+        rows = self.read(f"{self.cluster.group}-configs")
+        return [
+            f"{wanted[key]} {next(value[name] for name in ('tasks', 'task-count', 'task_count') if name in value)}"
+            for key, value in rows
+            if key in wanted and value
+        ]
+
+    def is_fence(self, task: int, worker: str) -> Callable[..., Held]:
+        """Hold the next fencing of a task's id by a worker's admin client."""
+        return lambda: self.cluster.proxies[worker].hold_next("InitProducerId", self.id(task), client=worker)
+
+    def let_go(self) -> None:
+        """Hold no polls any more."""
+        for holding in self._holdings:
+            holding.end()
+
+    def end(self) -> None:
+        """Let go what is held, have everybody back, and delete it."""
+        self.let_go()
+        for worker in list(self._out):
+            self.come_back(worker)
+        self.cluster.wait_for("group of all workers", self.cluster.is_whole)
+        if self.name in self.cluster.sets:
+            self.end_connector()
+
+
+def _text(value: object) -> str:
+    return value.decode() if isinstance(value, bytes) else ""
+
+
+def _json(value: object) -> Any:
+    return json.loads(value) if isinstance(value, bytes) else None
