@@ -10,8 +10,7 @@ and a worker that is put out of its group and comes back.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from fencepost.reference_impl.live.connect.cluster import ConnectCluster
@@ -19,9 +18,7 @@ from fencepost.reference_impl.live.connect.control import Call, Holding, Instanc
 from fencepost.reference_impl.live.proxy.rules import Held
 from real_client_reading import messages_to_end
 
-PATIENT: Mapping[str, object] = {
-    "session.timeout.ms": 60_000, "rebalance.timeout.ms": 60_000, "task.shutdown.graceful.timeout.ms": 60_000
-}  # fmt: skip
+PATIENT: Mapping[str, object] = {"session.timeout.ms": 60_000, "rebalance.timeout.ms": 60_000}
 DUE_S = 60.0
 
 
@@ -71,6 +68,10 @@ class Probe:
         """Pause it, and have the group remove it; returns who leads when the others have joined without it."""
         self._out.append(worker)
         self.cluster.pause(worker)
+        return self.expire(worker)
+
+    def expire(self, worker: str) -> str:
+        """Have the group remove it; returns who leads when the others have joined without it."""
         before = max(each.generation for each in self.cluster.watching.values())
         self.cluster.expire(worker)
         others = [self.cluster.watching[name] for name in self.others(worker)]
@@ -79,31 +80,6 @@ class Probe:
             lambda: len({each.generation for each in others}) == 1 and others[0].generation > before,
         )
         return self.cluster.leads()
-
-    @contextmanager
-    def burden(self, leader: str) -> Iterator[None]:
-        """Of two workers with a task each, have the one that does not lead two, by a further connector, until the end.
-        No worker has more than one connector then."""
-        names = [f"{self.name}-burden-{number}" for number in range(2)]
-        added = [Probe(self.cluster, names[0])]
-        if added[0].configure(1, leader)[0].worker == leader:  # who has fewer tasks gets the next
-            added.append(Probe(self.cluster, names[1]))
-            added[1].configure(1, leader)
-            added.pop(0).end_connector(leader)
-        names = [self.name, added[0].name]
-
-        def is_so() -> bool:
-            alive = [each for name in names for each in self.control.alive(name, connectors=True)]
-            alive = [each for each in alive if not self.cluster.workers[each.worker].is_paused]
-            connectors = {each.worker for each in alive if each.task < 0}
-            tasks = [each.worker for each in alive if each.task >= 0 and each.polls]
-            return len(connectors) == 2 and (len(tasks), tasks.count(leader), len(alive)) == (3, 1, 5)
-
-        self.cluster.wait_for(f"one task on {leader} and two on the other", is_so)
-        try:
-            yield
-        finally:
-            added[0].end_connector()
 
     def end_connector(self, worker: str = "") -> None:
         """Delete it, and wait until it is over."""
