@@ -13,7 +13,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from fencepost.reference_impl.live.connect.cluster import ConnectCluster
+from fencepost.reference_impl.live.connect.cluster import TASK_TIMEOUT_MS, ConnectCluster
 from fencepost.reference_impl.live.connect.control import Call, Holding, Instance
 from fencepost.reference_impl.live.proxy.rules import Held
 from real_client_reading import messages_to_end
@@ -63,6 +63,11 @@ class Probe:
     def others(self, worker: str) -> list[str]:
         """The workers but this one."""
         return [name for name in self.cluster.workers if name != worker]
+
+    def owner(self) -> str:
+        """The worker that runs the connector itself."""
+        [found] = [each.worker for each in self.control.alive(self.name, connectors=True) if each.task < 0]
+        return found
 
     def put_out(self, worker: str) -> str:
         """Pause it, and have the group remove it; returns who leads when the others have joined without it."""
@@ -162,9 +167,13 @@ class Probe:
             if key in wanted and value
         ]
 
-    def is_fence(self, task: int, worker: str) -> Callable[..., Held]:
-        """Hold the next fencing of a task's id by a worker's admin client."""
-        return lambda: self.cluster.proxies[worker].hold_next("InitProducerId", self.id(task), client=worker)
+    def hold_fence(self, task: int, worker: str) -> Held:
+        """Hold the next fencing of a task's id by a worker; it has not the time-out that every task's producer has."""
+
+        def is_fence(request: Any) -> bool:
+            return round(request.transaction_timeout.total_seconds() * 1000) != TASK_TIMEOUT_MS
+
+        return self.cluster.proxies[worker].hold_next("InitProducerId", self.id(task), where=is_fence)
 
     def let_go(self) -> None:
         """Hold no polls any more."""
