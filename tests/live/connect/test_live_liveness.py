@@ -40,6 +40,7 @@ def test_a_late_start_shuts_out_a_healthy_task(probe: Probe) -> None:
     assert list(probe.seen.since(begun, call="start", connector=probe.name, worker=old.worker, set=str(old.set))) == []
 
 
+@pytest.mark.nightly
 def test_a_late_fence_shuts_out_a_healthy_task(probe: Probe) -> None:
     """618.12: the fence of a deposed leader arrives when the tasks of the newest set poll, and shuts one of them out: it
     fails with its next record, and nobody restarts it."""
@@ -58,6 +59,7 @@ def test_a_late_fence_shuts_out_a_healthy_task(probe: Probe) -> None:
     assert probe.keys() == []
 
 
+@pytest.mark.nightly
 def test_a_late_count_is_refused(probe: Probe) -> None:
     """618.26: the count record of a deposed leader arrives after newer sets, is refused by the partition's leader, and is
     not in the topic. So far Kafka is right: a count of an older set never stands after a newer one."""
@@ -80,6 +82,7 @@ def test_a_late_count_is_refused(probe: Probe) -> None:
     assert probe.sets_and_counts() == newest
 
 
+@pytest.mark.nightly
 def test_a_round_that_is_overtaken_writes_no_count(probe: Probe) -> None:
     """618.43: a newer set is committed while a round fences for an older one, which then writes no count: a count of a
     smaller, older set never stands after it. So far Kafka is right."""
@@ -130,7 +133,7 @@ def test_who_asks_a_paused_leader_fails(probe: Probe) -> None:
 
 def test_one_thread_forwards_everything_live(probe: Probe) -> None:
     """618.9: while a worker waits for the answer to a round of one connector, it does not send the leader the new task
-    configurations of another, although a third one has been created and polls meanwhile."""
+    configurations of another, although those of a third, whose connector is on the leader, are committed meanwhile."""
     cluster = probe.cluster
     leader = cluster.leads()
     probe.spread()
@@ -146,7 +149,8 @@ def test_one_thread_forwards_everything_live(probe: Probe) -> None:
     follower.ask(2, leader)
     probe.control.wait_for("taskConfigs", DUE_S, connector=follower.name, worker=worker, since=begun)
     third = next(each for each in others if owners[each.name] == leader)
-    third.configure(2, leader)
+    third.ask(2, leader)
+    cluster.wait_for("set of the third", lambda: third.sets_and_counts()[-1] == "set of 2")
     posted = f"/connectors/{follower.name}/tasks"
     assert [line for line in probe.seen.since(begun, event="asked", path=posted)] == []
     rounds.end()
