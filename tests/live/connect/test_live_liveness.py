@@ -8,21 +8,22 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from connect_probe import DUE_S, Probe
+from connect_probe import DUE_S, FENCED, Probe
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(600)]
 
 INVALID_EPOCH = 47
-FENCED = ("InvalidProducerEpochException", "ProducerFencedException")
 
 
 def test_a_late_start_shuts_out_a_healthy_task(probe: Probe) -> None:
-    """618.40: a start of an older set opens its producer when the newest set polls, and is given the epoch that shuts out
-    the healthy task, which fails with its next record. The late one is refused by its second look, which compares sets
-    (618.19; a count that stands after the newest set does not let it pass). Nobody restarts the other one."""
+    """618.40: a start of an older set opens its producer when the newest set polls, and is given the epoch that shuts
+    out the healthy task, which fails with its next record. The late one is refused by its second look, which compares
+    sets (618.19; a count that stands after the newest set does not let it pass). Nobody restarts the other one."""
     cluster = probe.cluster
     old = probe.spread()[1]
-    late = cluster.proxies[old.worker].hold_next("InitProducerId", probe.id(1), client=f"connector-producer-{probe.name}-1")
+    late = cluster.proxies[old.worker].hold_next(
+        "InitProducerId", probe.id(1), client=f"connector-producer-{probe.name}-1"
+    )
     cluster.restart(probe.name, 1, old.worker)
     late.wait()
     begun = len(probe.seen.lines)
@@ -42,8 +43,8 @@ def test_a_late_start_shuts_out_a_healthy_task(probe: Probe) -> None:
 
 @pytest.mark.nightly
 def test_a_late_fence_shuts_out_a_healthy_task(probe: Probe) -> None:
-    """618.12: the fence of a deposed leader arrives when the tasks of the newest set poll, and shuts one of them out: it
-    fails with its next record, and nobody restarts it."""
+    """618.12: the fence of a deposed leader arrives when the tasks of the newest set poll, and shuts one of them out:
+    it fails with its next record, and nobody restarts it."""
     probe.spread()
     leader = probe.cluster.leads()
     late = probe.hold_fence(1, leader)
@@ -61,12 +62,14 @@ def test_a_late_fence_shuts_out_a_healthy_task(probe: Probe) -> None:
 
 @pytest.mark.nightly
 def test_a_late_count_is_refused(probe: Probe) -> None:
-    """618.26: the count record of a deposed leader arrives after newer sets, is refused by the partition's leader, and is
-    not in the topic. So far Kafka is right: a count of an older set never stands after a newer one."""
+    """618.26: the count record of a deposed leader arrives after newer sets, is refused by the partition's leader,
+    and is not in the topic. So far Kafka is right: a count of an older set never stands after a newer one."""
     probe.spread()
     leader = probe.cluster.leads()
     late = probe.cluster.proxies[leader].hold_next(
-        "Produce", f"connect-cluster-{probe.cluster.group}", where=lambda request: b"tasks-fencing-" in records_of(request)
+        "Produce",
+        f"connect-cluster-{probe.cluster.group}",
+        where=lambda request: b"tasks-fencing-" in records_of(request),
     )
     probe.ask(2, probe.others(leader)[0])
     late.wait()
@@ -110,9 +113,9 @@ def settled(probe: Probe, task: int) -> bool:
 
 @pytest.mark.nightly
 def test_who_asks_a_paused_leader_fails(probe: Probe) -> None:
-    """618.15: a worker's task waits for a round of the leader, which is paused. Another one leads at once, and the request
-    still waits for the paused one, until it is given up after 30 s (Jetty's idle time-out): the task fails for good.
-    REST had it RUNNING, or as it was, all the while."""
+    """618.15: a worker's task waits for a round of the leader, which is paused. Another one leads at once, and the
+    request still waits for the paused one, until it is given up after 30 s (Jetty's idle time-out): the task fails
+    for good. REST had it RUNNING, or as it was, all the while."""
     tasks = probe.spread()
     leader = probe.cluster.leads()
     held = probe.hold_fence(1, leader)
@@ -128,7 +131,7 @@ def test_who_asks_a_paused_leader_fails(probe: Probe) -> None:
     assert probe.state(task, successor)[0] != "FAILED"
     trace = probe.fails(task, successor)
     assert "IO Error trying to forward REST request" in trace
-    assert not [line for line in probe.seen.since(begun, call="start", connector=probe.name, task=task)]
+    assert not list(probe.seen.since(begun, call="start", connector=probe.name, task=task))
 
 
 def test_one_thread_forwards_everything_live(probe: Probe) -> None:
@@ -152,10 +155,10 @@ def test_one_thread_forwards_everything_live(probe: Probe) -> None:
     third.ask(2, leader)
     cluster.wait_for("set of the third", lambda: third.sets_and_counts()[-1] == "set of 2")
     posted = f"/connectors/{follower.name}/tasks"
-    assert [line for line in probe.seen.since(begun, event="asked", path=posted)] == []
+    assert list(probe.seen.since(begun, event="asked", path=posted)) == []
     rounds.end()
     cluster.wait_until_polled(follower.name)
-    assert [line for line in probe.seen.since(begun, event="asked", path=posted)] != []
+    assert list(probe.seen.since(begun, event="asked", path=posted)) != []
     for each in others:
         each.end()
 

@@ -6,15 +6,15 @@ When one of these fails, Kafka is mended, and the finding has to say so.
 from __future__ import annotations
 
 import pytest
-from connect_probe import Probe
+from connect_probe import DUE_S, Probe
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(600)]
 
 
 def test_an_own_offsets_topic_hides_the_workers_live(probe: Probe) -> None:
-    """618.31, 618.P2: the connector has an offset in the worker's topic, and is given a topic of its own. Its task finds
-    no offset, begins anew, and what it had committed is committed again. (ConnectorOffsetBackingStore.get promises the
-    worker's offset where its own topic has none.)"""
+    """618.31, 618.P2: the connector has an offset in the worker's topic, and is given a topic of its own. Its task
+    finds no offset, begins anew, and what it had committed is committed again. (ConnectorOffsetBackingStore.get
+    promises the worker's offset where its own topic has none.)"""
     task = probe.configure(1)[0]
     polls = probe.hold_polls()
     probe.commits(probe.polls(instance=task.name), "0:1", records="0:3")
@@ -31,9 +31,9 @@ def test_an_own_offsets_topic_hides_the_workers_live(probe: Probe) -> None:
 
 
 def test_the_workers_copy_comes_before_the_commit_live(probe: Probe) -> None:
-    """618.31, 618.P2: the copy of an offset for the worker's topic is there before its transaction is committed, and then
-    that is aborted: its worker is removed from the group before EndTxn arrives, and another one takes the task over.
-    Without its own topic the task begins behind records that were never committed: they are lost.
+    """618.31, 618.P2: the copy of an offset for the worker's topic is there before its transaction is committed, and
+    then that is aborted: its worker is removed from the group before EndTxn arrives, and another one takes the task
+    over. Without its own topic the task begins behind records that were never committed: they are lost.
     (ConnectorOffsetBackingStore.setPrimaryThenSecondary)"""
     own = f"{probe.name}-offsets"
     task = probe.configure(1, offsets__storage__topic=own)[0]
@@ -59,3 +59,29 @@ def test_the_workers_copy_comes_before_the_commit_live(probe: Probe) -> None:
     commit.release()
     assert commit.answer().error_code
     assert probe.keys() == ["0:1", "0:4"]
+
+
+@pytest.mark.nightly
+def test_an_open_transaction_holds_up_every_start(probe: Probe) -> None:
+    """618.32: while a transaction is open on the offsets topic of the worker, no task of another connector gets its
+    offsets, and so none polls; those that run already commit. It ends with the transaction, at the latest when that is
+    timed out."""
+    task = probe.configure(1)[0]
+    running, starting = Probe(probe.cluster, f"{probe.name}-running"), Probe(probe.cluster, f"{probe.name}-starting")
+    running.configure(1)
+    running.hold_polls()
+    polls = probe.hold_polls()
+    commit = probe.cluster.proxies[task.worker].hold_next("EndTxn", probe.id(0))
+    probe.polls(instance=task.name).answer(records="0:1")
+    commit.wait()
+    begun = starting.ask(1)
+    probe.control.wait_for("start", DUE_S, since=begun, connector=starting.name, task=0)
+    for record in ("0:1", "0:2", "0:3"):
+        running.commits(running.polls(), record)
+    assert list(probe.seen.since(begun, call="started", connector=starting.name)) == []
+    commit.release()
+    assert commit.answer().error_code == 0
+    probe.cluster.wait_until_polled(starting.name)
+    polls.end()
+    for each in (running, starting):
+        each.end()

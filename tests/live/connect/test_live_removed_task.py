@@ -19,10 +19,10 @@ TRIES = 12  # the assignor goes by its members' random ids, and two of three tim
 
 
 def test_a_removed_task_commits(probe: Probe) -> None:
-    """618.P1, 618.P2, 618.P3: a worker is removed from its group, and the connector gets one task fewer. When the worker
-    is back it takes note of the new set before it rejoins. It claims the task that is no more, is left with it, and
-    starts it under the old configuration, with an epoch that comes after the round of the new set. A source record is
-    committed by it and by the task that has the record's partition now, and no count covers it.
+    """618.P1, 618.P2, 618.P3: a worker is removed from its group, and the connector gets one task fewer. When the
+    worker is back it takes note of the new set before it rejoins. It claims the task that is no more, is left with
+    it, and starts it under the old configuration, with an epoch that comes after the round of the new set. A source
+    record is committed by it and by the task that has the record's partition now, and no count covers it.
     (IncrementalCooperativeAssignor.performTaskAssignment, Worker.startExactlyOnceSourceTask)
 
     It is removed once more as soon as it is back, and does not hear of that until both tasks have committed."""
@@ -57,8 +57,8 @@ def test_a_removed_task_commits(probe: Probe) -> None:
 
 
 def comes_back(probe: Probe, old: Instance) -> tuple[Held, Call | None]:
-    """The worker of an instance goes on; returns its heartbeat that is held, and the first poll of a task that is no more,
-    or None where the rebalance has taken that from it."""
+    """The worker of an instance goes on; returns its heartbeat that is held, and the first poll of a task that is no
+    more, or None where the rebalance has taken that from it."""
     proxy, begun = probe.cluster.proxies[old.worker], len(probe.seen.lines)
     generation = probe.cluster.watching[probe.others(old.worker)[0]].generation
     known = {"", probe.cluster.watching[old.worker].member}

@@ -1,11 +1,9 @@
-"""A connector of the probe on a live cluster, as programs of findings use it: what its tasks poll, what became committed,
-and a worker that is put out of its group and comes back.
+"""A connector of the probe on a live cluster, as programs of findings use it: what its tasks poll, what became
+committed, and a worker that is put out of its group and comes back.
 
-    probe.configure(2)                              # and each of the two tasks has polled
-    with probe.held() as polls: ...
-    probe.put_out("w1")                             # a zombie
-    probe.committed("1:2")                          # the committed copies of the second record of source partition 1
-"""
+probe.configure(2)                              # and each of the two tasks has polled with probe.held() as polls: ...
+probe.put_out("w1")                             # a zombie probe.committed("1:2")                          # the
+committed copies of the second record of source partition 1"""
 
 from __future__ import annotations
 
@@ -20,6 +18,7 @@ from real_client_reading import messages_to_end
 
 PATIENT: Mapping[str, object] = {"session.timeout.ms": 60_000, "rebalance.timeout.ms": 60_000}
 DUE_S = 60.0
+FENCED = ("InvalidProducerEpochException", "ProducerFencedException")
 
 
 class Probe:
@@ -72,7 +71,8 @@ class Probe:
     def put_out(self, worker: str) -> str:
         """Pause it, and have the group remove it; returns who leads when the others have joined without it."""
         self._out.append(worker)
-        self.cluster.pause(worker)
+        if not self.cluster.workers[worker].is_paused:
+            self.cluster.pause(worker)
         return self.expire(worker)
 
     def expire(self, worker: str) -> str:
@@ -145,7 +145,7 @@ class Probe:
         return [(_text(message.key()), _json(message.value())) for message in messages]
 
     def committed(self, record: str = "") -> list[Any]:
-        """The committed copies of a record "p:n", each with the set and the instance that sent it; of all without it."""
+        """The committed copies of a record "p:n", each with the set and the instance that sent it; or of all."""
         return [value for key, value in self.read(self.name) if key == record or not record]
 
     def keys(self) -> list[str]:
