@@ -443,4 +443,42 @@ FINDINGS = (
         variants=("task-counts/shipped-unanswered",),
         seen=("3.3.2", "3.9.1", "4.0.0", "4.3.1", "4.4.0"),
     ),
+    Finding(
+        "connectors with equal ids fence one another", "Connector b-c of group a and connector c of group a-b have the "
+        "transactional id a-b-c-0: whoever starts shuts out the other's task, which fails, and so on with each restart.",
+        "Connect, transactional ids", "live clusters", ("618.49",), "new",
+        f"{LIVE_CONNECT}rest.py::test_connectors_with_equal_ids_fence_one_another",
+        "the form of the ids is KIP-618's; that they may collide stands in no public text that was read",
+        seen=("4.3.1",),
+    ),
+    Finding(
+        "a task fences the leader of another cluster", "Task 1 of connector cluster in group connect has the transactional id "
+        "connect-cluster-1, with which the leader of group 1 writes its config topic: it fences that leader, whose next "
+        "request is answered 500, and is fenced in turn when that leader gets its id back.",
+        "Connect, transactional ids", "live clusters", ("618.24", "618.49"), "new",
+        f"{LIVE_CONNECT}rest.py::test_a_task_fences_the_leader_of_another_cluster",
+        seen=("4.3.1",),
+    ),
+    Finding(
+        "an open transaction holds up every start", "While a transaction is open on the worker's offsets topic, no task of "
+        "another connector of the cluster gets its offsets, and none that starts polls.",
+        "Connect, source offsets", "live clusters", (), "false alarm",
+        f"{LIVE_CONNECT}offsets_topics.py::test_an_open_transaction_holds_up_every_start",
+        "offsets are read to the end (618.32), which lasts as long as the transaction: at most transaction.timeout.ms",
+        seen=("4.3.1",),
+    ),
+    Finding(
+        "a round fails over an open transaction", "A round that fences a task whose transaction is open fails, since that is "
+        "being aborted, and the tasks that have asked fail with it.",
+        "Connect, herder; admin client", "live clusters", ("618.12", "618.13", "618.P4"), "confirmed by KAFKA-16570",
+        f"{LIVE_CONNECT}old_connect.py::test_a_round_fails_over_an_open_transaction",
+        seen=("3.3.2",),
+    ),
+    Finding(
+        "an abort without records is left for the next batch", "A connector that defines its transactions aborts with a poll that "
+        "gives no records. The abort is left for the next batch, and the task fails.",
+        "Connect, source tasks", "live clusters", ("618.28", "618.P5"), "confirmed by KAFKA-14799",
+        f"{LIVE_CONNECT}old_connect.py::test_an_abort_without_records_is_left_for_the_next_batch",
+        seen=("3.3.2",),
+    ),
 )  # fmt: skip

@@ -29,13 +29,13 @@ def test_a_late_start_shuts_out_a_healthy_task(probe: Probe) -> None:
     begun = len(probe.seen.lines)
     leader = probe.put_out(old.worker)
     healthy = probe.configure(3, leader)[1]
-    assert probe.sets_and_counts() == ["set of 3", "count 3"] * 2
+    probe.shows(probe.sets_and_counts, ["set of 3", "count 3"] * 2)
     late.release()
     assert late.answer().error_code == 0
     probe.hold_polls(lambda call: call.instance == healthy.name)
     probe.polls().answer(records="1:1")
     assert any(text in probe.fails(1, leader) for text in FENCED)
-    assert probe.keys() == []
+    probe.shows(probe.keys, [])
     probe.come_back(old.worker)
     probe.logged(old.worker, "already generated a new set")
     assert list(probe.seen.since(begun, call="start", connector=probe.name, worker=old.worker, set=str(old.set))) == []
@@ -57,7 +57,7 @@ def test_a_late_fence_shuts_out_a_healthy_task(probe: Probe) -> None:
     probe.hold_polls(lambda call: call.instance == healthy.name)
     probe.polls().answer(records="1:1")
     assert any(text in probe.fails(1, successor) for text in FENCED)
-    assert probe.keys() == []
+    probe.shows(probe.keys, [])
 
 
 @pytest.mark.nightly
@@ -75,14 +75,14 @@ def test_a_late_count_is_refused(probe: Probe) -> None:
     late.wait()
     successor = probe.put_out(leader)
     probe.configure(1, successor)
+    probe.shows(lambda: probe.sets_and_counts()[-2:], ["set of 1", "count 1"])
     newest = probe.sets_and_counts()
-    assert newest[-2:] == ["set of 1", "count 1"]
     late.release()
     [[answer]] = [topic.partition_responses for topic in late.answer().responses]
     assert answer.error_code == INVALID_EPOCH
     probe.come_back(leader)
     probe.cluster.wait_for("group of all workers", probe.cluster.is_whole)
-    assert probe.sets_and_counts() == newest
+    probe.shows(probe.sets_and_counts, newest)
 
 
 @pytest.mark.nightly
@@ -102,7 +102,7 @@ def test_a_round_that_is_overtaken_writes_no_count(probe: Probe) -> None:
         if probe.state(task)[0] == "FAILED":  # it asked for the round that was overtaken
             probe.cluster.restart(probe.name, task)
     probe.cluster.wait_until_polled(probe.name)
-    assert probe.sets_and_counts() == ["set of 3", "count 3", "set of 2", "set of 3", "count 3"]
+    probe.shows(probe.sets_and_counts, ["set of 3", "count 3", "set of 2", "set of 3", "count 3"])
 
 
 def settled(probe: Probe, task: int) -> bool:

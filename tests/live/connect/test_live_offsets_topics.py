@@ -19,7 +19,7 @@ def test_an_own_offsets_topic_hides_the_workers_live(probe: Probe) -> None:
     polls = probe.hold_polls()
     probe.commits(probe.polls(instance=task.name), "0:1", records="0:3")
     probe.control.wait_for("commitRecord", instance=task.name, record="0:3")
-    assert probe.offsets() == [3]
+    probe.shows(probe.offsets, [3])
     polls.end()
     probe.configure(1, offsets__storage__topic=f"{probe.name}-offsets")
     probe.hold_polls()
@@ -27,7 +27,7 @@ def test_an_own_offsets_topic_hides_the_workers_live(probe: Probe) -> None:
     assert again.instance != task.name
     assert probe.found(again) == "0:0"
     probe.commits(again, "0:1")
-    assert probe.keys() == ["0:1", "0:2", "0:3", "0:1"]
+    probe.shows(probe.keys, ["0:1", "0:2", "0:3", "0:1"])
 
 
 def test_the_workers_copy_comes_before_the_commit_live(probe: Probe) -> None:
@@ -43,22 +43,22 @@ def test_the_workers_copy_comes_before_the_commit_live(probe: Probe) -> None:
     probe.polls(instance=task.name).answer(records="0:2")
     commit.wait()
     probe.cluster.wait_for("copy of the offset", lambda: probe.offsets()[-1:] == [3])
-    assert probe.keys() == ["0:1"]
+    probe.shows(probe.keys, ["0:1"])
 
     polls.end()
     leader = probe.put_out(task.worker)
     probe.cluster.wait_until_polled(probe.name)
-    assert probe.offsets(own) == [1]
+    probe.shows(lambda: probe.offsets(own), [1])
     probe.configure(1, leader)
     probe.hold_polls(lambda call: call.instance != task.name)
     without = probe.polls()
     assert probe.found(without) == "0:3"
     probe.commits(without, "0:4")
-    assert probe.keys() == ["0:1", "0:4"]
+    probe.shows(probe.keys, ["0:1", "0:4"])
     probe.come_back(task.worker)
     commit.release()
     assert commit.answer().error_code
-    assert probe.keys() == ["0:1", "0:4"]
+    probe.shows(probe.keys, ["0:1", "0:4"])
 
 
 @pytest.mark.nightly

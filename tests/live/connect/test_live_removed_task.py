@@ -34,7 +34,7 @@ def test_a_removed_task_commits(probe: Probe) -> None:
         leader = probe.put_out(old.worker)
         probe.configure(2, leader, partitions=6)
         counts = ["set of 3", "count 3", "set of 2", "count 2"]
-        assert probe.sets_and_counts()[-4:] == counts
+        probe.shows(lambda: probe.sets_and_counts()[-4:], counts)
         polls = probe.hold_polls(lambda call, old=old: call.task == 2 and call.instance != old.name)
         deaf, removed = comes_back(probe, old)
         if removed is not None:
@@ -50,8 +50,8 @@ def test_a_removed_task_commits(probe: Probe) -> None:
     twice = f"2:{n + 2}"
     probe.commits(probe.polls(instance=healthy.name), twice)
     probe.commits(removed, twice)
-    assert [(each["set"] - old.set, each["task"]) for each in probe.committed(twice)] == [(1, 0), (0, 2)]
-    assert probe.sets_and_counts()[-4:] == counts
+    probe.shows(lambda: [(each["set"] - old.set, each["task"]) for each in probe.committed(twice)], [(1, 0), (0, 2)])
+    probe.shows(lambda: probe.sets_and_counts()[-4:], counts)
     probe.let_go()
     deaf.release()
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 from fencepost.reference_impl.live.connect.cluster import TASK_TIMEOUT_MS, ConnectCluster
@@ -156,6 +157,12 @@ class Probe:
         """The offsets n that an offsets topic (by default the worker's) has of source partition 0, oldest first."""
         rows = self.read(topic or f"{self.cluster.group}-offsets", committed)
         return [value["n"] for key, value in rows if json.loads(key) == [self.name, {"p": "0"}]]
+
+    def shows(self, what: Callable[[], Any], expected: Any) -> None:
+        """Wait until a topic has what is expected: markers are written after a commit is acknowledged."""
+        with suppress(TimeoutError):
+            self.cluster.wait_for("what is expected", lambda: what() == expected, DUE_S)
+        assert what() == expected
 
     def sets_and_counts(self) -> list[str]:
         """What the config topic has of it: "set of 2" for each set that is committed, "count 2" for each count."""
