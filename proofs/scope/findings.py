@@ -420,7 +420,7 @@ FINDINGS = (
     Finding(
         "a start that wakes up late shuts out a healthy task", "A start of an older set, whose worker was paused before it "
         "opened its producer, is given an epoch when the newest set polls. It is refused by its second look, but the task "
-        "of the newest set fails with its next record, and nobody restarts it.",
+        "of the newest set fails with its next record, and is not restarted.",
         "Connect, herder", "live clusters", ("618.P4",), "known", f"{_LIVENESS}::test_a_late_start_shuts_out_a_healthy_task",
         "KIP-618 accepts it, as nothing is committed twice; H5 of the catalogue. The second look compares sets, so that H4 is "
         "not in these releases",
@@ -430,7 +430,7 @@ FINDINGS = (
     Finding(
         "a fence of a deposed leader shuts out a healthy task", "A leader is paused while it fences for a set, and another one "
         "fences, counts and lets a newer set start. The first one's request arrives then, and shuts out a task of the newest "
-        "set: it fails with its next record, and nobody restarts it.",
+        "set: it fails with its next record, and is not restarted.",
         "Connect, herder", "live clusters", ("618.P4",), "new", f"{_LIVENESS}::test_a_late_fence_shuts_out_a_healthy_task",
         "nothing is committed twice; a late count of such a leader is refused (H12), as the programs next to this one show",
         variants=("task-counts/shipped-late-fence",),
@@ -445,7 +445,7 @@ FINDINGS = (
     ),
     Finding(
         "connectors with equal ids fence one another", "Connector b-c of group a and connector c of group a-b have the "
-        "transactional id a-b-c-0: whoever starts shuts out the other's task, which fails, and so on with each restart.",
+        "transactional id a-b-c-0: each start shuts out the other's task, which fails, and so on with each restart.",
         "Connect, transactional ids", "live clusters", ("618.49",), "new",
         f"{LIVE_CONNECT}rest.py::test_connectors_with_equal_ids_fence_one_another",
         "the form of the ids is KIP-618's; that they may collide stands in no public text that was read",

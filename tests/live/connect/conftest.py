@@ -58,8 +58,8 @@ def patient(
     installed: Callable[[str], Installed],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> ConnectCluster:
-    """One broker and three workers of the release that the module names as RELEASE. Their group expires nobody
-    within a minute, so that only what a test does takes effect."""
+    """One broker and three workers of the release that the module names as RELEASE. Their group expires
+    none of them within a minute, so that only what a test does takes effect."""
     release = kafka_version(getattr(request.module, "RELEASE", BROKERS))
     installed(release), installed(BROKERS)
     folder = tmp_path_factory.mktemp("patient")

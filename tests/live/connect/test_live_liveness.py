@@ -1,4 +1,4 @@
-"""A task that is lost, and waits that are long, on a live cluster of Kafka Connect: safe, and yet nobody polls.
+"""A task that is lost, and waits that are long, on a live cluster of Kafka Connect: safe, and yet no task polls.
 
 When one of these fails, Kafka is mended or otherwise, and the finding has to say so.
 """
@@ -18,7 +18,7 @@ INVALID_EPOCH = 47
 def test_a_late_start_shuts_out_a_healthy_task(probe: Probe) -> None:
     """618.40: a start of an older set opens its producer when the newest set polls, and is given the epoch that shuts
     out the healthy task, which fails with its next record. The late one is refused by its second look, which compares
-    sets (618.19; a count that stands after the newest set does not let it pass). Nobody restarts the other one."""
+    sets (618.19; a count that stands after the newest set does not let it pass). The other one is not restarted."""
     cluster = probe.cluster
     old = probe.spread()[1]
     late = cluster.proxies[old.worker].hold_next(
@@ -44,7 +44,7 @@ def test_a_late_start_shuts_out_a_healthy_task(probe: Probe) -> None:
 @pytest.mark.nightly
 def test_a_late_fence_shuts_out_a_healthy_task(probe: Probe) -> None:
     """618.12: the fence of a deposed leader arrives when the tasks of the newest set poll, and shuts one of them out:
-    it fails with its next record, and nobody restarts it."""
+    it fails with its next record, and is not restarted."""
     probe.spread()
     leader = probe.cluster.leads()
     late = probe.hold_fence(1, leader)

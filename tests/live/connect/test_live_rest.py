@@ -44,8 +44,8 @@ def configure(cluster: ConnectCluster, worker: Worker, connector: str, tasks: in
 
 @pytest.mark.nightly
 def test_connectors_with_equal_ids_fence_one_another(probe: Probe, tmp_path: Path) -> None:
-    """618.49: connector c-b of group connect and connector b of group connect-c have one transactional id. Whoever
-    starts shuts out the other, which fails with its next record, and so on with each restart."""
+    """618.49: connector c-b of group connect and connector b of group connect-c have one transactional id. Each
+    start shuts out the other task, which fails with its next record, and so on with each restart."""
     cluster, other = probe.cluster, f"{probe.cluster.group}-{probe.name}"
     mine = Probe(cluster, f"{probe.name}-b")
     mine.configure(1)
