@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -26,8 +27,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
 
-from fencepost.reference_impl.live.clusters.jars import ARCHIVE, ClusterError
-from fencepost.reference_impl.live.clusters.jars import reason_to_skip as no_java_or_maven
+from fencepost.reference_impl.live.clusters.jars import ARCHIVE, ClusterError, reason_to_skip
 from fencepost.reference_impl.live.clusters.kafka import KafkaCluster, free_ports
 from fencepost.reference_impl.live.connect import worker as workers
 from fencepost.reference_impl.live.connect.control import Control, Instance
@@ -48,14 +48,10 @@ TASK_TIMEOUT_MS = 61_234
 """The transaction time-out of every task's producer, and of no other client; brokers' logs have it with each start."""
 MOST_TASKS = 9  # tasks.max: with a lower one, tasks of the set before fail in their start (3.8 and later)
 AGAIN = frozenset({409, 500})  # a rebalance is under way, or the leader has changed: later it may be otherwise
+NOT_KNOWN = 404
 PATIENCE_S = 120.0
 NOTHING: Mapping[str, object] = {}
 T = TypeVar("T")
-
-
-def reason_to_skip() -> str | None:
-    """Return why no cluster can be started here, or None. Maven may still fail, with a ClusterError."""
-    return no_java_or_maven()
 
 
 @dataclass
@@ -133,9 +129,9 @@ class ConnectCluster:
         self._note("worker_killed", worker=name)
 
     def stop(self, name: str, patience_s: float = 30.0) -> None:
-        """SIGTERM a worker: it leaves the group, and stops its tasks."""
-        self.workers[name].stop(patience_s)
-        self._note("worker_stopped", worker=name)
+        """SIGTERM a worker: it leaves the group, and stops its tasks; it is killed if that takes too long."""
+        is_stopped = self.workers[name].stop(patience_s)
+        self._note("worker_stopped" if is_stopped else "worker_killed", worker=name)
 
     def pause(self, name: str) -> None:
         """SIGSTOP a worker."""
@@ -257,8 +253,8 @@ class ConnectCluster:
         number, tasks = self.sets[connector]
 
         def polled() -> dict[int, Instance]:
-            alive = {each.task: each for each in self.control.alive(connector) if each.set == number and each.polls}
-            return alive
+            alive = self.control.alive(connector)
+            return {each.task: each for each in alive if not tasks or (each.set == number and each.polls)}
 
         what = f"poll of each of the {tasks} tasks of set {number} of {connector}"
         self.wait_for(what, lambda: len(polled()) == tasks, timeout_s)
@@ -277,16 +273,11 @@ class ConnectCluster:
         self._names: dict[int, str] = {}
         self._set_numbers = itertools.count(1)
         settings = {**BROKER_SETTINGS, **self.broker_settings}
-        self.kafka = stack.enter_context(
-            KafkaCluster(
-                brokers.jars,
-                self.folder / "kafka",
-                self.brokers,
-                features=self.features,
-                settings=settings,
-                archive_to=self.archive_to and self.archive_to / ARCHIVE,
-            )
-        )
+        self.kafka = KafkaCluster(
+            brokers.jars, self.folder / "kafka", self.brokers, features=self.features, settings=settings,
+            archive_to=self.archive_to and self.archive_to / ARCHIVE,
+        )  # fmt: skip
+        stack.enter_context(self.kafka)
         self.control = stack.enter_context(Control(self.seen, lambda pid: self._names.get(pid, str(pid))))
         supports = [self.support] * self.size if isinstance(self.support, str) else self.support
         for number, support in enumerate(supports):
@@ -318,9 +309,9 @@ class ConnectCluster:
     def _ask(self, what: str, connector: str, method: str, path: str, body: Any, worker: str, **fields: object) -> None:
         """Repeat a request until it is done, or refused for good."""
         reply: Reply | None = None
-        for _ in Patience(PATIENCE_S):
+        for again in Patience(PATIENCE_S):
             reply = self.ask(what, connector, method, path, body, worker, noted=fields)
-            if reply is not None and reply.is_done:
+            if reply is not None and (reply.is_done or (what == "delete" and again and reply.status == NOT_KNOWN)):
                 return
             if reply is not None and reply.status not in AGAIN:
                 break
@@ -357,5 +348,5 @@ def archive(cache: Path, folder: Path, release: str = BROKERS) -> Installed:
             cluster.kafka.stop(120)
         for target in targets:
             if (folder / target.name).exists():
-                (folder / target.name).rename(target)
+                shutil.move(folder / target.name, target)
     return installed

@@ -17,6 +17,7 @@ import contextlib
 import socket
 import threading
 import time
+from bisect import bisect_left
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -122,7 +123,9 @@ class Control:
 
     def close(self) -> None:
         """End every connection: the calls that wait throw a ConnectException in their workers."""
-        for each in (self._server, *self._connections):
+        with self._changed:
+            every = [self._server, *self._connections]
+        for each in every:
             with contextlib.suppress(OSError):
                 each.shutdown(socket.SHUT_RDWR)
             each.close()
@@ -169,10 +172,12 @@ class Control:
         each of `like` is equal: `connector`, `task`, `instance`, `worker`, or a field as text. Raise TimeoutError."""
         deadline = time.monotonic() + timeout_s
         with self._changed:
+            looked = bisect_left(self.calls, since, key=lambda call: call.line)
             while True:
-                for call in self.held if held else self.calls:
+                for call in self.held if held else self.calls[looked:]:
                     if call.name == name and call.line >= since and _is_like(call, like):
                         return call
+                looked = len(self.calls)
                 if not self._changed.wait(deadline - time.monotonic()):
                     last = [f"{each.name} of {each.connector}-{each.task}" for each in self.calls[-5:]]
                     wanted = "".join(f" {key}={value}" for key, value in like.items())
@@ -185,15 +190,26 @@ class Control:
             except OSError:  # closed
                 return
             client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            self._connections.add(client)
+            with self._changed:
+                self._connections.add(client)
             threading.Thread(target=self._serve, args=(client,), name="fencepost-probe", daemon=True).start()
 
     def _serve(self, client: socket.socket) -> None:
         instance = ""
-        with contextlib.suppress(OSError), client.makefile("r", encoding="utf-8", newline="\n") as lines:
-            for line in lines:
-                if line.endswith("\n"):  # else its worker was killed while it wrote
-                    instance = self._called(client, line).instance
+        try:
+            with contextlib.suppress(OSError), client.makefile("r", encoding="utf-8", newline="\n") as lines:
+                for line in lines:
+                    if not line.endswith("\n"):  # its worker was killed while it wrote
+                        break
+                    call, is_held = self._called(client, line)
+                    instance = call.instance
+                    if not is_held:
+                        self.answer(call, self.usual(call))
+        finally:  # also where `answers` raises: the call throws in its worker then
+            client.close()
+            self._lost(client, instance)
+
+    def _lost(self, client: socket.socket, instance: str) -> None:
         with self._changed:
             self.held = [call for call in self.held if call._socket is not client]
             self._connections.discard(client)
@@ -201,26 +217,25 @@ class Control:
                 self.instances[instance].is_over = True
                 self._seen.note(CONTROL, "lost", instance=instance)
             self._changed.notify_all()
-        client.close()
 
-    def _called(self, client: socket.socket, line: str) -> Call:
+    def _called(self, client: socket.socket, line: str) -> tuple[Call, bool]:
+        """Return the call, and whether it is held."""
         given = dict(part.split("=", 1) for part in line.rstrip("\n").split("\t"))
         name, task, worker = given.pop("call"), int(given.pop("task")), self._worker_of(int(given.pop("pid")))
         connector, instance = given.pop("connector"), given.pop("instance")
         with self._changed:
-            number = self._seen.note(
-                CONTROL, "called", call=name, connector=connector, task=task, instance=instance, worker=worker, **given
-            )
-            call = Call(name, connector, task, instance, worker, number, given, self, client)
+            call = Call(name, connector, task, instance, worker, len(self._seen.lines), given, self, client)
+            is_held = any(each.covers(call) for each in self._holdings)
+            call.line = self._seen.note(
+                CONTROL, "called", call=name, connector=connector, task=task, instance=instance, worker=worker,
+                **({"held": True} if is_held else {}), **given,
+            )  # fmt: skip
             self.calls.append(call)
             self._follow(call)
-            is_held = any(each.covers(call) for each in self._holdings)
             if is_held:
                 self.held.append(call)
             self._changed.notify_all()
-        if not is_held:
-            self.answer(call, self.usual(call))
-        return call
+            return call, is_held
 
     def _follow(self, call: Call) -> None:
         if call.name == "start":

@@ -3,7 +3,7 @@ compiled against them, and class archives with which JVMs start in half the time
 
     installed = install(cache_folder, "4.3.1")
 
-The folder of a release is another one for each state of `pom.xml`, and that of the connector for each state of its
+The folder of a release is another one for each state of the poms, and that of the connector for each state of its
 sources. Several processes may ask for the same release: one makes it ready, and the others wait.
 """
 
@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from fencepost.reference_impl.live.clusters.jars import POM as PARENT
 from fencepost.reference_impl.live.clusters.jars import ClusterError, fetch_jars, java_tuning
 
 RELEASES = ("3.3.2", "3.9.1", "4.0.0", "4.3.1", "4.4.0")
@@ -44,12 +45,17 @@ class Installed:
 def install(cache: Path, release: str = BROKERS) -> Installed:
     """Return the release, from `cache` where an earlier call has left it. Raise ClusterError where Maven or the
     compiler fails; `reason_to_skip` says beforehand whether they are there."""
-    jars = fetch_jars(cache / f"connect-{release}-{_state([POM])}", POM, release)
+    jars = fetch(cache, release)
     plugins = jars / f"plugins-{_state(SOURCES)}"
     with locked(plugins):
         if not plugins.exists():
             _compile(jars, plugins)
     return Installed(release, jars, plugins)
+
+
+def fetch(cache: Path, release: str) -> Path:
+    """Return the folder with the release's jars alone; otherwise as `install`."""
+    return fetch_jars(cache / f"connect-{release}-{_state([PARENT, POM])}", POM, release)
 
 
 @contextmanager

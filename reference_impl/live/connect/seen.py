@@ -14,7 +14,7 @@ w0. Fields in brackets may be absent.
 | driver | asked | worker, what, connector, [task, tasks, set] |
 | driver | answered | asked (`n` of that line), status (null: none in time, it may be carried out later) |
 | driver | any other | what a user of the cluster notes by `Seen.note` |
-| control | called | call, connector, task (-1: the connector), instance, worker, thread, ms, number, … |
+| control | called | call, connector, task (-1: the connector), instance, worker, thread, ms, number, [held], … |
 | control | answered | called (`n` of that line), answer (its fields) |
 | control | lost | instance: its connection has ended, by its `stop` or with its worker |
 | kafka | answered | worker, client, api, error, asked_us, [transactional_id], … |
@@ -23,9 +23,10 @@ w0. Fields in brackets may be absent.
 
 `status` is HTTP's; `what` is configure, delete, stop, resume, restart or restart_task. A worker's line is written when
 it is so, but that of `worker_resumed` before. A call's `ms` is the worker's clock and its `number` counts its
-instance's calls. A call without an `answered` line has got the usual answer at once. Calls have further fields:
-`start` of a connector set, and of a task set and tasks; `started` found ("p:n,…": the offset of each source partition,
-n=0 for none); `taskConfigs` set; `commitRecord` record ("p:n") and at (its offset in the topic, or empty).
+instance's calls. A call that is `held` (true) waits until its `answered` line, and another one without that line has
+got the usual answer at once. Calls have further fields: `start` of a connector set, and of a task set and tasks;
+`started` found ("p:n,…": the offset of each source partition, n=0 for none); `taskConfigs` set; `commitRecord` record
+("p:n") and at (its offset in the topic, or empty).
 
 A `kafka` line is written when the broker has answered, before the worker gets that. By api:
 
@@ -41,7 +42,6 @@ A `kafka` line is written when the broker has answered, before the worker gets t
 
 from __future__ import annotations
 
-import itertools
 import json
 import threading
 import time
@@ -75,7 +75,7 @@ class Seen:
 
     def since(self, number: int = 0, **fields: Any) -> Iterator[Line]:
         """Yield the lines from `number` on that have these fields."""
-        for line in itertools.islice(self.lines, number, len(self.lines)):
+        for line in map(self.lines.__getitem__, range(number, len(self.lines))):
             if all(line.get(name) == value for name, value in fields.items()):
                 yield line
 

@@ -24,7 +24,6 @@ from fencepost.reference_impl.live.tcp.connection import NoAnswer
 
 MAIN = "org.apache.kafka.connect.cli.ConnectDistributed"
 ARCHIVE = "worker.jsa"  # next to the jars
-SUPPORTS = ("disabled", "preparing", "enabled")
 
 # Rebalances are learnt by heartbeats, so that their interval is the latency of everything.
 QUICK: Mapping[str, object] = {
@@ -58,7 +57,6 @@ LOGS: Mapping[str, str] = {
 }
 """The loggers by which a worker reports the steps of which nothing else is seen, and their levels."""
 
-# The layout of both logging systems: releases before 4.0 have log4j 1.
 PATTERN = "%d{yyyy-MM-dd HH:mm:ss.SSS} %-5p [%t] %c{1}: %m%n"
 
 
@@ -108,11 +106,9 @@ class Worker:
         config, logging = self.folder / "worker.properties", self.folder / "log4j2.properties"
         config.write_text(worker_properties(self))
         logging.write_text(log4j2(self.logs))
-        (self.folder / "log4j.properties").write_text(log4j1(self.logs))
-        older = f"-Dlog4j.configuration=file:{self.folder}/log4j.properties"
         command = java(
             self.installed.jars, logging, self.heap_mb, MAIN, str(config), archive_to=archive_to, archive=ARCHIVE,
-            options=(older, "-Xss512k"),
+            options=("-Xss512k",),
         )  # fmt: skip
         self.generation += 1
         with (self.folder / "out.txt").open("ab") as out:
@@ -146,16 +142,20 @@ class Worker:
         process.kill()
         self._ended(process)
 
-    def stop(self, patience_s: float = 30.0) -> None:
-        """SIGTERM: it leaves the group and stops its tasks, which waits for polls; killed if it takes too long."""
+    def stop(self, patience_s: float = 30.0) -> bool:
+        """SIGTERM: it leaves the group and stops its tasks, which waits for polls. Killed, and False, if it takes too
+        long."""
         process = self._running("stopped")
         process.send_signal(signal.SIGTERM)
         process.send_signal(signal.SIGCONT)
+        is_stopped = True
         try:
             process.wait(patience_s)
         except subprocess.TimeoutExpired:
             process.kill()
+            is_stopped = False
         self._ended(process)
+        return is_stopped
 
     def pause(self, timeout_s: float = 30.0) -> None:
         """SIGSTOP; returns when every thread stands still. Raise TimeoutError."""
@@ -240,17 +240,5 @@ def log4j2(logs: Mapping[str, str]) -> str:
             "rootLogger.level": "warn",
             "rootLogger.appenderRef.out.ref": "OUT",
             **own,
-        }
-    )
-
-
-def log4j1(logs: Mapping[str, str]) -> str:
-    return properties(
-        {
-            "log4j.rootLogger": "WARN, OUT",
-            "log4j.appender.OUT": "org.apache.log4j.ConsoleAppender",
-            "log4j.appender.OUT.layout": "org.apache.log4j.PatternLayout",
-            "log4j.appender.OUT.layout.ConversionPattern": PATTERN,
-            **{f"log4j.logger.{logger}": level for logger, level in logs.items()},
         }
     )

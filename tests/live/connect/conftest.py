@@ -32,20 +32,28 @@ def installed(cache: Path) -> Callable[[str], Installed]:
     return functools.cache(lambda release: or_skip(lambda: install(cache, release)))
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def connect(
     cache: Path, installed: Callable[[str], Installed], tmp_path_factory: pytest.TempPathFactory
 ) -> ConnectCluster:
     """One broker and two workers of the same release; a test leaves them running, and deletes its connectors."""
-    installed(BROKERS)
-    return RUNNING.get("connect", lambda: ConnectCluster(cache, tmp_path_factory.mktemp("connect")))
+    release = installed(kafka_version(BROKERS)).release
+
+    def make() -> ConnectCluster:
+        return ConnectCluster(cache, tmp_path_factory.mktemp("connect"), release, broker_release="")
+
+    return RUNNING.get("connect", make)
 
 
 @pytest.fixture
 def connector(connect: ConnectCluster) -> Iterator[str]:
-    """A name that no connector has had, and a topic; what is held of its calls when the test ends goes on."""
+    """A name that no connector has had; the connector is deleted when the test ends. The next test has another cluster
+    where this one has failed and left a worker that is down or paused."""
     name = next(NAMES)
     yield name
+    if not all(worker.is_awake for worker in connect.workers.values()):
+        RUNNING.stop()
+        return
     if name in connect.sets:
         connect.delete(name)
     connect.wait_until_over(name)

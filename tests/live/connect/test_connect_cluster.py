@@ -10,7 +10,13 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from fencepost.reference_impl.live.connect.cluster import BROKERS, TASK_TIMEOUT_MS, ClusterError, ConnectCluster
+from fencepost.reference_impl.live.connect.cluster import (
+    BROKERS,
+    TASK_TIMEOUT_MS,
+    ClusterError,
+    ConnectCluster,
+    archive,
+)
 from fencepost.reference_impl.live.connect.install import RELEASES, Installed
 from fencepost.reference_impl.live.connect.worker import LOGS
 from fencepost.reference_impl.live.tcp.reading import Patience
@@ -86,6 +92,32 @@ def test_a_round_is_held_between_workers(connect: ConnectCluster, connector: str
     assert {each.worker for each in polled.values()} == {"w0", "w1"}
 
 
+def test_what_the_control_server_decides(connect: ConnectCluster, connector: str) -> None:
+    """A start that is held, transactions that the connector ends, and a poll that throws: its task has failed."""
+    starts = connect.control.hold(lambda call: call.connector == connector and call.name == "started")
+    polls = connect.control.hold(lambda call: call.connector == connector and call.name == "poll")
+    connect.configure(connector, 1, transaction__boundary="connector")
+    start = connect.control.wait_for("started", held=True, connector=connector)
+    assert polls.calls == []
+    starts.end()
+    since = start.line
+    for answer in ({}, {"boundary": "commit-last"}, {"boundary": "abort-last"}, {"throw": "broken"}):
+        poll = connect.control.wait_for("poll", held=True, connector=connector, since=since)
+        poll.answer(records="0:1", **answer)
+        since = poll.line + 1
+    stop = connect.control.wait_for("stop", connector=connector, task=0)
+    ends = connect.seen.since(start.line, api="EndTxn", transactional_id=f"connect-{connector}-0")
+    assert [line["committed"] for line in ends][:2] == [True, False]
+    records = [line["record"] for line in connect.seen.since(start.line, call="commitRecord", connector=connector)]
+    assert records[:2] == ["0:1", "0:2"]  # the third may have been aborted before it was sent
+    failed = connect.wait_for("failure", lambda: connect.status(connector)["tasks"][0].get("trace"))
+    assert "ConnectException: broken" in failed
+    assert stop.instance == start.instance
+    polls.end()
+    connect.configure(connector, 0)
+    assert connect.wait_until_polled(connector) == {}
+
+
 def test_a_zombie(connect: ConnectCluster, connector: str) -> None:
     """618.18: A paused worker is removed from its group, its task is started elsewhere, and what it writes then is
     refused."""
@@ -158,27 +190,36 @@ def is_running(node: Path) -> bool:
     return False
 
 
-@pytest.mark.nightly
-@pytest.mark.parametrize("level", [0, 2])
+@pytest.mark.nightly(nights=2)
+@pytest.mark.parametrize(("brokers", "level"), [(BROKERS, 2), ("", 0)])
 @pytest.mark.parametrize("release", RELEASES)
 def test_a_life_on_every_release(
-    cache: Path, installed: Callable[[str], Installed], tmp_path: Path, release: str, level: int
+    cache: Path, installed: Callable[[str], Installed], tmp_path: Path, release: str, brokers: str, level: int
 ) -> None:
-    """Workers of each release, against brokers of 4.3.1 with each transaction.version."""
-    installed(release), installed(BROKERS)
+    """Workers of each release: with brokers of 4.3.1 and transaction.version 2, and with those of their own release and
+    0. They report what they do."""
+    for each in {release, brokers or release}:
+        installed(each)
     features = {"transaction.version": level}
-    with ConnectCluster(cache, tmp_path / "connect", release, features=features, logs=LOGS) as cluster:
+    with ConnectCluster(cache, tmp_path / "connect", release, 2, 1, brokers, features=features, logs=LOGS) as cluster:
         live(cluster, "c")
-        for worker in cluster.workers.values():
-            text = (worker.folder / "out.txt").read_text(encoding="utf-8")
-            assert "Starting task c-0" in text or "Starting task c-1" in text
+        reports = [(worker.folder / "out.txt").read_text(encoding="utf-8") for worker in cluster.workers.values()]
+        assert any("Starting task c-0" in report for report in reports)
 
 
 @pytest.mark.nightly
-def test_brokers_of_the_workers_release(cache: Path, installed: Callable[[str], Installed], tmp_path: Path) -> None:
-    installed("3.9.1")
-    with ConnectCluster(cache, tmp_path / "connect", "3.9.1", broker_release="") as cluster:
-        live(cluster, "c")
+def test_workers_start_from_class_archives(cache: Path, installed: Callable[[str], Installed], tmp_path: Path) -> None:
+    """They are made once, and JVMs of workers and brokers map them."""
+    installed(BROKERS)
+    made = archive(cache, tmp_path / "archive")
+    times = [file.stat().st_mtime_ns for file in sorted(made.jars.glob("*.jsa"))]
+    with ConnectCluster(cache, tmp_path / "connect", size=1) as cluster:
+        for node, name in ((cluster.workers["w0"], "worker.jsa"), (cluster.kafka.nodes[1], "kafka.jsa")):
+            assert node.process is not None
+            assert str(made.jars / name) in Path(f"/proc/{node.process.pid}/maps").read_text()
+    assert archive(cache, tmp_path / "again") == made
+    assert [file.stat().st_mtime_ns for file in sorted(made.jars.glob("*.jsa"))] == times
+    assert not (tmp_path / "again").exists()
 
 
 @pytest.mark.nightly
@@ -196,9 +237,9 @@ def test_three_brokers(cache: Path, installed: Callable[[str], Installed], tmp_p
 def test_workers_of_other_support(
     cache: Path, installed: Callable[[str], Installed], tmp_path: Path, leader: str
 ) -> None:
-    """618.33: the config topic is written in transactions, but where the leader's support is disabled; it changes with
-    a restart."""
-    installed(BROKERS)
+    """618.33: the config topic is written in transactions unless the leader's support is disabled; a restart changes
+    that, and the release."""
+    installed(BROKERS), installed("4.0.0")
     support = ("disabled", "preparing")
     with ConnectCluster(cache, tmp_path / "connect", support=support, leader=leader) as cluster:
         assert cluster.leads() == leader
@@ -207,8 +248,8 @@ def test_workers_of_other_support(
         written = [line for line in cluster.seen.since(api="Produce") if line["places"][0][0] == "connect-configs"]
         in_transactions = {"transactional_id" in line for line in written if line["worker"] == leader}
         assert in_transactions == {leader == "w1"}
-        for name in ("w0", "w1"):
+        for name, release in (("w0", BROKERS), ("w1", "4.0.0")):
             cluster.stop(name)
-            cluster.start_worker(name, support="enabled")
+            cluster.start_worker(name, support="enabled", release=release)
         cluster.wait_until_ready()
         live(cluster, "d")

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from fencepost.reference_impl.live.connect.rest import Reply, RestProxy, ask
@@ -19,31 +19,19 @@ PATIENCE_S = 20.0
 FENCE = "/connectors/c/fence"
 
 
-class Upstream(ThreadingHTTPServer):
+class Upstream(BaseHTTPRequestHandler):
     """A worker's REST server: it says what it got, and 204 to a fence."""
 
-    daemon_threads = True
-
-    def __init__(self) -> None:
-        self.got: list[tuple[str, str, bytes, str | None]] = []
-        super().__init__(("127.0.0.1", 0), _Handler)
-
-
-class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    server: Upstream
+    got: ClassVar[list[tuple[str, str, bytes, str | None]]] = []
 
     def do_any(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        self.server.got.append((self.command, self.path, body, self.headers.get("X-Signature")))
-        if self.path == FENCE:
-            self.send_response(204)
-            self.end_headers()
-            return
-        answer = b'{"got": "%s"}' % self.path.encode()
-        self.send_response(409 if self.path.endswith("conflict") else 200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(answer)))
+        self.got.append((self.command, self.path, body, self.headers.get("X-Signature")))
+        answer = b"" if self.path == FENCE else b'{"got": "%s"}' % self.path.encode()
+        self.send_response(204 if self.path == FENCE else 409 if self.path == "/conflict" else 200)
+        if answer:
+            self.send_header("Content-Length", str(len(answer)))
         self.end_headers()
         self.wfile.write(answer)
 
@@ -54,22 +42,18 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 @pytest.fixture
-def upstream() -> Iterator[Upstream]:
-    with Upstream() as server:
-        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
-        yield server
-        server.shutdown()
-
-
-@pytest.fixture
 def seen(tmp_path: Path) -> Seen:
     return Seen(tmp_path / "seen.jsonl")
 
 
 @pytest.fixture
-def proxy(upstream: Upstream, seen: Seen) -> Iterator[RestProxy]:
-    with RestProxy("w0", upstream.server_address[1], seen) as proxy:
-        yield proxy
+def proxy(seen: Seen) -> Iterator[RestProxy]:
+    Upstream.got.clear()
+    with ThreadingHTTPServer(("127.0.0.1", 0), Upstream) as server:
+        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+        with RestProxy("w0", server.server_address[1], seen) as proxy:
+            yield proxy
+        server.shutdown()
 
 
 @pytest.fixture
@@ -82,7 +66,7 @@ def asked(proxy: RestProxy, method: str, path: str, body: Any = None) -> Reply:
     return ask(f"http://127.0.0.1:{proxy.port}", method, path, body, PATIENCE_S)
 
 
-def test_what_passes_is_unchanged(proxy: RestProxy, upstream: Upstream, seen: Seen) -> None:
+def test_what_passes_is_unchanged(proxy: RestProxy, seen: Seen) -> None:
     """Requests and answers, with headers, of one connection after the other; and both are noted."""
     assert asked(proxy, "PUT", "/connectors/c/config?forward=true", {"a": 1}) == Reply(
         200, {"got": "/connectors/c/config?forward=true"}
@@ -94,7 +78,7 @@ def test_what_passes_is_unchanged(proxy: RestProxy, upstream: Upstream, seen: Se
         connection.request("POST", path, iter([b"ab", b"c"]), {"X-Signature": "s"}, encode_chunked=True)
         assert connection.getresponse().read() == b'{"got": "%s"}' % path.encode()
     connection.close()
-    assert upstream.got == [
+    assert Upstream.got == [
         ("PUT", "/connectors/c/config?forward=true", b'{"a": 1}', None), ("PUT", FENCE, b"", None),
         ("GET", "/conflict", b"", None), ("POST", "/one", b"abc", "s"), ("POST", "/two", b"abc", "s"),
     ]  # fmt: skip
@@ -105,20 +89,17 @@ def test_what_passes_is_unchanged(proxy: RestProxy, upstream: Upstream, seen: Se
     assert all(seen.lines[line["asked"]]["event"] == "asked" for line in seen.since(event="answered"))
 
 
-def test_a_held_request_has_not_reached_the_worker(
-    proxy: RestProxy, upstream: Upstream, pool: ThreadPoolExecutor
-) -> None:
+def test_a_held_request_has_not_reached_the_worker(proxy: RestProxy, pool: ThreadPoolExecutor) -> None:
     """Others pass it; and those that are held when the holding ends go on."""
     fences = proxy.hold(lambda each: each.path.endswith("/fence"))
     first: Future[Reply] = pool.submit(asked, proxy, "PUT", FENCE)
     held = fences.wait(PATIENCE_S)
     assert asked(proxy, "GET", "/other").is_done
-    assert [got[1] for got in upstream.got] == ["/other"]
+    assert [got[1] for got in Upstream.got] == ["/other"]
     held.release()
     assert first.result(PATIENCE_S).status == 204
     second = pool.submit(asked, proxy, "PUT", FENCE)
     fences.wait(PATIENCE_S)
-    assert not second.done()
     fences.end()
     assert second.result(PATIENCE_S).status == 204
     assert asked(proxy, "PUT", FENCE).status == 204
@@ -126,13 +107,13 @@ def test_a_held_request_has_not_reached_the_worker(
         fences.wait(0.05)
 
 
-def test_a_held_answer(proxy: RestProxy, upstream: Upstream, pool: ThreadPoolExecutor) -> None:
+def test_a_held_answer(proxy: RestProxy, pool: ThreadPoolExecutor) -> None:
     """The worker has carried the request out, and the asker does not know."""
     answers = proxy.hold(lambda each: each.status == 204, answers=True)
     asks = pool.submit(asked, proxy, "PUT", FENCE)
     held = answers.wait(PATIENCE_S)
     assert (held.method, held.path, held.status, held.worker) == ("PUT", FENCE, 204, "w0")
-    assert len(upstream.got) == 1
+    assert len(Upstream.got) == 1
     assert not asks.done()
     held.release()
     assert asks.result(PATIENCE_S).status == 204

@@ -8,44 +8,46 @@ from __future__ import annotations
 import os
 import subprocess
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from fencepost.reference_impl.live.clusters.jars import ClusterError
+from fencepost.reference_impl.live.clusters.jars import ClusterError, java_tuning
 
 POM = Path(__file__).with_name("pom.xml")
 SOURCES = tuple(sorted(Path(__file__).parents[1].joinpath("java").rglob("*.java")))
 TIMEOUT_S = 120
-QUICK = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xmx256m")
 
 Seen = Mapping[str, Mapping[str, str]]
 """By program: what it answered, by name."""
 
 
-def compiled(folder: Path, jars: Path) -> Path:
-    """The folder, with the programs compiled against the jars."""
+def compiled(folder: Path, jars: Sequence[Path]) -> Path:
+    """The folder, with the programs compiled against the jars of these folders."""
     if not folder.exists():
         fresh = folder.with_name(f"{folder.name}.{os.getpid()}")
-        options = ["-nowarn", "-Xlint:none", "-proc:none", "-cp", f"{jars}{os.sep}*", "-d", str(fresh)]
-        command = ["javac", *(f"-J{each}" for each in QUICK), *options, *map(str, SOURCES)]
+        options = ["-nowarn", "-Xlint:none", "-proc:none", "-cp", _path(*jars), "-d", str(fresh)]
+        command = ["javac", *(f"-J{each}" for each in java_tuning(256)), *options, *map(str, SOURCES)]
         done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
         if done.returncode:
-            raise ClusterError(f"the programs cannot be compiled against {jars}: {done.stderr[:2000]}")
+            raise ClusterError(f"the programs cannot be compiled against {jars[0]}: {done.stderr[:2000]}")
         with suppress(OSError):  # another process was quicker
             fresh.rename(folder)
     return folder
 
 
-def look(classes: Path, jars: Path) -> Seen:
-    """All of them, in one JVM."""
-    path = f"{classes}{os.pathsep}{jars}{os.sep}*"
-    done = subprocess.run(
-        ["java", *QUICK, "-cp", path, "Look"], capture_output=True, text=True, timeout=TIMEOUT_S, check=True
-    )
+def look(classes: Path, jars: Sequence[Path]) -> Seen:
+    """All of them, in one JVM, whose standard output is theirs alone."""
+    path = os.pathsep.join([str(classes), _path(*jars)])
+    command = ["java", *java_tuning(256), "-Dlog4j2.level=off", "-cp", path, "Look"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, check=True)
     seen: defaultdict[str, dict[str, str]] = defaultdict(dict)
     for line in done.stdout.splitlines():
         program, _, reported = line.partition(" ")
         key, _, value = reported.partition("=")
         seen[program][key] = value
     return seen
+
+
+def _path(*jars: Path) -> str:
+    return os.pathsep.join(f"{folder}{os.sep}*" for folder in jars)
