@@ -37,7 +37,8 @@ def test_a_late_start_shuts_out_a_healthy_task(probe: Probe) -> None:
     assert any(text in probe.fails(1, leader) for text in FENCED)
     probe.shows(probe.keys, [])
     probe.come_back(old.worker)
-    probe.logged(old.worker, "already generated a new set")
+    refusal = f"{probe.name}-1 with exactly-once support as the connector has already generated a new set"
+    cluster.wait_for("refusal", lambda: probe.times(old.worker, refusal))
     assert list(probe.seen.since(begun, call="start", connector=probe.name, worker=old.worker, set=str(old.set))) == []
 
 

@@ -5,12 +5,10 @@ When this fails, Kafka is mended, and the finding has to say so.
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from connect_probe import DUE_S, Probe
 from fencepost.reference_impl.live.connect.control import Call, Instance
-from fencepost.reference_impl.live.proxy.rules import Held
+from fencepost.reference_impl.live.proxy.rules import Held, Met
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(600)]
 
@@ -25,7 +23,7 @@ def test_a_removed_task_commits(probe: Probe) -> None:
     record is committed by it and by the task that has the record's partition now, and no count covers it.
     (IncrementalCooperativeAssignor.performTaskAssignment, Worker.startExactlyOnceSourceTask)
 
-    It is removed once more as soon as it is back, and does not hear of that until both tasks have committed."""
+    Where the next rebalance waits for it, it is removed once more, and does not hear of that at first."""
     for n in range(TRIES):
         old = probe.spread(partitions=6)[2]
         polls = probe.hold_polls(lambda call, old=old: call.instance == old.name)
@@ -58,30 +56,45 @@ def test_a_removed_task_commits(probe: Probe) -> None:
 
 def comes_back(probe: Probe, old: Instance) -> tuple[Held, Call | None]:
     """The worker of an instance goes on; returns its heartbeat that is held, and the first poll of a task that is no
-    more, or None where the rebalance has taken that from it."""
-    proxy, begun = probe.cluster.proxies[old.worker], len(probe.seen.lines)
-    generation = probe.cluster.watching[probe.others(old.worker)[0]].generation
-    known = {"", probe.cluster.watching[old.worker].member}
-    heartbeat = proxy.hold_next("Heartbeat", client=old.worker)
-    deaf = proxy.hold_next("Heartbeat", client=old.worker, where=lambda beat: int(beat.generation_id) > generation)
-
-    def is_new(join: Any) -> bool:
-        return join.member_id not in known
-
-    _, again = (proxy.meet_next("JoinGroup", client=old.worker, where=is_new) for _ in range(2))
-    probe.come_back(old.worker)
+    more, or None where a rebalance has taken that from it. Where others wait for the worker in the next rebalance it is
+    removed, so that they go on, and the leader answers it."""
+    cluster, away, begun = probe.cluster, old.worker, len(probe.seen.lines)
+    known, generation = {"", cluster.watching[away].member}, cluster.watching[probe.others(away)[0]].generation
+    heartbeat = cluster.proxies[away].hold_next("Heartbeat", client=away)
+    deaf = cluster.proxies[away].hold_next(
+        "Heartbeat", client=away, where=lambda beat: int(beat.generation_id) > generation
+    )
+    again = [rejoins(probe, worker, known) for worker in (away, *probe.others(away))]
+    probe.come_back(away)
     probe.control.wait_for("stop", DUE_S, instance=old.name)  # it has read the new set
+    started, stopped = (probe.times(away, f"{verb} task {probe.name}-2") for verb in ("Starting", "Stopping"))
     if heartbeat.has_come:
         heartbeat.release()
     else:
-        proxy.forget(heartbeat)
-    probe.seen.wait_for(
-        "assignment", lambda line: not line["error"], DUE_S, begun, worker=old.worker, api="SyncGroup"
-    )  # fmt: skip
-    probe.expire(old.worker)
+        cluster.proxies[away].forget(heartbeat)
+    removals = iter([away])
+
+    def decided() -> bool:
+        if not again[0].has_come and any(each.has_come for each in again[1:]):
+            for worker in removals:
+                probe.expire(worker)
+        is_started = probe.times(away, f"Starting task {probe.name}-2") > started
+        is_stopped = probe.times(away, f"Stopping task {probe.name}-2") > stopped
+        return bool(polled()) or is_stopped or (again[0].has_come and not is_started)
 
     def polled() -> list[Call]:
         return [each for each in probe.control.held if each.connector == probe.name and each.line >= begun]
 
-    probe.cluster.wait_for("start of a task that is no more", lambda: again.has_come or polled())
+    cluster.wait_for("end of the rebalance", decided)
     return deaf, next(iter(polled()), None)
+
+
+def rejoins(probe: Probe, worker: str, known: set[str]) -> Met:
+    """The second JoinGroup of a worker from now on: after the rebalance for who is back it asks for another one."""
+    _, second = (
+        probe.cluster.proxies[worker].meet_next(
+            "JoinGroup", client=worker, where=lambda join: join.member_id not in known
+        )
+        for _ in range(2)
+    )
+    return second
