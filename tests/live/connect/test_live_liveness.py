@@ -20,7 +20,7 @@ def test_a_late_start_shuts_out_a_healthy_task(probe: Probe) -> None:
     out the healthy task, which fails with its next record. The late one is refused by its second look, which compares
     sets (618.19; a count that stands after the newest set does not let it pass). The other one is not restarted."""
     cluster = probe.cluster
-    old = probe.spread()[1]
+    old = probe.configure(3)[1]
     late = cluster.proxies[old.worker].hold_next(
         "InitProducerId", probe.id(1), client=f"connector-producer-{probe.name}-1"
     )
@@ -46,7 +46,7 @@ def test_a_late_start_shuts_out_a_healthy_task(probe: Probe) -> None:
 def test_a_late_fence_shuts_out_a_healthy_task(probe: Probe) -> None:
     """618.12: the fence of a deposed leader arrives when the tasks of the newest set poll, and shuts one of them out:
     it fails with its next record, and is not restarted."""
-    probe.spread()
+    probe.configure(3)
     leader = probe.cluster.leads()
     late = probe.hold_fence(1, leader)
     probe.ask(3, probe.others(leader)[0])

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
-from fencepost.reference_impl.live.connect.cluster import TASK_TIMEOUT_MS, ConnectCluster
+from fencepost.reference_impl.live.connect.cluster import TASK_TIMEOUT_MS, ClusterError, ConnectCluster
 from fencepost.reference_impl.live.connect.control import Call, Holding, Instance
 from fencepost.reference_impl.live.proxy.rules import Held
 from real_client_reading import messages_to_end
@@ -40,14 +40,17 @@ class Probe:
 
     def spread(self, **more: object) -> dict[int, Instance]:
         """Configure as many tasks as there are workers, and return them when each has polled on a worker of its own, so
-        that no rebalance follows."""
+        that no rebalance follows. Raise ClusterError where the assignor has it otherwise."""
         workers = set(self.cluster.workers)
         self.ask(len(workers), **more)
 
         def tasks() -> dict[int, Instance]:
             return {each.task: each for each in self.control.alive(self.name) if each.polls}
 
-        self.cluster.wait_for("task on each worker", lambda: {each.worker for each in tasks().values()} == workers)
+        try:
+            self.cluster.wait_for("it", lambda: {each.worker for each in tasks().values()} == workers, DUE_S)
+        except TimeoutError as error:
+            raise ClusterError(f"no task of {self.name} on each worker within {DUE_S:g} s: {tasks()}") from error
         return tasks()
 
     def ask(self, tasks: int, worker: str = "", **more: object) -> int:
