@@ -460,8 +460,8 @@ FINDINGS = (
         seen=("4.3.1",),
     ),
     Finding(
-        "an open transaction holds up every start", "While a transaction is open on the worker's offsets topic, no task of "
-        "another connector of the cluster gets its offsets, and none that starts polls.",
+        "an open transaction holds up every start", "While a transaction is open on the worker's offsets topic, no other "
+        "connector of the cluster starts, and no task of it: they read that topic to the end first.",
         "Connect, source offsets", "live clusters", (), "false alarm",
         f"{LIVE_CONNECT}offsets_topics.py::test_an_open_transaction_holds_up_every_start",
         "offsets are read to the end (618.32), which lasts as long as the transaction: at most transaction.timeout.ms",
