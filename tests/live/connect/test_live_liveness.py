@@ -123,7 +123,7 @@ def test_who_asks_a_paused_leader_fails(probe: Probe) -> None:
     asked = probe.cluster.rest[leader].hold(lambda request: request.path.startswith(f"/connectors/{probe.name}/fence"))
     probe.ask(3, leader)
     held.wait()
-    asked.wait()
+    probe.cluster.wait_for("question of each other worker", lambda: len(asked.waiting) == len(tasks) - 1)
     asked.end()
     successor = probe.put_out(leader)
     waiting = [task for task, each in tasks.items() if each.worker not in (leader, successor)]
