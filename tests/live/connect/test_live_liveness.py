@@ -141,7 +141,7 @@ def test_one_thread_forwards_everything_live(probe: Probe) -> None:
     cluster = probe.cluster
     leader = cluster.leads()
     probe.spread()
-    others = [Probe(cluster, f"{probe.name}-{number}") for number in range(3)]
+    others = [probe.another(f"{probe.name}-{number}") for number in range(3)]
     for each in others:
         each.configure(1)
     owners = {each.name: each.owner() for each in others}
@@ -160,8 +160,6 @@ def test_one_thread_forwards_everything_live(probe: Probe) -> None:
     rounds.end()
     cluster.wait_until_polled(follower.name)
     assert list(probe.seen.since(begun, event="asked", path=posted)) != []
-    for each in others:
-        each.end()
 
 
 def records_of(request: Any) -> bytes:

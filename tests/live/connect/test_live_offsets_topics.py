@@ -66,10 +66,10 @@ def test_an_open_transaction_holds_up_every_start(probe: Probe) -> None:
     """618.32: while a transaction is open on the offsets topic of the worker, no other connector and no task of it
     starts; those that run already commit. It ends with the transaction, at the latest when that is timed out."""
     task = probe.configure(1)[0]
-    running, starting = Probe(probe.cluster, f"{probe.name}-running"), Probe(probe.cluster, f"{probe.name}-starting")
+    running, starting = probe.another(f"{probe.name}-running"), probe.another(f"{probe.name}-starting")
     running.configure(1)
     running.hold_polls()
-    polls = probe.hold_polls()
+    probe.hold_polls()
     commit = probe.cluster.proxies[task.worker].hold_next("EndTxn", probe.id(0))
     probe.polls(instance=task.name).answer(records="0:1")
     commit.wait()
@@ -80,6 +80,3 @@ def test_an_open_transaction_holds_up_every_start(probe: Probe) -> None:
     commit.release()
     assert commit.answer().error_code == 0
     probe.cluster.wait_until_polled(starting.name)
-    polls.end()
-    for each in (running, starting):
-        each.end()

@@ -47,7 +47,7 @@ def test_connectors_with_equal_ids_fence_one_another(probe: Probe, tmp_path: Pat
     """618.49: connector c-b of group connect and connector b of group connect-c have one transactional id. Each
     start shuts out the other task, which fails with its next record, and so on with each restart."""
     cluster, other = probe.cluster, f"{probe.cluster.group}-{probe.name}"
-    mine = Probe(cluster, f"{probe.name}-b")
+    mine = probe.another(f"{probe.name}-b")
     mine.configure(1)
     mine.hold_polls()
     mine.commits(mine.polls(), "0:1")
@@ -69,7 +69,6 @@ def test_connectors_with_equal_ids_fence_one_another(probe: Probe, tmp_path: Pat
         cluster.wait_for("failure of the other connector's task", lambda: state() == "FAILED")
         assert (mine.keys(), theirs.read(f"{other}-b")) == (["0:1"], [])
         polls.end()
-    mine.end()
 
 
 @pytest.mark.nightly
@@ -80,14 +79,13 @@ def test_a_task_fences_the_leader_of_another_cluster(probe: Probe, tmp_path: Pat
     with another(cluster, "1", tmp_path) as worker:
         assert configure(cluster, worker, "d", 1) < BAD_REQUEST
         probe.control.wait_for("poll", DUE_S, connector="d")
-        mine = Probe(cluster, "cluster")
+        mine = probe.another("cluster")
         task = mine.configure(2)[1]
         assert configure(cluster, worker, "d", 2) == SERVER_ERROR
         cluster.wait_for("reclaimed right to write", lambda: configure(cluster, worker, "d", 2) < BAD_REQUEST)
         mine.hold_polls(lambda call: call.instance == task.name)
         mine.polls().answer(records="1:1")
         assert any(text in mine.fails(1) for text in FENCED)
-        mine.end()
 
 
 @pytest.mark.nightly

@@ -30,6 +30,12 @@ class Probe:
         self.control, self.seen = cluster.control, cluster.seen
         self._out: list[str] = []
         self._holdings: list[Holding] = []
+        self._further: list[Probe] = []
+
+    def another(self, name: str) -> Probe:
+        """A further connector, which ends with this one."""
+        self._further.append(Probe(self.cluster, name))
+        return self._further[-1]
 
     # -- sets and workers
 
@@ -89,11 +95,6 @@ class Probe:
             lambda: len({each.generation for each in others}) == 1 and others[0].generation > before,
         )
         return self.cluster.leads()
-
-    def end_connector(self, worker: str = "") -> None:
-        """Delete it, and wait until it is over."""
-        self.cluster.delete(self.name, worker)
-        self.cluster.wait_until_over(self.name)
 
     def come_back(self, worker: str) -> None:
         self._out.remove(worker)
@@ -187,12 +188,15 @@ class Probe:
 
     def end(self) -> None:
         """Let go what is held, have everybody back, and delete it."""
-        self.let_go()
+        for each in (self, *self._further):
+            each.let_go()
         for worker in list(self._out):
             self.come_back(worker)
         self.cluster.wait_for("group of all workers", self.cluster.is_whole)
-        if self.name in self.cluster.sets:
-            self.end_connector()
+        for each in (*self._further, self):
+            if each.name in self.cluster.sets:
+                self.cluster.delete(each.name)
+            self.cluster.wait_until_over(each.name)
 
 
 def _text(value: object) -> str:
