@@ -387,7 +387,7 @@ FINDINGS = (
         "new", f"{_CONNECT}::test_an_own_offsets_topic_hides_the_workers",
         "a null of the connector's own store is laid over the worker's answer",
         variants=("source-offsets/shipped-own-topic-later",),
-        seen=("3.3.2", "3.9.2", "4.0.0", "4.0.2", "4.1.2", "4.2.2", "4.3.1", "4.4.0"), also=f"{LIVE_CONNECT}offsets_topics.py::test_an_own_offsets_topic_hides_the_workers_live", means="classes",
+        seen=("3.3.2", "3.9.1", "3.9.2", "4.0.0", "4.0.2", "4.1.2", "4.2.2", "4.3.1", "4.4.0"), also=f"{LIVE_CONNECT}offsets_topics.py::test_an_own_offsets_topic_hides_the_workers_live", means="classes",
     ),
     Finding(
         "the worker's copy comes before the commit", "The second copy of an offset, for the worker's topic, is written when the "
@@ -396,7 +396,7 @@ FINDINGS = (
         "Connect, source offsets", "live clusters, and its classes", ("618.31", "618.P2"), "new",
         f"{_CONNECT}::test_the_workers_copy_comes_before_the_commit",
         variants=("source-offsets/shipped-own-topic-taken",),
-        seen=("3.3.2", "3.9.2", "4.0.0", "4.0.2", "4.1.2", "4.2.2", "4.3.1", "4.4.0"), also=f"{LIVE_CONNECT}offsets_topics.py::test_the_workers_copy_comes_before_the_commit_live", means="classes",
+        seen=("3.3.2", "3.9.1", "3.9.2", "4.0.0", "4.0.2", "4.1.2", "4.2.2", "4.3.1", "4.4.0"), also=f"{LIVE_CONNECT}offsets_topics.py::test_the_workers_copy_comes_before_the_commit_live", means="classes",
     ),
     Finding(
         "a removed task is started again", "A worker that is paused past its session has a task which the newest set has not. When "
@@ -408,14 +408,14 @@ FINDINGS = (
         "nearest: KAFKA-9184 and KAFKA-9841, of tasks that there still are, which fencing was to make harmless; on live "
         "clusters with the default time-outs in 2 of 5 tries; one such run is recorded, task-counts-connect-removed-task",
         variants=("task-counts/core-shipped-claims", "source-offsets/shipped-removed-task"),
-        seen=("3.9.2", "4.0.0", "4.0.2", "4.1.2", "4.2.2", "4.3.1", "4.4.0"), not_seen=("3.3.2",), also=f"{LIVE_CONNECT}removed_task.py::test_a_removed_task_commits", means="classes",
+        seen=("3.3.2", "3.9.1", "3.9.2", "4.0.0", "4.0.2", "4.1.2", "4.2.2", "4.3.1", "4.4.0"), also=f"{LIVE_CONNECT}removed_task.py::test_a_removed_task_commits", means="classes",
     ),
     Finding(
         "one thread forwards everything to the leader", "While a request for a round of one connector is not answered, which may "
         "take 90 s, a worker sends the leader no request of any other: their new task configurations wait.",
         "Connect, herder", "live clusters, and its classes", ("618.9",), "new",
         f"{_CONNECT}::test_one_thread_forwards_everything",
-        seen=("3.9.2", "4.0.0", "4.0.2", "4.1.2", "4.2.2", "4.3.1", "4.4.0"), also=f"{_LIVENESS}::test_one_thread_forwards_everything_live", means="classes",
+        seen=("3.9.1", "3.9.2", "4.0.0", "4.0.2", "4.1.2", "4.2.2", "4.3.1", "4.4.0"), also=f"{_LIVENESS}::test_one_thread_forwards_everything_live", means="classes",
     ),
     Finding(
         "a start that wakes up late shuts out a healthy task", "A start of an older set, whose worker was paused before it "
@@ -425,7 +425,7 @@ FINDINGS = (
         "KIP-618 accepts it, as nothing is committed twice; H5 of the catalogue. The second look compares sets, so that H4 is "
         "not in these releases",
         variants=("task-counts/shipped-unattended",),
-        seen=("4.3.1", "4.4.0"), not_seen=("3.3.2",),
+        seen=("3.9.1", "4.0.0", "4.3.1", "4.4.0"),
     ),
     Finding(
         "a fence of a deposed leader shuts out a healthy task", "A leader is paused while it fences for a set, and another one "
@@ -434,7 +434,7 @@ FINDINGS = (
         "Connect, herder", "live clusters", ("618.P4",), "new", f"{_LIVENESS}::test_a_late_fence_shuts_out_a_healthy_task",
         "nothing is committed twice; a late count of such a leader is refused (H12), as the programs next to this one show",
         variants=("task-counts/shipped-late-fence",),
-        seen=("4.3.1", "4.4.0"), not_seen=("3.3.2",),
+        seen=("4.3.1", "4.4.0"),
     ),
     Finding(
         "who waits for a paused leader fails", "A task waits for a round of a leader that is paused. Another one leads soon, but "
@@ -465,20 +465,20 @@ FINDINGS = (
         "Connect, source offsets", "live clusters", (), "false alarm",
         f"{LIVE_CONNECT}offsets_topics.py::test_an_open_transaction_holds_up_every_start",
         "offsets are read to the end (618.32), which lasts as long as the transaction: at most transaction.timeout.ms",
-        seen=("4.3.1", "4.4.0"), not_seen=("3.3.2",),
+        seen=("3.9.1", "4.0.0", "4.3.1", "4.4.0"),
     ),
     Finding(
         "a round fails over an open transaction", "A round that fences a task whose transaction is open fails, since that is "
         "being aborted, and the tasks that have asked fail with it.",
         "Connect, herder; admin client", "live clusters", ("618.12", "618.13", "618.P4"), "confirmed by KAFKA-16570",
         f"{LIVE_CONNECT}old_connect.py::test_a_round_fails_over_an_open_transaction",
-        seen=("3.3.2",), not_seen=("4.3.1", "4.4.0"),
+        seen=(), not_seen=("3.3.2", "3.9.1", "4.0.0", "4.3.1", "4.4.0"),
     ),
     Finding(
         "an abort without records is left for the next batch", "A connector that defines its transactions aborts with a poll that "
         "gives no records. The abort is left for the next batch, and the task fails.",
         "Connect, source tasks", "live clusters", ("618.28", "618.P5"), "confirmed by KAFKA-14799",
         f"{LIVE_CONNECT}old_connect.py::test_an_abort_without_records_is_left_for_the_next_batch",
-        seen=("3.3.2",), not_seen=("4.3.1", "4.4.0"),
+        seen=("3.3.2",), not_seen=("3.9.1", "4.0.0", "4.3.1", "4.4.0"),
     ),
 )  # fmt: skip
