@@ -472,7 +472,7 @@ FINDINGS = (
         "being aborted, and the tasks that have asked fail with it.",
         "Connect, herder; admin client", "live clusters", ("618.12", "618.13", "618.P4"), "confirmed by KAFKA-16570",
         f"{LIVE_CONNECT}old_connect.py::test_a_round_fails_over_an_open_transaction",
-        seen=(), not_seen=("3.3.2", "3.9.1", "4.0.0", "4.3.1", "4.4.0"),
+        seen=("3.3.2",), not_seen=("3.9.1", "4.0.0", "4.3.1", "4.4.0"),
     ),
     Finding(
         "an abort without records is left for the next batch", "A connector that defines its transactions aborts with a poll that "
