@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -183,7 +184,7 @@ def agree(
     def document() -> "Agreed":
         return _document(report(), target, bootstrap, read, saved_runs)
 
-    ends = _cluster_ended() if connect else _topics_removed(bootstrap)
+    ends = _cluster_ended(target) if connect else _topics_removed(bootstrap)
     with reported(json_file, document, lambda: so_far, lambda: screen.print(report())), ends:
         try:
             with progress as bar:
@@ -238,14 +239,12 @@ def _topics_removed(bootstrap: str | None) -> Iterator[None]:
 
 
 @contextmanager
-def _cluster_ended() -> Iterator[None]:
-    """End the cluster started within the context."""
-    from fencepost.reference_impl.live.connect.task_counts import end
-
+def _cluster_ended(implementation: str) -> Iterator[None]:
+    """End the cluster that the implementation has started within the context."""
     try:
         yield
     finally:
-        end()
+        import_module(implementation.partition(":")[0]).end()
 
 
 @dataclass(frozen=True)

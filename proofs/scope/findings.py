@@ -22,9 +22,9 @@ class Finding:
     part of that system. ``version`` has the settings, or the release of a client. ``breaks`` has the promises and
     mechanisms that the defect breaks, none for a false alarm. ``status`` is new, known elsewhere, confirmed by KAFKA-n,
     fixed in a release, or false alarm. ``program`` is the test, or for a known bug the command, that reproduces the
-    defect. ``note`` describes how near the public record is. ``variants`` names the variants (protocol/variant) whose
+    defect, and ``also`` another one. ``note`` describes how near the public record is. ``variants`` names the variants (protocol/variant) whose
     model has the defect, and in which it breaks one of these promises. ``seen`` and ``not_seen`` are the exact releases
-    of Kafka on which the program ran and saw it or did not. ``means`` is live brokers, Kafka's own classes without a
+    of Kafka on which the programs ran and saw it or did not. ``means`` is live brokers, Kafka's own classes without a
     cluster, or a client library that misbehaves on a correct broker; for a known bug it is the reference implementation
     or the model alone."""
 
@@ -40,6 +40,7 @@ class Finding:
     seen: tuple[str, ...] = ()
     not_seen: tuple[str, ...] = ()
     means: Means = "live"
+    also: str = ""
 
     def __post_init__(self) -> None:
         if not STATUS.fullmatch(self.status):
@@ -84,6 +85,8 @@ _OFFSETS = "tests/live/kafka/test_live_offsets.py::test_pending_offsets_lose_the
 _DEPOSED = "tests/live/kafka/test_live_deposed.py"
 _ZOMBIES = "tests/live/kafka/copying/test_live_zombies_of_groups.py::test_zombie"
 _CONNECT = "tests/live/connect/test_connect_classes.py"
+LIVE_CONNECT = "tests/live/connect/test_live_"
+_LIVENESS = f"{LIVE_CONNECT}liveness.py"
 _LEADERLESS = "tests/live/kafka/test_live_coordinator.py::test_a_partition_without_leader_loses_its_marker"
 
 FINDINGS = (
@@ -406,20 +409,20 @@ FINDINGS = (
         "an own offsets topic hides the worker's offsets", "A connector that has an offset in the worker's topic is given one of "
         "its own (offsets.storage.topic): its tasks find no offset at all, begin anew, and what they had committed is "
         "committed again. The Javadoc promises the worker's offset where its own topic has none.",
-        "Connect, source offsets", "its classes; also on live clusters of 3.3.2, 3.9.1, 4.3.1 and 4.4.0", ("618.31", "618.P2"),
+        "Connect, source offsets", "live clusters, and its classes", ("618.31", "618.P2"),
         "new", f"{_CONNECT}::test_an_own_offsets_topic_hides_the_workers",
         "a null of the connector's own store is laid over the worker's answer",
         variants=("source-offsets/shipped-own-topic-later",),
-        seen=("3.9.2", "4.0.0", "4.0.2", "4.1.2", "4.2.2", "4.3.1", "4.4.0"), means="classes",
+        seen=("3.3.2", "3.9.1", "3.9.2", "4.0.0", "4.0.2", "4.1.2", "4.2.2", "4.3.1", "4.4.0"), also=f"{LIVE_CONNECT}offsets_topics.py::test_an_own_offsets_topic_hides_the_workers_live", means="classes",
     ),
     Finding(
         "the worker's copy comes before the commit", "The second copy of an offset, for the worker's topic, is written when the "
         "record in the connector's own topic is acknowledged, and its transaction may be aborted after that. Where the "
         "connector's own topic is taken away later, its task begins behind records that were never committed: they are lost.",
-        "Connect, source offsets", "its classes; also on live clusters of 3.3.2 and 4.4.0", ("618.31", "618.P2"), "new",
+        "Connect, source offsets", "live clusters, and its classes", ("618.31", "618.P2"), "new",
         f"{_CONNECT}::test_the_workers_copy_comes_before_the_commit",
         variants=("source-offsets/shipped-own-topic-taken",),
-        seen=("3.9.2", "4.0.0", "4.0.2", "4.1.2", "4.2.2", "4.3.1", "4.4.0"), means="classes",
+        seen=("3.3.2", "3.9.1", "3.9.2", "4.0.0", "4.0.2", "4.1.2", "4.2.2", "4.3.1", "4.4.0"), also=f"{LIVE_CONNECT}offsets_topics.py::test_the_workers_copy_comes_before_the_commit_live", means="classes",
     ),
     Finding(
         "a removed task is started again", "A connector gets fewer tasks. The worker of a task that is no more was paused past "
@@ -427,20 +430,85 @@ FINDINGS = (
         "the worker for one rebalance. It starts the task with its old configuration, the newest generation, and an epoch of "
         "its own that comes after the fence: it commits source records next to the tasks that have them now, and no count "
         "covers its producer.",
-        "Connect, assignor and herder", "its classes; also on live clusters of 3.3.2, 4.0.0, 4.3.1 and 4.4.0",
+        "Connect, assignor and herder", "live clusters, and its classes",
         ("618.52", "618.53", "618.P1", "618.P2", "618.P3"), "new", f"{_CONNECT}::test_a_removed_task_is_started_again",
         "nearest: KAFKA-9184 and KAFKA-9841, of tasks that there still are, which fencing was to make harmless; on live "
         "clusters, with a paused worker and the default time-outs, in 2 of 5 tries; one such run is recorded, "
         "task-counts-connect-removed-task; what repairs it: removed-task.md, by `fencepost findings --report`",
         variants=("task-counts/core-shipped-claims", "task-counts/core-removed", "source-offsets/shipped-removed-task"),
-        seen=("3.9.2", "4.0.0", "4.0.2", "4.1.2", "4.2.2", "4.3.1", "4.4.0"), means="classes",
+        seen=("3.3.2", "3.9.1", "3.9.2", "4.0.0", "4.0.2", "4.1.2", "4.2.2", "4.3.1", "4.4.0"),
+        also=f"{LIVE_CONNECT}removed_task.py::test_a_removed_task_commits", means="classes",
     ),
     Finding(
         "one thread forwards everything to the leader", "While a request for a round of one connector is not answered, which may "
         "take 90 s, a worker sends the leader no request of any other: their new task configurations wait.",
-        "Connect, herder", "its classes; also on live clusters of 4.3.1", ("618.9",), "new",
+        "Connect, herder", "live clusters, and its classes", ("618.9",), "new",
         f"{_CONNECT}::test_one_thread_forwards_everything",
-        seen=("3.9.2", "4.0.0", "4.0.2", "4.1.2", "4.2.2", "4.3.1", "4.4.0"), means="classes",
+        seen=("3.9.1", "3.9.2", "4.0.0", "4.0.2", "4.1.2", "4.2.2", "4.3.1", "4.4.0"), also=f"{_LIVENESS}::test_one_thread_forwards_everything_live", means="classes",
+    ),
+    Finding(
+        "a start that wakes up late shuts out a healthy task", "A start of an older set, whose worker was paused before it "
+        "opened its producer, is given an epoch when the newest set polls. It is refused by its second look, but the task "
+        "of the newest set fails with its next record, and is not restarted.",
+        "Connect, herder", "live clusters", ("618.P4",), "known", f"{_LIVENESS}::test_a_late_start_shuts_out_a_healthy_task",
+        "KIP-618 accepts it, as nothing is committed twice; H5 of the catalogue. The second look compares sets, so that H4 is "
+        "not in these releases",
+        variants=("task-counts/shipped-unattended",),
+        seen=("3.9.1", "4.0.0", "4.3.1", "4.4.0"),
+    ),
+    Finding(
+        "a fence of a deposed leader shuts out a healthy task", "A leader is paused while it fences for a set, and another one "
+        "fences, counts and lets a newer set start. The first one's request arrives then, and shuts out a task of the newest "
+        "set: it fails with its next record, and is not restarted.",
+        "Connect, herder", "live clusters", ("618.P4",), "new", f"{_LIVENESS}::test_a_late_fence_shuts_out_a_healthy_task",
+        "nothing is committed twice; a late count of such a leader is refused (H12), as the programs next to this one show",
+        variants=("task-counts/shipped-late-fence",),
+        seen=("4.3.1", "4.4.0"),
+    ),
+    Finding(
+        "who waits for a paused leader fails", "A task waits for a round of a leader that is paused. Another one leads soon, but "
+        "the request is still out, until it is given up after 30 s (Jetty's idle time-out): the task fails for good.",
+        "Connect, herder", "live clusters", ("618.15", "618.P4"), "new", f"{_LIVENESS}::test_who_asks_a_paused_leader_fails",
+        variants=("task-counts/shipped-unanswered",),
+        seen=("4.3.1", "4.4.0"),
+    ),
+    Finding(
+        "connectors with equal ids fence one another", "Connector b-c of group a and connector c of group a-b have the "
+        "transactional id a-b-c-0: each start shuts out the other's task, which fails, and so on with each restart.",
+        "Connect, transactional ids", "live clusters", ("618.49",), "new",
+        f"{LIVE_CONNECT}rest.py::test_connectors_with_equal_ids_fence_one_another",
+        "the form of the ids is KIP-618's; that they may collide stands in no public text that was read",
+        seen=("3.3.2", "4.3.1", "4.4.0"),
+    ),
+    Finding(
+        "a task fences the leader of another cluster", "Task 1 of connector cluster in group connect has the transactional id "
+        "connect-cluster-1, with which the leader of group 1 writes its config topic: it fences that leader, whose next "
+        "request is answered 500, and is fenced in turn when that leader gets its id back.",
+        "Connect, transactional ids", "live clusters", ("618.24", "618.49"), "new",
+        f"{LIVE_CONNECT}rest.py::test_a_task_fences_the_leader_of_another_cluster",
+        seen=("3.3.2", "4.3.1", "4.4.0"),
+    ),
+    Finding(
+        "an open transaction holds up every start", "While a transaction is open on the worker's offsets topic, no other "
+        "connector of the cluster starts, and no task of it: they read that topic to the end first.",
+        "Connect, source offsets", "live clusters", (), "false alarm",
+        f"{LIVE_CONNECT}offsets_topics.py::test_an_open_transaction_holds_up_every_start",
+        "offsets are read to the end (618.32), which lasts as long as the transaction: at most transaction.timeout.ms",
+        seen=("3.9.1", "4.0.0", "4.3.1", "4.4.0"),
+    ),
+    Finding(
+        "a round fails over an open transaction", "A round that fences a task whose transaction is open fails, since that is "
+        "being aborted, and the tasks that have asked fail with it.",
+        "Connect, herder; admin client", "live clusters", ("618.12", "618.13", "618.P4"), "confirmed by KAFKA-16570",
+        f"{LIVE_CONNECT}old_connect.py::test_a_round_fails_over_an_open_transaction",
+        seen=("3.3.2",), not_seen=("3.9.1", "4.0.0", "4.3.1", "4.4.0"),
+    ),
+    Finding(
+        "an abort without records is left for the next batch", "A connector that defines its transactions aborts with a poll that "
+        "gives no records. The abort is left for the next batch, and the task fails.",
+        "Connect, source tasks", "live clusters", ("618.28", "618.P5"), "confirmed by KAFKA-14799",
+        f"{LIVE_CONNECT}old_connect.py::test_an_abort_without_records_is_left_for_the_next_batch",
+        seen=("3.3.2",), not_seen=("3.9.1", "4.0.0", "4.3.1", "4.4.0"),
     ),
 )  # fmt: skip
 

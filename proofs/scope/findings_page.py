@@ -13,7 +13,7 @@ from fencepost.proofs.scope.reproduced import Reproduced, last
 from fencepost.properties.catalogue import protocols
 from fencepost.properties.entries import ProtocolEntry, Scenario
 
-OLDEST_FIRST = ("3.9.2", "4.0.0", "4.0.2", "4.1.2", "4.2.2", "4.3.1", "4.4.0")
+OLDEST_FIRST = ("3.3.2", "3.9.1", "3.9.2", "4.0.0", "4.0.2", "4.1.2", "4.2.2", "4.3.1", "4.4.0")
 """The summary has a column for each of these releases."""
 SEEN, NOT_SEEN, NOT_TRIED = "x", "-", ""
 
@@ -67,7 +67,7 @@ def _cells(each: Finding) -> Iterator[str]:
     yield ", ".join(each.not_seen)
     yield ", ".join(each.breaks) or "nothing"
     yield f"{each.status}{note}"
-    yield f"`{each.program}`"
+    yield ", ".join(f"`{program}`" for program in (each.program, each.also) if program)
 
 
 def _known_cells(each: Finding) -> Iterator[str]:

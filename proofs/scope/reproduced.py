@@ -58,8 +58,9 @@ def add(file: Path, fresh: Iterable[Reproduced]) -> None:
 
 
 def last(finding: Finding, file: Path = FILE) -> Mapping[str, Reproduced]:
-    """Return what the program of a finding last saw, by release."""
-    return {row.release: row for row in rows(file) if row.program == finding.program}
+    """Return what the programs of a finding last saw, by release: of two the one that says otherwise than seen."""
+    of_finding = [row for row in rows(file) if row.program in (finding.program, finding.also)]
+    return {row.release: row for row in sorted(of_finding, key=lambda row: row.outcome != "seen")}
 
 
 def disagreements(findings: Iterable[Finding], file: Path = FILE) -> list[str]:

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 from fencepost.proofs.scope import reproduced
-from fencepost.proofs.scope.findings import CORNERS, FINDINGS
+from fencepost.proofs.scope.findings import CORNERS, FINDINGS, LIVE_CONNECT
 from fencepost.proofs.scope.reproduced import Outcome, Reproduced
 from fencepost.reference_impl.live.clusters import jars
+from fencepost.reference_impl.live.connect.install import BROKERS, OLD_CONNECT
 from outcomes import outcome_of
 
 SEEN: dict[str, tuple[Outcome, str]] = {}
@@ -60,7 +61,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 def _program_of(test: str) -> str | None:
     """The program that a test is, or is a case of: of a finding; or a corner, which says what its release answers."""
-    programs = {each.program for each in FINDINGS}
+    programs = {program for each in FINDINGS for program in (each.program, each.also)}
     if test in programs or test.startswith(f"{CORNERS}["):
         return test
     whole = test.partition("[")[0]
@@ -68,7 +69,9 @@ def _program_of(test: str) -> str | None:
 
 
 def _release_of(program: str) -> str:
-    """The release that a program asks for by itself: a corner of an older one."""
+    """The release that a program asks for by itself: a corner of an older one, and workers of Connect."""
+    if program.startswith(LIVE_CONNECT):
+        return OLD_CONNECT if program.startswith(f"{LIVE_CONNECT}old") else BROKERS
     if not program.startswith(CORNERS):
         return ""
     from corner import CORNERS as KNOWN

@@ -24,6 +24,8 @@ from fencepost.reference_impl.live.clusters.jars import ClusterError, fetch_jars
 RELEASES = ("3.3.2", "3.9.1", "4.0.0", "4.3.1", "4.4.0")
 """Those whose workers are tested here; workers of each run against brokers of `BROKERS`."""
 BROKERS = "4.3.1"
+OLD_CONNECT = RELEASES[0]
+"""It has defects that are mended later."""
 POM = Path(__file__).with_name("pom.xml")
 SOURCES = tuple(sorted(Path(__file__).with_name("java").rglob("*.java")))
 CONNECTOR = "probe.ProbeConnector"

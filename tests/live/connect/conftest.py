@@ -8,9 +8,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from connect_probe import PATIENT, Probe
 from fencepost.reference_impl.live.clusters.jars import kafka_version
 from fencepost.reference_impl.live.connect.cluster import BROKERS, ConnectCluster
 from fencepost.reference_impl.live.connect.install import Installed, install
+from fencepost.reference_impl.live.connect.worker import LOGS
 from fetched import Running, or_skip, root
 
 RUNNING: Running[ConnectCluster] = Running()
@@ -54,6 +56,33 @@ def connector(connect: ConnectCluster) -> Iterator[str]:
     if name in connect.sets:
         connect.delete(name)
     connect.wait_until_over(name)
+
+
+@pytest.fixture(scope="module")
+def patient(
+    request: pytest.FixtureRequest,
+    cache: Path,
+    installed: Callable[[str], Installed],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> ConnectCluster:
+    """One broker and three workers of the release that the module names as RELEASE. Their group expires
+    none of them within a minute, so that only what a test does takes effect."""
+    release = kafka_version(getattr(request.module, "RELEASE", BROKERS))
+    installed(release), installed(BROKERS)
+    folder = tmp_path_factory.mktemp("patient")
+    return RUNNING.get(
+        f"patient {release}", lambda: ConnectCluster(cache, folder, release, size=3, settings=PATIENT, logs=LOGS)
+    )
+
+
+@pytest.fixture
+def probe(patient: ConnectCluster) -> Iterator[Probe]:
+    """A connector of a name that none has had, which is deleted when the test ends."""
+    probe = Probe(patient, next(NAMES))
+    try:
+        yield probe
+    finally:
+        probe.end()
 
 
 @pytest.hookimpl(trylast=True)  # what a test uses is let go before

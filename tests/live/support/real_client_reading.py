@@ -13,7 +13,7 @@ from __future__ import annotations
 import time
 from typing import NamedTuple
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 from fencepost.reference_impl.live.tcp.connection import WireError
 
 
@@ -28,6 +28,15 @@ def read_to_end(
     bootstrap: str, topic: str, partition: int, start: int = 0, committed: bool = True, timeout_s: float = 10.0
 ) -> Reading:
     """Read from `start` to the end as it is now. Raises WireError if the end is not reached in time."""
+    messages, upto = messages_to_end(bootstrap, topic, partition, start, committed, timeout_s)
+    offsets = (int(message.offset() or 0) for message in messages)
+    return Reading(tuple((o, number_of(m.value(), o)) for o, m in zip(offsets, messages, strict=True)), upto)
+
+
+def messages_to_end(
+    bootstrap: str, topic: str, partition: int, start: int = 0, committed: bool = True, timeout_s: float = 10.0
+) -> tuple[list[Message], int]:
+    """The same as confluent-kafka's messages, and the end."""
     consumer = Consumer(
         {
             "bootstrap.servers": bootstrap,
@@ -48,23 +57,22 @@ def read_to_end(
         consumer.close()
 
 
-def _consume(consumer: Consumer, name: str, deadline: float) -> Reading:
-    records: list[tuple[int, int]] = []
+def _consume(consumer: Consumer, name: str, deadline: float) -> tuple[list[Message], int]:
+    messages: list[Message] = []
     last: object = "nothing was heard"
     while (left := deadline - time.monotonic()) > 0:
         message = consumer.poll(left)
         if message is None:
             continue
-        offset = int(message.offset() or 0)
         if (error := message.error()) is None:
-            records.append((offset, number_of(message.value(), offset)))
+            messages.append(message)
         elif error.code() == KafkaError._PARTITION_EOF:
-            return Reading(tuple(records), offset)
+            return messages, int(message.offset() or 0)
         elif not error.retriable() and error.code() != KafkaError._TRANSPORT:
             raise WireError(f"{name} cannot be read: {KafkaException(error)}")
         else:
             last = error
-    raise WireError(f"the end of {name} was not reached in time; {len(records)} records came; last: {last}")
+    raise WireError(f"the end of {name} was not reached in time; {len(messages)} records came; last: {last}")
 
 
 def number_of(value: bytes | None, offset: int) -> int:

@@ -24,13 +24,14 @@ def test_a_finding_names_known_rules_and_a_program_that_exists(each: Finding) ->
     """The test's file, its function and, for a corner, the corner; a false alarm breaks nothing, all others do."""
     assert set(each.breaks) <= set(RULES)
     assert bool(each.breaks) == (each.status != "false alarm")
-    path, _, rest = each.program.partition("::")
-    function, _, case = rest.partition("[")
-    names = [node.name for node in ast.parse((ROOT / path).read_text()).body if isinstance(node, ast.FunctionDef)]
-    assert function in names
-    if each.program.startswith(CORNERS):
-        written = "".join(p.read_text() for p in (ROOT / "tests" / "live" / "kafka" / "corners").glob("corners_*.py"))
-        assert f'"{case.rstrip("]")}", on=' in written
+    for program in filter(None, (each.program, each.also)):
+        path, _, rest = program.partition("::")
+        function, _, case = rest.partition("[")
+        names = [node.name for node in ast.parse((ROOT / path).read_text()).body if isinstance(node, ast.FunctionDef)]
+        assert function in names
+        if program.startswith(CORNERS):
+            files = (ROOT / "tests" / "live" / "kafka" / "corners").glob("corners_*.py")
+            assert f'"{case.rstrip("]")}", on=' in "".join(file.read_text() for file in files)
 
 
 @pytest.mark.parametrize("each", FINDINGS, ids=lambda each: each.name)

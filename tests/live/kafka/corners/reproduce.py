@@ -16,18 +16,22 @@ from pathlib import Path
 
 from corners_all import CORNERS as KNOWN
 from fencepost.proofs.scope import reproduced
-from fencepost.proofs.scope.findings import CORNERS, FINDINGS
+from fencepost.proofs.scope.findings import CORNERS, FINDINGS, LIVE_CONNECT
 from fencepost.reference_impl.live.clusters.jars import RELEASES
+from fencepost.reference_impl.live.connect.install import RELEASES as OF_CONNECT
 
 ROOT = Path(__file__).parents[4]
 LIVE = "tests/live/"
 
 
-def programs() -> tuple[list[str], list[str]]:
-    """Those of the findings that run on a live system, or on Kafka's classes; and the corners that are none of them."""
-    of_findings = [each.program for each in FINDINGS if each.program.startswith(LIVE)]
+def programs() -> tuple[list[str], list[str], list[str]]:
+    """Those of the findings that run on a live system, or on Kafka's classes; the corners that are none of them; and
+    those of the findings that run on a live cluster of Connect, whose releases are others."""
+    every = [program for each in FINDINGS for program in (each.program, each.also) if program.startswith(LIVE)]
+    of_findings = [each for each in dict.fromkeys(every) if not each.startswith(LIVE_CONNECT)]
     corners = [f"{CORNERS}[{name}]" for name in KNOWN]
-    return list(dict.fromkeys(of_findings)), [each for each in corners if each not in of_findings]
+    connect = [each for each in dict.fromkeys(every) if each.startswith(LIVE_CONNECT)]
+    return of_findings, [each for each in corners if each not in of_findings], connect
 
 
 def run(file: Path, release: str, wanted: list[str]) -> None:
@@ -49,7 +53,7 @@ def _environment() -> dict[str, str]:
 
 if __name__ == "__main__":
     where, *releases = sys.argv[1:]
-    tonight = RELEASES[int(os.environ.get("FENCEPOST_SEED", "0")) % len(RELEASES)]
-    for part in programs():
-        for each in releases or [tonight]:
+    night = int(os.environ.get("FENCEPOST_SEED", "0"))
+    for part, known in zip(programs(), (RELEASES, RELEASES, OF_CONNECT), strict=True):
+        for each in releases or [known[night % len(known)]]:
             run(Path(where).resolve(), each, part)

@@ -1,0 +1,166 @@
+"""A task that is lost, and waits that are long, on a live cluster of Kafka Connect: safe, and yet no task polls.
+
+When one of these fails, Kafka is mended or otherwise, and the finding has to say so.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from connect_probe import DUE_S, FENCED, Probe
+
+pytestmark = [pytest.mark.kafka, pytest.mark.timeout(600)]
+
+INVALID_EPOCH = 47
+
+
+def test_a_late_start_shuts_out_a_healthy_task(probe: Probe) -> None:
+    """618.40: a start of an older set opens its producer when the newest set polls, and is given the epoch that shuts
+    out the healthy task, which fails with its next record. The late one is refused by its second look, which compares
+    sets (618.19; a count that stands after the newest set does not let it pass). The other one is not restarted."""
+    cluster = probe.cluster
+    old = probe.configure(3)[1]
+    late = cluster.proxies[old.worker].hold_next(
+        "InitProducerId", probe.id(1), client=f"connector-producer-{probe.name}-1"
+    )
+    cluster.restart(probe.name, 1, old.worker)
+    late.wait()
+    begun = len(probe.seen.lines)
+    leader = probe.put_out(old.worker)
+    healthy = probe.configure(3, leader)[1]
+    probe.shows(probe.sets_and_counts, ["set of 3", "count 3"] * 2)
+    late.release()
+    assert late.answer().error_code == 0
+    probe.hold_polls(lambda call: call.instance == healthy.name)
+    probe.polls().answer(records="1:1")
+    assert any(text in probe.fails(1, leader) for text in FENCED)
+    probe.shows(probe.keys, [])
+    probe.come_back(old.worker)
+    refusal = f"{probe.name}-1 with exactly-once support as the connector has already generated a new set"
+    cluster.wait_for("refusal", lambda: probe.times(old.worker, refusal))
+    assert list(probe.seen.since(begun, call="start", connector=probe.name, worker=old.worker, set=str(old.set))) == []
+
+
+@pytest.mark.nightly
+def test_a_late_fence_shuts_out_a_healthy_task(probe: Probe) -> None:
+    """618.12: the fence of a deposed leader arrives when the tasks of the newest set poll, and shuts one of them out:
+    it fails with its next record, and is not restarted."""
+    probe.configure(3)
+    leader = probe.cluster.leads()
+    late = probe.hold_fence(1, leader)
+    probe.ask(3, probe.others(leader)[0])
+    late.wait()
+    successor = probe.put_out(leader)
+    healthy = probe.configure(3, successor)[1]
+    late.release()
+    assert late.answer().error_code == 0
+    probe.hold_polls(lambda call: call.instance == healthy.name)
+    probe.polls().answer(records="1:1")
+    assert any(text in probe.fails(1, successor) for text in FENCED)
+    probe.shows(probe.keys, [])
+
+
+@pytest.mark.nightly
+def test_a_late_count_is_refused(probe: Probe) -> None:
+    """618.26: the count record of a deposed leader arrives after newer sets, is refused by the partition's leader,
+    and is not in the topic. So far Kafka is right: a count of an older set never stands after a newer one."""
+    probe.spread()
+    leader = probe.cluster.leads()
+    late = probe.cluster.proxies[leader].hold_next(
+        "Produce",
+        f"connect-cluster-{probe.cluster.group}",
+        where=lambda request: b"tasks-fencing-" in records_of(request),
+    )
+    probe.ask(2, probe.others(leader)[0])
+    late.wait()
+    successor = probe.put_out(leader)
+    probe.configure(1, successor)
+    probe.shows(lambda: probe.sets_and_counts()[-2:], ["set of 1", "count 1"])
+    newest = probe.sets_and_counts()
+    late.release()
+    [[answer]] = [topic.partition_responses for topic in late.answer().responses]
+    assert answer.error_code == INVALID_EPOCH
+    probe.come_back(leader)
+    probe.cluster.wait_for("group of all workers", probe.cluster.is_whole)
+    probe.shows(probe.sets_and_counts, newest)
+
+
+@pytest.mark.nightly
+def test_a_round_that_is_overtaken_writes_no_count(probe: Probe) -> None:
+    """618.43: a newer set is committed while a round fences for an older one, which then writes no count: a count of a
+    smaller, older set never stands after it. So far Kafka is right."""
+    probe.spread()
+    leader = probe.cluster.leads()
+    late = probe.hold_fence(1, leader)
+    probe.ask(2, leader)
+    late.wait()
+    probe.ask(3, leader)
+    probe.cluster.wait_for("newer set", lambda: probe.sets_and_counts()[-1] == "set of 3")
+    late.release()
+    for task in range(3):
+        probe.cluster.wait_for(f"end of the start of task {task}", lambda task=task: settled(probe, task))
+        if probe.state(task)[0] == "FAILED":  # it asked for the round that was overtaken
+            probe.cluster.restart(probe.name, task)
+    probe.cluster.wait_until_polled(probe.name)
+    probe.shows(probe.sets_and_counts, ["set of 3", "count 3", "set of 2", "set of 3", "count 3"])
+
+
+def settled(probe: Probe, task: int) -> bool:
+    number, _ = probe.cluster.sets[probe.name]
+    polls = any(each.polls for each in probe.control.alive(probe.name) if (each.task, each.set) == (task, number))
+    return polls or probe.state(task)[0] == "FAILED"
+
+
+@pytest.mark.nightly
+def test_who_asks_a_paused_leader_fails(probe: Probe) -> None:
+    """618.15: a worker's task waits for a round of the leader, which is paused. Another one leads at once, and the
+    request still waits for the paused one, until it is given up after 30 s (Jetty's idle time-out): the task fails
+    for good. REST had it RUNNING, or as it was, all the while."""
+    tasks = probe.spread()
+    leader = probe.cluster.leads()
+    held = probe.hold_fence(1, leader)
+    asked = probe.cluster.rest[leader].hold(lambda request: request.path.startswith(f"/connectors/{probe.name}/fence"))
+    probe.ask(3, leader)
+    held.wait()
+    probe.cluster.wait_for("question of each other worker", lambda: len(asked.waiting) == len(tasks) - 1)
+    asked.end()
+    successor = probe.put_out(leader)
+    waiting = [task for task, each in tasks.items() if each.worker not in (leader, successor)]
+    begun = len(probe.seen.lines)
+    task = waiting[0]
+    assert probe.state(task, successor)[0] != "FAILED"
+    trace = probe.fails(task, successor)
+    assert "IO Error trying to forward REST request" in trace
+    assert not list(probe.seen.since(begun, call="start", connector=probe.name, task=task))
+
+
+def test_one_thread_forwards_everything_live(probe: Probe) -> None:
+    """618.9: while a worker waits for the answer to a round of one connector, it does not send the leader the new task
+    configurations of another, although those of a third, whose connector is on the leader, are committed meanwhile."""
+    cluster = probe.cluster
+    leader = cluster.leads()
+    probe.spread()
+    others = [probe.another(f"{probe.name}-{number}") for number in range(3)]
+    for each in others:
+        each.configure(1)
+    owners = {each.name: each.owner() for each in others}
+    follower = next(each for each in others if owners[each.name] != leader)
+    worker = owners[follower.name]
+    rounds = cluster.rest[leader].hold(lambda request: request.path.startswith(f"/connectors/{probe.name}/fence"))
+    begun = probe.ask(3, leader)
+    cluster.wait_for("question of that worker", lambda: len(rounds.waiting) == len(cluster.workers) - 1)
+    follower.ask(2, leader)
+    probe.control.wait_for("taskConfigs", DUE_S, connector=follower.name, worker=worker, since=begun)
+    third = next(each for each in others if owners[each.name] == leader)
+    third.ask(2, leader)
+    cluster.wait_for("set of the third", lambda: third.sets_and_counts()[-1] == "set of 2")
+    posted = f"/connectors/{follower.name}/tasks"
+    assert list(probe.seen.since(begun, event="asked", path=posted)) == []
+    rounds.end()
+    cluster.wait_until_polled(follower.name)
+    assert list(probe.seen.since(begun, event="asked", path=posted)) != []
+
+
+def records_of(request: Any) -> bytes:
+    return b"".join(bytes(part.records or b"") for topic in request.topic_data for part in topic.partition_data)

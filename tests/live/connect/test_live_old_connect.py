@@ -1,0 +1,56 @@
+"""Defects of an old release of Kafka Connect that later ones do not have."""
+
+from __future__ import annotations
+
+import pytest
+from connect_probe import Probe
+from fencepost.reference_impl.live.connect.install import OLD_CONNECT
+
+pytestmark = [pytest.mark.kafka, pytest.mark.timeout(600), pytest.mark.nightly]
+RELEASE = OLD_CONNECT
+
+
+def test_a_round_fails_over_an_open_transaction(probe: Probe) -> None:
+    """618.12, KAFKA-16570: a worker is removed from its group while a transaction of a task of it is open, and the
+    connector gets fewer tasks. The round that fences that task fails, as the transaction is being aborted, and so do
+    the tasks that have asked."""
+    cluster = probe.cluster
+    boundary = {"transaction__boundary": "interval", "transaction__boundary__interval__ms": 600_000}
+    tasks = probe.spread(**boundary)
+    leader = cluster.leads()
+    away = next(each for each in tasks.values() if each.worker not in (leader, probe.owner()))
+    probe.hold_polls(lambda call: call.instance == away.name)
+    record = f"{away.task}:1"
+    probe.polls().answer(records=record)
+    cluster.wait_for("record of an open transaction", lambda: record in dict(probe.read(probe.name, committed=False)))
+    cluster.pause(away.worker)
+    begun = probe.ask(2, leader, **boundary)
+    cluster.wait_for("newer set", lambda: probe.sets_and_counts()[-1] == "set of 2")
+    probe.put_out(away.worker)
+
+    def ends() -> str:
+        states = [probe.state(task, leader)[0] for task in range(2)]
+        started = any(probe.seen.since(begun, call="start", connector=probe.name, task=0))
+        return "failed" if "FAILED" in states else "started" * started
+
+    assert cluster.wait_for("end of the round", ends) == "failed"
+    assert probe.times(leader, "ConcurrentTransactionsException")
+    probe.shows(probe.keys, [])
+
+
+def test_an_abort_without_records_is_left_for_the_next_batch(probe: Probe) -> None:
+    """618.28, KAFKA-14799: a connector that defines its transactions has one aborted with a poll that gives no records.
+    That is left for the next batch, and its task fails."""
+    probe.configure(1, transaction__boundary="connector", exactly__once__support="required")
+    probe.hold_polls()
+    first = probe.polls()
+    first.answer(records="0:1")
+    probe.polls(since=first.line + 1).answer(boundary="abort")
+    probe.polls(since=first.line + 1).answer(records="0:1", boundary="commit")
+
+    def ends() -> str:
+        state, trace = probe.state(0)
+        committed = any(probe.seen.since(call="commitRecord", connector=probe.name, record="0:2"))
+        return trace if state == "FAILED" else "committed" * committed
+
+    assert "IllegalStateException" in probe.cluster.wait_for("end of the batch", ends)
