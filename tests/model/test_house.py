@@ -5,29 +5,29 @@ from house import PRIVATE, circles, outside_the_law, private_words, sizes
 
 LIMITS = {
     "model": (140, 20948),
-    "properties": (155, 42404),
-    "reference_impl": (145, 33318),
-    "proofs": (262, 38997),
-    "tests": (480, 68596),
+    "properties": (155, 42422),
+    "reference_impl": (145, 33329),
+    "proofs": (265, 39267),
+    "tests": (485, 69480),
 }
 """Files and lines of each top folder."""
 LAZY_CIRCLES = (5, 5, 4)
 """The sizes of the largest circles of imports, lazy and type-only ones counted."""
 WORDS: dict[str, int] = {
     "told": 516,
-    "kept": 185,
+    "kept": 181,
     "fated": 64,
     "nobody": 56,
     "tell": 47,
     "beside": 43,
     "newcomers": 30,
     "shows": 25,
-    "whoever": 18,
+    "whoever": 17,
     "shown": 16,
     "somebody": 14,
     "said": 12,
-    "tells": 7,
     "telling": 6,
+    "tells": 5,
 }
 """How often a private word stands in the four folders; a word that is not here must not stand there at all."""
 
