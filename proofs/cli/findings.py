@@ -9,25 +9,23 @@ from fencepost.proofs.report import write_json, write_text
 
 
 @click.command()
+@click.argument("name", metavar="[FINDING]", required=False)
 @JSON
 @click.option("--verbose", is_flag=True, help="Also what each is, breaks, and is reproduced by; and the known bugs.")
-@click.option("--table", type=OutputFile(), metavar="FILE", help="Write all of it as Markdown; or the report alone.")
-@click.option(
-    "--report",
-    metavar="NAME",
-    help="Explain one for those who would mend it: a shortest run, and what each repair is worth.",
-)
-def findings(json_file: Path | None, verbose: bool, table: Path | None, report: str | None) -> int:
+@click.option("--table", type=OutputFile(), metavar="FILE", help="Write all of it as Markdown; or the explanation.")
+def findings(name: str | None, json_file: Path | None, verbose: bool, table: Path | None) -> int:
     """List what was found out about brokers and clients, and where.
 
     Each was seen, or looked for in vain, by the test that is its program. The known bugs that the models and the
-    reference implementation play are in --verbose, --table and --json. With --report, runs and verdicts are computed
-    anew. Example: fencepost findings --report "a removed task is started again"
-    """
-    if report is not None:
-        from fencepost.proofs.scope.reports import report as text_of
+    reference implementation play are in --verbose, --table and --json. With the name of a finding, it is explained for
+    those who would mend it: a shortest run, and what each repair is worth, computed anew.
 
-        text = text_of(report)
+    Example: fencepost findings "a removed task is started again"
+    """
+    if name is not None:
+        from fencepost.proofs.scope.reports import report
+
+        text = report(name)
         if table is None:
             console.print(text, markup=False, soft_wrap=True)
         else:

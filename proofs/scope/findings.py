@@ -434,7 +434,7 @@ FINDINGS = (
         ("618.52", "618.53", "618.P1", "618.P2", "618.P3"), "new", f"{_CONNECT}::test_a_removed_task_is_started_again",
         "nearest: KAFKA-9184 and KAFKA-9841, of tasks that there still are, which fencing was to make harmless; on live "
         "clusters, with a paused worker and the default time-outs, in 2 of 5 tries; one such run is recorded, "
-        "task-counts-connect-removed-task; what repairs it: removed-task.md, by `fencepost findings --report`",
+        "task-counts-connect-removed-task; what repairs it: removed-task.md, by `fencepost findings NAME`",
         variants=("task-counts/core-shipped-claims", "task-counts/core-removed", "source-offsets/shipped-removed-task"),
         seen=("3.3.2", "3.9.1", "3.9.2", "4.0.0", "4.0.2", "4.1.2", "4.2.2", "4.3.1", "4.4.0"),
         also=f"{LIVE_CONNECT}removed_task.py::test_a_removed_task_commits", means="classes",

@@ -24,7 +24,7 @@ def text() -> str:
 
 
 def test_the_report_is_up_to_date(text: str) -> None:
-    """`fencepost findings --report NAME --table proofs/verdicts/removed-task.md` writes it."""
+    """`fencepost findings NAME --table proofs/verdicts/removed-task.md` writes it."""
     assert (VERDICTS / "removed-task.md").read_text() == text
 
 
@@ -57,6 +57,6 @@ def test_what_each_repair_is_worth(text: str) -> None:
 
 
 def test_a_finding_without_a_report_is_refused() -> None:
-    ran = fencepost("findings", "--report", "a removed task")
+    ran = fencepost("findings", "a removed task")
     assert ran.code == 2
     assert "there is no report on 'a removed task'" in ran.err
