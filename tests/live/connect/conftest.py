@@ -8,12 +8,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from connect_classes import POM, SOURCES, Classes, compiled
 from connect_probe import PATIENT, Probe
-from fencepost.reference_impl.live.clusters.jars import kafka_version
+from fencepost.reference_impl.live.clusters.jars import fetch_jars, kafka_version
 from fencepost.reference_impl.live.connect.cluster import BROKERS, ConnectCluster
-from fencepost.reference_impl.live.connect.install import Installed, install
+from fencepost.reference_impl.live.connect.install import Installed, fetch, install
 from fencepost.reference_impl.live.connect.worker import LOGS
 from fetched import Running, or_skip, root
+from fetched import cache as folder_of
 
 RUNNING: Running[ConnectCluster] = Running()
 NAMES = (f"c{number}" for number in itertools.count())
@@ -29,6 +31,17 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def installed(cache: Path) -> Callable[[str], Installed]:
     """A release, installed when it is first asked for."""
     return functools.cache(lambda release: or_skip(lambda: install(cache, release)))
+
+
+@pytest.fixture(scope="session")
+def classes(cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Classes:
+    """The programs on Connect's own classes, compiled once a machine for each release."""
+    release = kafka_version()
+    base = tmp_path_factory.getbasetemp()
+    mocks = folder_of(base, "mocks", [POM])
+    jars = [or_skip(lambda: fetch(cache, release)), or_skip(lambda: fetch_jars(mocks, POM, release))]
+    folder = folder_of(base, f"connect-classes-{release}", (POM, *SOURCES))
+    return Classes(or_skip(lambda: compiled(folder, jars)), jars)
 
 
 @pytest.fixture

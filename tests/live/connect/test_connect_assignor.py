@@ -5,17 +5,13 @@ or the leader never got."""
 from __future__ import annotations
 
 import random
-import subprocess
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 import pytest
-from connect_classes import POM, QUICK, SOURCES, TIMEOUT_S, compiled
+from connect_classes import Classes
 from fencepost.reference_impl.connect.group import Assignment, Owned
 from fencepost.reference_impl.connect.incremental import IncrementalAssignor
-from fetched import cache, or_skip
-from kafka_jars import fetch_jars, kafka_version
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(240)]
 PROGRAMS, REBALANCES = 300, 16
@@ -77,20 +73,13 @@ def lives(seed: int) -> Iterator[tuple[str, str, dict[int, Assignment]]]:
         completed = generation if chance.random() < 0.9 else completed
 
 
-def test_the_reference_assigns_as_kafka_does(tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_the_reference_assigns_as_kafka_does(classes: Classes) -> None:
     """618.41, 618.53: Both give each member the same, revoke the same, and wait as long."""
-    release = kafka_version()
-    base = tmp_path_factory.getbasetemp()
-    folder = cache(base, f"connect-{release}", [POM])
-    jars = or_skip(lambda: fetch_jars(folder, POM, release))
-    classes = or_skip(lambda: compiled(cache(base, f"connect-classes-{release}", (POM, *SOURCES)), jars))
     rows = [row for seed in range(PROGRAMS) for row in lives(seed)]
-    main = "org.apache.kafka.connect.runtime.distributed.Assignments"
-    command: list[Any] = ["java", *QUICK, "-cp", f"{classes}:{jars}/*", main]
     asked = "".join(f"{line}\n" for line, _, _ in rows)
-    done = subprocess.run(command, input=asked, capture_output=True, text=True, timeout=TIMEOUT_S, check=True)
+    answers = classes.run("org.apache.kafka.connect.runtime.distributed.Assignments", asked)
     expected = [(line, answer) for line, answer, _ in rows if answer]
-    for (line, answer), got in zip(expected, done.stdout.splitlines(), strict=True):
+    for (line, answer), got in zip(expected, answers, strict=True):
         assert got == answer, line
     seen = Counter[str]()
     for _, answer, made in rows:

@@ -3,27 +3,16 @@ mended, and the findings have to say so."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
-from connect_classes import POM, SOURCES, Seen, compiled, look
-from fencepost.reference_impl.live.clusters.jars import fetch_jars, kafka_version
-from fencepost.reference_impl.live.connect.install import fetch
-from fetched import cache as folder_of
-from fetched import or_skip
+from connect_classes import Classes, Seen, look
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(240)]
 
 
 @pytest.fixture(scope="module")
-def seen(cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Seen:
+def seen(classes: Classes) -> Seen:
     """The answers of every program, by its name."""
-    release = kafka_version()
-    base = tmp_path_factory.getbasetemp()
-    mocks = folder_of(base, "mocks", [POM])
-    jars = [or_skip(lambda: fetch(cache, release)), or_skip(lambda: fetch_jars(mocks, POM, release))]
-    classes = folder_of(base, f"connect-classes-{release}", (POM, *SOURCES))
-    return look(or_skip(lambda: compiled(classes, jars)), jars)
+    return look(classes)
 
 
 def test_a_preparing_leader_reads_uncommitted(seen: Seen) -> None:

@@ -13,11 +13,14 @@ from fencepost.properties.task_counts.interface import BLACK_BOX, System, run, w
 from fencepost.properties.task_counts.scenarios.agreement import ON_A_CLUSTER
 from fencepost.reference_impl.live.connect.install import BROKERS, Installed
 from fencepost.reference_impl.live.connect.task_counts import ConnectSystem, end, own
+from nights import night
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(900)]
 
 CONFIG = {"workers": 3, "connectors": 1, "max_tasks": 2, "heartbeat_ms": 3_000}
 LATE_MS = 10_000
+PROGRAMS = 30
+"""Each takes from 15 s to a minute."""
 ZOMBIES = {"618.P1", "618.P3", "618.19"}
 """What is broken where a task that the newest set has not is started again, as 4.3.1 does."""
 
@@ -155,13 +158,15 @@ def test_a_zombie_is_fenced(driven: Driven) -> None:
     assert not system.threads()
 
 
+@pytest.mark.nightly
+@pytest.mark.timeout(3_600)
 def test_programs_are_held_against_promises(own_cluster: Callable[[], ConnectSystem], cache: Path) -> None:
-    """Three generated programs: nothing is broken but by the task that starts again."""
+    """Generated programs, others each night: nothing is broken but by the task that starts again, at which they end."""
     own_cluster()
     search = Search(
         ON_A_CLUSTER, outside(own, BLACK_BOX), "shipped", {"cache": cache}, frozenset(), BLACK_BOX, (), None
     )  # fmt: skip
-    search.search(0, 3, 1, None)
+    search.search(night() or 0, PROGRAMS, 1, None)
     broken = [failure.disagreed for failure in search.failures]
     assert all(each.promises <= ZOMBIES for each in broken), broken
-    assert search.examples == 3
+    assert search.examples == PROGRAMS or broken

@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 from fencepost.reference_impl.live.clusters.jars import ClusterError, java_tuning
 
@@ -36,13 +37,24 @@ def compiled(folder: Path, jars: Sequence[Path]) -> Path:
     return folder
 
 
-def look(classes: Path, jars: Sequence[Path]) -> Seen:
-    """All of them, in one JVM, whose standard output is theirs alone."""
-    path = os.pathsep.join([str(classes), _path(*jars)])
-    command = ["java", *java_tuning(256), "-Dlog4j2.level=off", "-cp", path, "Look"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, check=True)
+class Classes(NamedTuple):
+    """The folder of the compiled programs, and those of the jars that they need."""
+
+    folder: Path
+    jars: Sequence[Path]
+
+    def run(self, main: str, asked: str = "") -> list[str]:
+        """What a program prints, in a JVM of its own, of which standard output is the program's alone."""
+        path = os.pathsep.join([str(self.folder), _path(*self.jars)])
+        command = ["java", *java_tuning(256), "-Dlog4j2.level=off", "-cp", path, main]
+        done = subprocess.run(command, input=asked, capture_output=True, text=True, timeout=TIMEOUT_S, check=True)
+        return done.stdout.splitlines()
+
+
+def look(classes: Classes) -> Seen:
+    """All of them, in one JVM."""
     seen: defaultdict[str, dict[str, str]] = defaultdict(dict)
-    for line in done.stdout.splitlines():
+    for line in classes.run("Look"):
         program, _, reported = line.partition(" ")
         key, _, value = reported.partition("=")
         seen[program][key] = value
