@@ -6,9 +6,9 @@ from house import PRIVATE, circles, outside_the_law, private_words, sizes
 LIMITS = {
     "model": (140, 20948),
     "properties": (155, 42422),
-    "reference_impl": (145, 33329),
-    "proofs": (265, 39267),
-    "tests": (485, 69480),
+    "reference_impl": (145, 33332),
+    "proofs": (265, 39268),
+    "tests": (485, 69495),
 }
 """Files and lines of each top folder."""
 LAZY_CIRCLES = (5, 5, 4)

@@ -2,12 +2,14 @@
 
 import re
 import shlex
+import tarfile
 from pathlib import Path
 
 from copying_logs import DATA as COPYING
 from transaction_logs import REAL
 
 ROOT = Path(__file__).parents[2]
+CONNECT = Path(__file__).parent / "data" / "connect" / "life-4.3.1.tar.xz"
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
 SHELL = [line for kind, text in BLOCKS if kind == "sh" for line in text.splitlines() if line]
@@ -23,6 +25,11 @@ def words_of(line: str, place: Path, bootstrap: str) -> tuple[list[str], int]:
     if "MEMBERS" in command:
         logs = COPYING / "classic"
         command = command.replace("MEMBERS", f"{logs}/clients.jsonl").replace("BROKER_DIR...", f"{logs}/node-1")
+    if "--worker-logs LOG" in command:
+        logs = place / "connect"
+        with tarfile.open(CONNECT) as stored:
+            stored.extractall(logs, filter="data")
+        command = command.replace("BROKER_DIR...", f"{logs}/node-1").replace("LOG ", f"{logs}/w0.log ")
     for name, folder in (("LOG_DIR...", place), ("BROKER_DIR...", REAL)):
         command = command.replace(f" {name}", "".join(f" {folder / f'node-{node}'}" for node in (1, 2, 3)))
     command = command.replace("yardstick DIR", f"yardstick {place / 'tla'}")

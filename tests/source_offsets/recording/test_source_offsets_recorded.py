@@ -15,7 +15,7 @@ from fencepost.proofs.traces import conformance_of
 from fencepost.properties.catalogue import FOLLOWED, protocols
 from fencepost.properties.history import HistoryDirectory, Manifest, read_piece, write_histories
 from fencepost.properties.history.location import Location
-from fencepost.properties.history.seeded_violations import END, Edit, Seeded, Written, drop, edited, put, swap
+from fencepost.properties.seeded_violations import END, Edit, Seeded, Written, drop, edited, put, swap
 from fencepost.properties.source_offsets.events import SOURCE_OFFSETS, Kind
 
 STORED = Path(__file__).parents[2] / "support" / "data" / "connect"
