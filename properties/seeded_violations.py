@@ -14,7 +14,7 @@ from importlib import import_module
 from typing import Any, Literal
 
 import numpy as np
-from fencepost.properties.history.pieces import absent_columns
+from fencepost.properties.history.pieces import filled_columns
 from fencepost.properties.history.vocabulary import Vocabulary
 from fencepost.properties.registry import Found
 
@@ -33,13 +33,9 @@ class Written:
 
     def columns(self, history: int = 0) -> dict[str, np.ndarray]:
         """Return the columns of the history, under a number, with an event every tenth of a millisecond."""
-        columns = absent_columns(self.vocabulary, len(self.rows))
+        columns = filled_columns(self.vocabulary, self.rows)
         columns["history"][:] = history
-        columns["step"] = np.arange(len(self.rows), dtype=np.int32)
         columns["time_us"] = np.arange(len(self.rows)) * 100
-        for step, row in enumerate(self.rows):
-            for name, value in row.items():
-                columns[name][step] = value
         return columns
 
 

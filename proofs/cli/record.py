@@ -16,10 +16,10 @@ from fencepost.properties.registry import PROTOCOLS, folder
 from rich.markup import escape
 
 if TYPE_CHECKING:
-    from fencepost.proofs.recording.command import Report
+    from fencepost.proofs.recording.command import Recorded, Recorder
 
 _HERE = Path(__file__).parents[1] / "recording"
-RECORDED = [protocol for protocol in PROTOCOLS if (_HERE / folder(protocol) / "command.py").is_file()]
+RECORDED = [protocol for protocol in PROTOCOLS if (_HERE / folder(protocol) / "recorder.py").is_file()]
 """Recorders exist for these protocols."""
 
 USUAL = {"block_size": 1000, "quiet_end": False, "incomplete": False, "kafka_version": "unknown"}
@@ -73,38 +73,32 @@ def record(
     """
     if not log_dirs and clients is None:
         raise click.UsageError("name log directories, or --clients FILE, or both")
-    from fencepost.proofs.recording.command import Request
     from fencepost.properties.history.claiming import require_free
     from fencepost.properties.history.location import Location
 
-    config = configured(pairs, USUAL)
-    recorder = import_module(f"fencepost.proofs.recording.{folder(protocol)}.command")
+    options = configured(pairs, USUAL)
+    options |= {"log_dirs": log_dirs, "clients": clients, "seen": seen, "worker_logs": worker_logs, "topics": topics}
+    recorder: Recorder = import_module(f"fencepost.proofs.recording.{folder(protocol)}.recorder").RECORDER
     require_free(Location.of(out))
     with _reading() as progress:
-        report = recorder.record(
-            Request(
-                log_dirs, clients, out, topics=topics, progress=progress, seen=seen, worker_logs=worker_logs, **config
-            )
-        )
-    _print(report)
+        recorded = recorder({**options, "out": out, "progress": progress})
+    _print(recorded)
     if json_file is not None:
-        write_json(json_file, {"schema": SCHEMA, **report.json})
+        write_json(json_file, {"schema": SCHEMA, **recorded.report})
     errors.print(f"written to {out}; check it with: fencepost replay {out}", markup=False)
     return 0
 
 
-def _print(report: "Report") -> None:
-    for line in report.says.splitlines():
+def _print(recorded: "Recorded") -> None:
+    for line in str(recorded).splitlines():
         console.print(line, markup=False)
-    if report.decidable is None:
-        return
-    console.print(f"decidable from it are {len(report.decidable)} properties:")
-    for name in report.decidable:
+    console.print(f"decidable from it are {len(recorded.decidable)} properties:")
+    for name in recorded.decidable:
         console.print(f"    {name_in_words(name)}")
-    console.print(f"undecidable are {len(report.undecidable)}:")
-    for name, reason in report.undecidable.items():
+    console.print(f"undecidable are {len(recorded.undecidable)}:")
+    for name, reason in recorded.undecidable.items():
         console.print(f"    {name_in_words(name):<28} [yellow]unknown[/]: {escape(reason)}")
-    for name, reason in report.not_promised.items():
+    for name, reason in recorded.not_promised.items():
         console.print(f"    {name_in_words(name):<28} {SIGNS['not promised']}: {escape(reason)}")
 
 

@@ -12,10 +12,11 @@ what they saw with `write_members`, under a `GroupHeader`, and send `tag_of` the
 
 For source connectors of Connect, `task_counts.recorder` and `source_offsets.recorder` write the histories."""
 
+from fencepost.proofs.recording.command import Recorded
 from fencepost.proofs.recording.errors import RecordingError
 from fencepost.proofs.recording.group_fencing.member_events import Header as GroupHeader
 from fencepost.proofs.recording.group_fencing.member_events import tag_of, write_members
-from fencepost.proofs.recording.group_fencing.recorder import RecordedGroup, record_group
+from fencepost.proofs.recording.group_fencing.recorder import record_group
 from fencepost.proofs.recording.id_blocks.clients import (
     UNANSWERED,
     Observation,
@@ -23,9 +24,9 @@ from fencepost.proofs.recording.id_blocks.clients import (
     read_observations,
     write_observations,
 )
-from fencepost.proofs.recording.id_blocks.recorder import Summary, record, record_observations
+from fencepost.proofs.recording.id_blocks.recorder import RecordedIds, record, record_observations
 from fencepost.proofs.recording.transactions.client_events import ClientEvents, Header, read_events, write_events
-from fencepost.proofs.recording.transactions.recorder import Recorded, record_transactions
+from fencepost.proofs.recording.transactions.recorder import RecordedTransactions, record_transactions
 from fencepost.reference_impl.live.tcp.connection import Connection, WireError, find_brokers, init_producer_id
 
 __all__ = [
@@ -36,9 +37,9 @@ __all__ = [
     "Header",
     "Observation",
     "Recorded",
-    "RecordedGroup",
+    "RecordedIds",
+    "RecordedTransactions",
     "RecordingError",
-    "Summary",
     "WireError",
     "collect_producer_ids",
     "find_brokers",

@@ -134,6 +134,17 @@ def absent_columns(vocabulary: Vocabulary, rows: int) -> dict[str, np.ndarray]:
     }
 
 
+def filled_columns(vocabulary: Vocabulary, rows: Sequence[Mapping[str, int]]) -> dict[str, np.ndarray]:
+    """Return the columns of one history, number 0, whose rows have these values, and are absent elsewhere."""
+    columns = absent_columns(vocabulary, len(rows))
+    columns["history"][:] = 0
+    columns["step"] = np.arange(len(rows), dtype=columns["step"].dtype)
+    for at, row in enumerate(rows):
+        for name, value in row.items():
+            columns[name][at] = value
+    return columns
+
+
 # Several small integers in one int64, so that one sort orders rows by more than one column.
 #
 # A key that does not fit would wrap and hide violations without a sound, and ids reach 2^63 - 1. So every range is

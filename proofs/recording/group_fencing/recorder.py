@@ -11,16 +11,14 @@ property that needs more than that, or events that are not recorded, is unknown,
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import msgspec
-import numpy as np
+from fencepost.proofs.recording.command import Recorded, Recorder
 from fencepost.proofs.recording.errors import RecordingError
-from fencepost.proofs.recording.group_fencing.member_events import Header, Row, Seen, every_row, read_members
+from fencepost.proofs.recording.group_fencing.member_events import Header, Seen, every_row, read_members
 from fencepost.proofs.recording.group_fencing.offsets_log import OffsetsLog, offsets_log
 from fencepost.proofs.recording.group_fencing.ordering import in_order
 from fencepost.proofs.recording.logs.log_dirs import Progress
@@ -29,10 +27,8 @@ from fencepost.proofs.recording.transactions.cluster_logs import ClusterLogs, re
 from fencepost.proofs.recording.transactions.group_offsets import TOPIC
 from fencepost.proofs.recording.transactions.partition_events import committed_batches
 from fencepost.properties.group_fencing.events import AUDITOR, GROUP_FENCING, OFFSETS, Kind
-from fencepost.properties.group_fencing.histories import HISTORY
-from fencepost.properties.history import Manifest, write_histories
 from fencepost.properties.history.cuts import Cut
-from fencepost.properties.history.pieces import absent_columns
+from fencepost.properties.history.pieces import filled_columns
 
 OF_LOG = GROUP_FENCING.observed_by(OFFSETS)
 OF_AUDITOR = GROUP_FENCING.observed_by(AUDITOR)
@@ -50,26 +46,6 @@ STRANGE = "{} of the offsets that were taken are of no member that is recorded"
 UNSURE = "a member could not tell in which generation it was handed {} records"
 
 
-@dataclass(frozen=True)
-class RecordedGroup:
-    """A `RecordedGroup` has the counts of a recording. `notes` are the oddities of the input that were tolerated, one
-    line each."""
-
-    manifest: Manifest
-    counts: dict[str, int]  # events by kind
-    undecidable: dict[str, str]  # reasons by property
-    not_promised: dict[str, str]  # in that mode: reasons by property
-    notes: tuple[str, ...]
-
-    @property
-    def decidable(self) -> list[str]:
-        """Return the properties that the recording can decide."""
-        return [name for name in HISTORY.properties if name not in self.undecidable | self.not_promised]
-
-    def __str__(self) -> str:
-        return "\n".join([", ".join(f"{count} {name}" for name, count in self.counts.items()), *self.notes])
-
-
 def record_group(
     log_dirs: Sequence[Path],
     clients: Path,
@@ -78,7 +54,7 @@ def record_group(
     quiet_end: bool = False,
     kafka_version: str = "unknown",
     progress: Progress | None = None,
-) -> RecordedGroup:
+) -> Recorded:
     """Write the history of the members in the file `clients`, and of the brokers in `log_dirs`, to `out`. `quiet_end`
     is the caller's claim that everything had come to rest before an auditor read the output; it is ignored where an
     offset is still pending. Raise `RecordingError` for input that cannot be used; then nothing is written."""
@@ -111,27 +87,19 @@ def record_group(
     if len(sizes) == 1:
         (config["records"],) = sizes
     observed = {*header.observable, *(OF_LOG if log.whole else ())}
-    manifest = write_histories(
-        out, [_columns(ordered.rows)], GROUP_FENCING,
-        source="recorded", ordered=False, variant=header.mode,
-        observable=tuple(kind for kind in GROUP_FENCING.codes if kind in observed), config=config,
-        faults=dict(header.faults), notes=" ".join([NOTES, *(note + "." for note in notes)]),
-    )  # fmt: skip
-    counts = Counter(row["kind"] for row in ordered.rows)
-    return RecordedGroup(
-        manifest, {kind.name: counts[kind] for kind in Kind if counts[kind]}, HISTORY.undecidable(manifest),
-        HISTORY.unpromised(manifest), tuple(notes),
-    )  # fmt: skip
+    described = {
+        "ordered": False, "variant": header.mode, "config": config, "faults": dict(header.faults),
+        "observable": tuple(kind.name for kind in Kind if kind.name in observed),
+    }  # fmt: skip
+    columns = filled_columns(GROUP_FENCING, ordered.rows)
+    return Recorded.write(out, columns, GROUP_FENCING, about=NOTES, notes=notes, described=described)
 
 
-def _columns(rows: Sequence[Row]) -> dict[str, np.ndarray]:
-    columns = absent_columns(GROUP_FENCING, len(rows))
-    columns["history"][:] = 0
-    columns["step"] = np.arange(len(rows), dtype=columns["step"].dtype)
-    for at, row in enumerate(rows):
-        for name, value in row.items():
-            columns[name][at] = value
-    return columns
+RECORDER = Recorder(
+    record_group,
+    needs={"clients": "what members saw, under a header that names the group and input"},
+    excludes={"topics": "the input's partitions stand in the header of --clients"},
+)
 
 
 def _notes(logs: ClusterLogs | None, log: OffsetsLog) -> list[str]:

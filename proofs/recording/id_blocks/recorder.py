@@ -7,8 +7,9 @@ from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from fencepost.proofs.recording.command import Recorded, Recorder
 from fencepost.proofs.recording.errors import RecordingError
 from fencepost.proofs.recording.id_blocks.clients import UNANSWERED, Observation, read_observations
 from fencepost.proofs.recording.id_blocks.quorum import CommittedLog, committed_log
@@ -21,7 +22,7 @@ from fencepost.proofs.recording.id_blocks.records import (
     read_facts,
 )
 from fencepost.proofs.recording.logs.log import NodeLog, read_node
-from fencepost.properties.history import ABSENT, write_histories
+from fencepost.properties.history.pieces import filled_columns
 from fencepost.properties.id_blocks.events import ID_BLOCKS, Kind
 
 # A history of what clients were given and of nothing else: of any broker that can be asked for producer ids, even one
@@ -33,8 +34,7 @@ from fencepost.properties.id_blocks.events import ID_BLOCKS, Kind
 # Nothing but "no producer id is handed out twice" (730.P1) is decidable from it; replay says so of the other
 # properties.
 
-Event = tuple[int, Kind, dict[str, int]]
-"""An `Event` is a time in µs, a kind, and the columns that apply."""
+Row = dict[str, int]  # of the columns that apply
 
 OBSERVED_NOTES = (
     "Recorded from clients alone, in the order of their clocks. Ids are those the recorded clients were given; which "
@@ -42,33 +42,23 @@ OBSERVED_NOTES = (
 )
 
 
-def record_observations(seen: Sequence[Observation], out: Path) -> dict[str, int]:
-    """Write a directory with a single history of the observations, and return the number of events by kind."""
-    events = list(client_events(seen))
-    write_histories(
-        out,
-        [(0, [row(step, *event) for step, event in enumerate(events)])],
-        ID_BLOCKS,
-        source="recorded",
-        ordered=False,
-        variant="kraft",
-        observable=tuple(kind.name for kind in sorted(observable(seen))),
-        faults=faults(seen),
-        notes=OBSERVED_NOTES,
-    )
-    counts = Counter(kind for _, kind, _ in events)
-    return {kind.name: counts[kind] for kind in sorted(counts)}
+def record_observations(seen: Sequence[Observation], out: Path) -> RecordedIds:
+    """Write a directory with a single history of the observations."""
+    described = {"ordered": False, "variant": "kraft", "faults": faults(seen)}
+    described["observable"] = tuple(kind.name for kind in sorted(observable(seen)))
+    columns = filled_columns(ID_BLOCKS, list(client_events(seen)))
+    return RecordedIds.write(out, columns, ID_BLOCKS, about=OBSERVED_NOTES, described=described)
 
 
-def client_events(seen: Sequence[Observation]) -> Iterator[Event]:
+def client_events(seen: Sequence[Observation]) -> Iterator[Row]:
     """Yield the observations as events, by time. A request that was never answered yields none."""
     for each in sorted(seen, key=lambda observation: observation.time_us):
         if each.fault:
-            yield each.time_us, Kind.broker_stopped, {"broker": each.broker}
+            yield _row(each.time_us, Kind.broker_stopped, broker=each.broker)
         elif each.error == 0:
-            yield each.time_us, Kind.id_handed_out, {"broker": each.broker, "producer_id": each.producer_id}
+            yield _row(each.time_us, Kind.id_handed_out, broker=each.broker, producer_id=each.producer_id)
         elif each.error != UNANSWERED:
-            yield each.time_us, Kind.id_refused, {"broker": each.broker, "error": each.error}
+            yield _row(each.time_us, Kind.id_refused, broker=each.broker, error=each.error)
 
 
 def observable(seen: Sequence[Observation]) -> set[Kind]:
@@ -81,8 +71,8 @@ def faults(seen: Sequence[Observation]) -> dict[str, int]:
     return dict(Counter(each.fault for each in seen if each.fault))
 
 
-def row(step: int, time_us: int, kind: Kind, columns: dict[str, int]) -> list[int]:
-    return [step, time_us, int(kind), *(columns.get(column.name, ABSENT) for column in ID_BLOCKS.columns)]
+def _row(time_us: int, kind: Kind, **columns: int) -> Row:
+    return {"time_us": time_us, "kind": int(kind), **columns}
 
 
 # One history of the controllers' logs and the clients' observations: the work behind `fencepost record`.
@@ -119,20 +109,22 @@ class Taken(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Summary:
-    """A `Summary` has the counts of a recording. `notes` are the oddities of the input that were tolerated, one line
-    each."""
+class RecordedIds(Recorded):
+    """A `RecordedIds` has in addition the first offset and the end of the committed log, and how many requests were
+    never answered."""
 
-    nodes: tuple[int, ...]
-    offsets: tuple[int, int]  # committed log: first offset, end (exclusive)
-    counts: dict[str, int]  # events by kind
-    unanswered: int  # requests whose answer never came
-    notes: tuple[str, ...]
+    offsets: tuple[int, int] = (0, 0)
+    unanswered: int = 0
+
+    @property
+    def report(self) -> dict[str, Any]:
+        return super().report | {"unanswered": self.unanswered}
 
     def __str__(self) -> str:
-        counted = ", ".join(f"{count} {name}" for name, count in self.counts.items())
-        first, end = self.offsets
-        lines = [f"committed offsets {first} to {end - 1} of nodes {', '.join(map(str, self.nodes))}", counted]
+        lines = [", ".join(f"{count} {name}" for name, count in self.counts.items()) or "nothing"]
+        if self.nodes:
+            first, end = self.offsets
+            lines[:0] = [f"committed offsets {first} to {end - 1} of nodes {', '.join(map(str, self.nodes))}"]
         if self.unanswered:
             lines.append(f"{self.unanswered} requests were never answered")
         return "\n".join([*lines, *self.notes])
@@ -145,50 +137,44 @@ def record(
     *,
     block_size: int = BLOCK_SIZE,
     kafka_version: str = "unknown",
-) -> Summary:
-    """Write the history of the controllers in `log_dirs`, and of the observations in the file `clients`, to `out`. The
+) -> RecordedIds:
+    """Write the history of the controllers in `log_dirs`, and of the observations in the file `clients`, to `out`;
+    without log directories, of the observations alone, which decide nothing about blocks. The
     nodes, or at least the clients, must be stopped before: ids that are handed out after a log was read are not in its
     blocks. Raise `RecordingError` for input that cannot be used; then nothing is written."""
     if not log_dirs:
-        raise ValueError("no log directory: name those of all controllers")
+        if clients is None:
+            raise ValueError("no log directory: name those of all controllers")
+        return record_observations(read_observations(clients), out)
     logs = [read_node(Path(directory)) for directory in log_dirs]
     committed = committed_log(logs)
     facts = list(read_facts(committed.batches))
     seen = read_observations(clients) if clients else []
-    by_log = list(_log_events(facts, _snapshots(logs), block_size))
-    by_clients = list(client_events(seen))
-    in_time = heapq.merge(by_log, by_clients, key=lambda event: event[0])
-    rows = [row(step, *event) for step, event in enumerate(in_time)]
+    by_log = _log_events(facts, _snapshots(logs), block_size)
+    rows = list(heapq.merge(by_log, client_events(seen), key=lambda row: row["time_us"]))
     if not rows:
         raise RecordingError("holds no event of a producer id", Path(log_dirs[0]), "name the logs of other nodes")
     levels = [dated.fact.level for dated in facts if isinstance(dated.fact, MetadataVersion)]
-    write_histories(
-        out,
-        [(0, rows)],
-        ID_BLOCKS,
-        source="recorded",
-        ordered=False,
-        variant="kraft",
-        observable=_observable(committed, seen, clients is not None),
-        config={
-            "kafka_version": kafka_version,
-            "metadata_version_level": levels[-1] if levels else None,
-            "voters": sorted(committed.voters),
-            "block_size": block_size,
-            "first_offset": committed.start,
-            "committed_end_offset": committed.end,
-        },
-        faults=faults(seen),
-        notes=" ".join([NOTES, *(note + "." for note in committed.notes)]),
-    )
-    kinds = Counter(kind for _, kind, _ in by_log + by_clients)
-    counts = {kind.name: kinds[kind] for kind in sorted(kinds)}
-    unanswered = sum(not each.fault and each.error == UNANSWERED for each in seen)
-    nodes = tuple(sorted(log.node for log in logs))
-    return Summary(nodes, (committed.start, committed.end), counts, unanswered, committed.notes)
+    config = {
+        "kafka_version": kafka_version, "metadata_version_level": levels[-1] if levels else None,
+        "voters": sorted(committed.voters), "block_size": block_size, "first_offset": committed.start,
+        "committed_end_offset": committed.end,
+    }  # fmt: skip
+    described = {
+        "ordered": False, "variant": "kraft", "config": config, "faults": faults(seen),
+        "observable": _observable(committed, seen, clients is not None),
+    }  # fmt: skip
+    return RecordedIds.write(
+        out, filled_columns(ID_BLOCKS, rows), ID_BLOCKS, about=NOTES, notes=committed.notes, described=described,
+        nodes=tuple(sorted(log.node for log in logs)), offsets=(committed.start, committed.end),
+        unanswered=sum(not each.fault and each.error == UNANSWERED for each in seen),
+    )  # fmt: skip
 
 
-def _log_events(facts: Sequence[Dated], snapshots: Sequence[Taken], block_size: int) -> Iterator[Event]:
+RECORDER = Recorder(record, excludes={"topics": "a recording of producer id blocks has no topics"})
+
+
+def _log_events(facts: Sequence[Dated], snapshots: Sequence[Taken], block_size: int) -> Iterator[Row]:
     """Yield the events of the log in its order, with a snapshot right after the last record that it contains. Two
     leaders' clocks may differ, so time never goes back within the log: its order is certain and their clocks are
     not."""
@@ -196,22 +182,22 @@ def _log_events(facts: Sequence[Dated], snapshots: Sequence[Taken], block_size: 
     waiting = deque(snapshots)
     for dated in facts:
         while waiting and waiting[0].end_offset <= dated.offset:
-            yield now, Kind.snapshot_taken, waiting.popleft().columns
+            yield _row(now, Kind.snapshot_taken, **waiting.popleft().columns)
         now = max(now, dated.time_ms * 1000)
         fact = dated.fact
         if isinstance(fact, Block):
             owner = {"broker": fact.broker, "broker_epoch": fact.broker_epoch}
             block = {"grant": grant, "first": fact.next_id - block_size, "length": block_size}
-            yield now, Kind.block_committed, {**owner, **block}
+            yield _row(now, Kind.block_committed, **owner, **block)
             grant += 1
         elif isinstance(fact, Registration) and incarnations.get(fact.broker) != fact.incarnation:
             # A process may register again without having restarted: same incarnation, nothing forgotten.
             incarnations[fact.broker] = fact.incarnation
-            yield now, Kind.broker_started, {"broker": fact.broker, "broker_epoch": fact.broker_epoch}
+            yield _row(now, Kind.broker_started, broker=fact.broker, broker_epoch=fact.broker_epoch)
         elif isinstance(fact, Election):
-            yield now, Kind.controller_elected, {"node": fact.leader}
+            yield _row(now, Kind.controller_elected, node=fact.leader)
     for each in waiting:
-        yield now, Kind.snapshot_taken, each.columns
+        yield _row(now, Kind.snapshot_taken, **each.columns)
 
 
 def _snapshots(logs: Sequence[NodeLog]) -> list[Taken]:

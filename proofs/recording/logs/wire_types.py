@@ -39,6 +39,30 @@ def _text(value: bytes, at: int, size: int) -> tuple[str | None, int]:
     return value[at : at + size].decode(), at + size
 
 
+def bytes_of(value: bytes, at: int) -> tuple[bytes, int]:
+    """Read bytes with their number as int32; null is read as empty."""
+    (size,) = struct.unpack_from(">i", value, at)
+    end = at + 4 + max(size, 0)
+    if end > len(value):
+        raise IndexError(f"{size} bytes in {len(value) - at - 4}")
+    return value[at + 4 : end], end
+
+
+Numbered = tuple[tuple[str, tuple[int, ...]], ...]
+
+
+def numbered_names(value: bytes, at: int) -> tuple[Numbered, int]:
+    """Read an array of names, each with an array of int32, as topics have partitions; null is read as empty."""
+    (count,) = struct.unpack_from(">i", value, at)
+    at, found = at + 4, []
+    for _ in range(max(0, count)):
+        name, at = string(value, at)
+        (size,) = struct.unpack_from(">i", value, at)
+        found.append((name or "", struct.unpack_from(f">{size}i", value, at + 4)))
+        at += 4 + 4 * size
+    return tuple(found), at
+
+
 def compact_array(value: bytes, at: int, item: str) -> tuple[tuple[Any, ...], int]:
     """Read an array of one-field items, with their number plus one as a varint; null is read as empty."""
     count, at = unsigned(value, at)

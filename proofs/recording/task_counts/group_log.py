@@ -12,17 +12,18 @@ from typing import NamedTuple
 
 from fencepost.proofs.recording.group_fencing.offsets_log import CLASSIC_GROUP
 from fencepost.proofs.recording.logs.replicas import Committed
-from fencepost.proofs.recording.logs.wire_types import string
-from fencepost.proofs.recording.task_counts.records import Record, records_in, strange
+from fencepost.proofs.recording.logs.wire_types import bytes_of, numbered_names, string
+from fencepost.proofs.recording.task_counts.config_topic import Record, records_in, strange
 
+KEY = struct.pack(">h", CLASSIC_GROUP)
 COOPERATIVE = 1  # from this version of the protocol on an assignment has what is revoked, and a delay
 STATE_TIME, INSTANCE_ID, REBALANCE_TIMEOUT, NEWEST = 2, 3, 1, 3  # versions of the value that add a field; the last
-CONNECTOR = -1  # stands for the connector itself among its tasks
 Tasks = dict[str, tuple[int, ...]]
 
 
 class Assignment(NamedTuple):
-    """An `Assignment` has tasks by connector, and the offset of the config topic by which it was made."""
+    """An `Assignment` has tasks by connector (-1: the connector itself), and the offset of the config topic by which it
+    was made."""
 
     offset: int
     assigned: Tasks
@@ -43,10 +44,10 @@ def generations_of(parts: Sequence[Committed], group: str) -> Iterator[Generatio
     found: dict[int, Generation] = {}
     for part in parts:
         for record in records_in(part):
-            if len(record.key) < 2 or struct.unpack_from(">h", record.key)[0] != CLASSIC_GROUP or record.value is None:
+            if not record.key.startswith(KEY) or record.value is None:
                 continue
             try:
-                if string(record.key, 2)[0] == group:
+                if string(record.key, len(KEY))[0] == group:
                     generation = _generation(record, record.value)
                     if generation.members:
                         found[generation.number] = generation
@@ -74,8 +75,8 @@ def _generation(record: Record, value: bytes) -> Generation:
         client, at = string(value, at)
         _, at = string(value, at)  # the host
         at += 8 if version >= REBALANCE_TIMEOUT else 4  # time-outs
-        _, at = _bytes(value, at)  # the subscription
-        assignment, at = _bytes(value, at)
+        _, at = bytes_of(value, at)  # the subscription
+        assignment, at = bytes_of(value, at)
         members[member or ""] = client or "", assignment_of(assignment) if assignment else None
     return Generation(record.time_ms, number, leader or "", members)
 
@@ -86,26 +87,6 @@ def assignment_of(value: bytes) -> Assignment:
     _, at = string(value, 4)  # the leader
     _, at = string(value, at)  # its URL
     (offset,) = struct.unpack_from(">q", value, at)
-    assigned, at = _tasks(value, at + 8)
-    revoked, at = _tasks(value, at) if version >= COOPERATIVE else ({}, at)
-    return Assignment(offset, assigned, revoked)
-
-
-def _tasks(value: bytes, at: int) -> tuple[Tasks, int]:
-    (count,) = struct.unpack_from(">i", value, at)
-    at += 4
-    found: Tasks = {}
-    for _ in range(max(count, 0)):
-        name, at = string(value, at)
-        (size,) = struct.unpack_from(">i", value, at)
-        found[name or ""] = struct.unpack_from(f">{size}i", value, at + 4)
-        at += 4 + 4 * size
-    return found, at
-
-
-def _bytes(value: bytes, at: int) -> tuple[bytes, int]:
-    (size,) = struct.unpack_from(">i", value, at)
-    at += 4
-    if size > len(value) - at:
-        raise IndexError(f"{size} bytes in {len(value) - at}")
-    return value[at : at + max(size, 0)], at + max(size, 0)
+    assigned, at = numbered_names(value, at + 8)
+    revoked, _ = numbered_names(value, at) if version >= COOPERATIVE else ((), at)
+    return Assignment(offset, dict(assigned), dict(revoked))

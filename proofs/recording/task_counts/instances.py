@@ -6,18 +6,30 @@ record that it signed with its name, or else as the one that its worker was give
 
 from __future__ import annotations
 
-import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from fencepost.proofs.recording.task_counts.ordering import Event
-from fencepost.proofs.recording.task_counts.seen import TaskRun
+from fencepost.properties.task_counts.events import Kind
 
-_SIGNED = re.compile(rb'"instance":"([^"]+)"')
+Pair = tuple[int, int]  # producer id and epoch
+
+
+@dataclass(eq=False)
+class Run:
+    """A `Run` is one instance of a task, as its connector reports it. It runs from its first poll on: a task that has
+    to stop before its producer is opened is started and stopped without one. Times are in microseconds, and -1 for what
+    did not happen."""
+
+    started_us: int
+    running_us: int = -1
+    stopped_us: int = -1
 
 
 @dataclass(eq=False)
 class Instance:
-    """An `Instance` is one start of a task. `set` is -1 where it is not known; `events` are those of it so far."""
+    """An `Instance` is one start of a task. `set` is -1 where it is not known, and `request` where it asked for none.
+    `marks` has the last event of it by kind."""
 
     number: int
     node: int
@@ -25,11 +37,10 @@ class Instance:
     task: int
     time_us: int
     set: int = -1
-    request: int = -1  # that it asked for
-    run: TaskRun | None = None
-    producer: tuple[int, int] | None = None
-    is_left: bool = False  # it did not stop in time
-    marks: dict[str, Event] = field(default_factory=dict)  # the last event of it by what its worker's log says
+    request: int = -1
+    run: Run | None = None
+    producer: Pair | None = None
+    marks: dict[Kind, Event] = field(default_factory=dict)
 
     @property
     def columns(self) -> dict[str, int]:
@@ -38,46 +49,32 @@ class Instance:
         }  # fmt: skip
 
 
-@dataclass
-class Instances:
-    """`Instances` has them all, by number."""
-
-    all: list[Instance] = field(default_factory=list)
+class Instances(list[Instance]):
+    """`Instances` are all, by number."""
 
     def start(self, node: int, connector: int, task: int, time_us: int, set: int = -1) -> Instance:
-        self.all.append(Instance(len(self.all), node, connector, task, time_us, set))
-        return self.all[-1]
+        self.append(Instance(len(self), node, connector, task, time_us, set))
+        return self[-1]
 
-    def latest(self, node: int, connector: int, task: int, before_us: int | None = None) -> Instance | None:
-        """Return the latest start of a task on a worker, before a time if one is given."""
-        fitting = (
-            each for each in reversed(self.all)
+    def of(self, node: int, connector: int, task: int, upto_us: int | None = None) -> Iterator[Instance]:
+        """Yield the starts of a task on a worker, up to a time if one is given, the latest first."""
+        return (
+            each for each in reversed(self)
             if (each.node, each.connector, each.task) == (node, connector, task)
-            and (before_us is None or each.time_us <= before_us)
+            and (upto_us is None or each.time_us <= upto_us)
         )  # fmt: skip
-        return next(fitting, None)
 
-    def of_run(self, run: TaskRun, node: int, connector: int, signed: tuple[int, int] | None) -> Instance:
+    def of_run(self, run: Run, node: int, connector: int, task: int, signed: Pair | None) -> Instance:
         """Return the instance of which the connector reports, which is a new one if no log reveals it. One that polls
         has looked at the config topic with its producer open; a start that was left running may end without either."""
-        fitting = [
-            each for each in self.all
-            if (each.node, each.connector, each.task) == (node, connector, run.task)
-            and each.run is None and each.time_us <= run.started_us
-        ]  # fmt: skip
+        fitting = [each for each in self.of(node, connector, task, run.started_us) if each.run is None]
         by_signature = [each for each in fitting if signed is not None and each.producer == signed]
-        looked = [each for each in fitting if ("look" in each.marks) == (run.running_us >= 0)]
-        looked = looked[-1:] if run.running_us >= 0 else looked[:1]
-        found = next(iter(by_signature or looked or fitting[-1:]), None)
-        found = found or self.start(node, connector, run.task, run.started_us)
+        ran = run.running_us >= 0
+        looked = [each for each in fitting if (Kind.task_checked_again in each.marks) == ran]
+        found = next(iter(by_signature[-1:] or (looked[:1] if ran else looked[-1:]) or fitting), None)
+        found = found or self.start(node, connector, task, run.started_us)
         found.run, found.producer = run, found.producer or signed
         return found
 
-    def by_producer(self) -> dict[tuple[int, int], Instance]:
-        return {each.producer: each for each in self.all if each.producer is not None}
-
-
-def signer(value: bytes) -> str:
-    """Return the instance's name in a record's value, or an empty string."""
-    found = _SIGNED.search(value)
-    return found[1].decode() if found is not None else ""
+    def by_producer(self) -> dict[Pair, Instance]:
+        return {each.producer: each for each in self if each.producer is not None}

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from fencepost.proofs.recording.task_counts.broker_logs import LEADER, Brokers
 from fencepost.proofs.recording.task_counts.instances import Instance, Instances
@@ -21,8 +22,14 @@ from fencepost.proofs.recording.task_counts.ordering import Event, Names
 from fencepost.proofs.recording.task_counts.worker_logs import Line
 from fencepost.properties.task_counts.events import Kind
 
-PASSED, CONFLICT, SUCCESS = 200, 409, 200
+PASSED, CONFLICT = 200, 409
 NOTHING: Mapping[str, int] = {}
+OF_WORKER = MappingProxyType({"herder_stopped": Kind.worker_stopped, "write_refused": Kind.write_refused})
+OF_TASK = MappingProxyType({
+    "running": Kind.task_running, "stopped": Kind.task_stopped, "left_running": Kind.task_left_running,
+    "failed": Kind.task_failed,
+})  # fmt: skip
+"""By the name of a text, what it says of the latest instance of a task."""
 
 
 @dataclass(eq=False)
@@ -34,6 +41,7 @@ class Ask:
     connector: int
     time_us: int
     asked: Ask | None = None
+    events: list[Event] = field(default_factory=list)
 
     @property
     def request(self) -> int:
@@ -45,9 +53,7 @@ class Round:
     """A `Round` is one that fences, until its count is written."""
 
     ask: Ask
-    node: int
     started: Event
-    size: int
     look: Event | None = None
 
 
@@ -61,266 +67,209 @@ class LogEvents:
     nodes: Names
     events: list[Event] = field(default_factory=list)
     rounds: list[Round] = field(default_factory=list)
-    writings: list[tuple[int, int, int, Event]] = field(default_factory=list)  # node, connector, count, event before
-    unanswered: int = 0  # starts that opened a producer, without a known request
-    _asks: list[Ask] = field(default_factory=list)
-    _numbered: list[tuple[Event, Ask]] = field(default_factory=list)
-    _forwarded: list[Ask] = field(default_factory=list)
-    _submitted: list[Ask] = field(default_factory=list)
+    writings: list[tuple[tuple[int, int, int], Event]] = field(default_factory=list)  # node, connector, count
+    asks: list[Ask] = field(default_factory=list)
+    forwarded: list[Ask] = field(default_factory=list)
+    submitted: list[Ask] = field(default_factory=list)
 
     def read(self, worker: str, lines: Iterable[Line]) -> None:
         reader = _Reader(self, worker)
         for line in lines:
-            teller = getattr(reader, f"_{line.name}", None)
-            if teller is not None:
-                teller(line)
+            reader.read(line)
         self.events += reader.chain
 
     def finish(self) -> None:
         """Number the requests: one that was forwarded is that which its leader was submitted next."""
-        for submitted in sorted(self._submitted, key=lambda ask: ask.time_us):
-            for ask in self._forwarded:
+        for submitted in sorted(self.submitted, key=lambda ask: ask.time_us):
+            for ask in self.forwarded:
                 if ask.connector == submitted.connector and ask.time_us <= submitted.time_us:
                     submitted.asked = ask
-                    self._forwarded.remove(ask)
+                    self.forwarded.remove(ask)
                     break
-        for event, ask in self._numbered:
-            event.columns["request"] = ask.request
+        for ask in self.asks:
+            for event in ask.events:
+                event.columns["request"] = ask.request
 
     def ask(self, connector: int, time_us: int) -> Ask:
-        self._asks.append(Ask(len(self._asks), connector, time_us))
-        return self._asks[-1]
+        self.asks.append(Ask(len(self.asks), connector, time_us))
+        return self.asks[-1]
 
 
 class _Reader:
     """A `_Reader` reads one worker's log, line by line. A method `_NAME` reads the lines of the text of that name."""
 
     def __init__(self, found: LogEvents, worker: str) -> None:
-        self.found, self.worker, self.node = found, worker, found.nodes[worker]
+        self.found, self.brokers, self.worker, self.node = found, found.brokers, worker, found.nodes[worker]
         self.chain: list[Event] = []
-        self._next_after: list[Event] = []
+        self.next_after: list[Event] = []
+        self.leads = False
         self._reset()
-        self._leads = False
 
     def _reset(self) -> None:
-        self.offset = -1
+        self.offset = -1  # that the worker has read the config topic to
         self.asks: defaultdict[int, deque[Ask]] = defaultdict(deque)
         self.performing: Ask | None = None
-        self.is_read = True
         self.reading = -1  # the offset that the herder read to for the request that it performs
         self.active: dict[int, Round] = {}
         self.looking: dict[tuple[int, int], Instance] = {}
-        self.invoked: Event | None = None  # what came before the leader's producer was opened
+        self.invoked: list[Event] = []  # what came before the leader's producer was opened
 
-    def _event(self, kind: Kind, line: Line, columns: Mapping[str, int] = NOTHING, ask: Ask | None = None) -> Event:
-        event = Event(kind, line.time_us, {"node": self.node, **columns}, self._next_after)
-        self._next_after = []
-        if self.chain:
-            event.after.append(self.chain[-1])
+    def read(self, line: Line) -> None:
+        """Read a line. `connector`, `task` and `instance`, its latest, are those that it names, or that wrote it."""
+        self.line, self.instance = line, None
+        if "connector" in line.fields:
+            self.connector = self.brokers.connectors[line.fields["connector"]]
+        if "task" in line.fields:
+            self.task = int(line.fields["task"])
+            self.instance = self._latest(self.connector, self.task)
+        if line.name in OF_WORKER:
+            self._event(OF_WORKER[line.name])
+        elif line.name in OF_TASK:
+            # A task that had to stop before its producer was opened never polls.
+            if self.instance and (line.name != "running" or Kind.task_checked_again in self.instance.marks):
+                self._of_instance(OF_TASK[line.name], self.instance)
+        elif reads := getattr(self, f"_{line.name}", None):
+            reads()
+
+    def _latest(self, connector: int, task: int) -> Instance | None:
+        return next(self.found.instances.of(self.node, connector, task), None)
+
+    def _event(self, kind: Kind, columns: Mapping[str, int] = NOTHING, ask: Ask | None = None) -> Event:
+        event = Event(kind, self.line.time_us, {"node": self.node, **columns}, [*self.next_after, *self.chain[-1:]])
+        self.next_after = []
         if ask is not None:
-            self.found._numbered.append((event, ask))
+            ask.events.append(event)
         self.chain.append(event)
         return event
 
-    def _of(self, line: Line) -> Instance | None:
-        connector, task = self._task(line)
-        return self.found.instances.latest(self.node, connector, task)
+    def _of_instance(self, kind: Kind, instance: Instance, columns: Mapping[str, int] = NOTHING) -> Event:
+        instance.marks[kind] = self._event(kind, {**instance.columns, **columns})
+        return instance.marks[kind]
 
-    def _task(self, line: Line) -> tuple[int, int]:
-        return self.found.brokers.connectors[line.fields["connector"]], int(line.fields["task"])
-
-    def _connector(self, line: Line) -> int:
-        return self.found.brokers.connectors[line.fields["connector"]]
-
-    def _saw(self, event: Event, offset: int) -> None:
+    def _saw(self, event: Event, offset: int) -> Event:
         """Note that a reading ended at an offset: after what stands below it, before what stands above."""
-        below, above = self.found.brokers.around(offset)
-        if below is not None:
-            event.after.append(below)
+        below, above = self.brokers.around(offset)
+        event.after += [below] if below is not None else []
         if above is not None:
             above.after.append(event)
-
-    def _herder_starting(self, line: Line) -> None:
-        self._reset()
-        self._event(Kind.worker_started, line)
-
-    def _herder_stopped(self, line: Line) -> None:
-        self._event(Kind.worker_stopped, line)
-
-    def _joined(self, line: Line) -> None:
-        generation = int(line.fields["generation"])
-        members = {
-            member: client for each in self.found.brokers.generations for member, (client, _) in each.members.items()
-        }
-        leader = line.fields["leader"]
-        leads = members.get(leader, leader.rpartition("-")[0] if leader not in members else "") == self.worker
-        columns = {"member": generation, "offset": int(line.fields["offset"])}
-        self._event(Kind.assigned, line, columns | {"count": int(leads)})
-        if self._leads and not leads:
-            self._event(Kind.leadership_lost, line)
-        self._leads = leads
-
-    def _starting_at(self, line: Line) -> None:
-        self.offset = max(self.offset, int(line.fields["offset"]))
-
-    def _task_starting(self, line: Line) -> None:
-        connector, task = self._task(line)
-        latest = self.found.brokers.latest_set(connector, self.offset)
-        instance = self.found.instances.start(self.node, connector, task, line.time_us, latest)
-        instance.marks["start"] = self._event(Kind.task_starting, line, instance.columns)
-
-    def _asking(self, line: Line) -> None:
-        connector, task = self._task(line)
-        ask = self.found.ask(connector, line.time_us)
-        instance = self._of(line)
-        if instance is not None:
-            instance.request = ask.number
-            self._event(Kind.round_asked, line, {"connector": connector, "task": task}, ask)
-        self.asks[connector].append(ask)
-
-    def _submitted(self, line: Line) -> None:
-        connector = self._connector(line)
-        ask = self.found.ask(connector, line.time_us)
-        self.found._submitted.append(ask)
-        self.asks[connector].append(ask)
-
-    def _performing(self, line: Line) -> None:
-        connector = self._connector(line)
-        waiting = self.asks[connector]
-        self.performing = waiting.popleft() if waiting else self.found.ask(connector, line.time_us)
-        self.is_read, self.reading = False, -1
-
-    def _forwarding(self, line: Line) -> None:
-        if self.performing is not None:
-            self.found._forwarded.append(self.performing)
-        self.performing = None
-
-    def _read_to_end(self, line: Line) -> None:
-        offset = int(line.fields["offset"])
-        self.offset = max(self.offset, offset)
-        if line.by_task:
-            instance = self.looking.pop(self._task(line), None)
-            if instance is not None:
-                event = self._event(Kind.task_checked_again, line, instance.columns | {"status": PASSED})
-                instance.marks["look"] = event
-                self._saw(event, offset)
-        elif self.performing is not None and not self.is_read:
-            self.is_read, self.reading = True, offset
-        else:
-            self._look(line, offset)
-
-    def _look(self, line: Line, offset: int) -> None:
-        """Read the look of the round that fences, which fails if the set is no longer the latest."""
-        fencing = next((each for each in self.active.values() if each.look is None), None)
-        if fencing is None:
-            return
-        connector = fencing.ask.connector
-        latest = self.found.brokers.latest_set(connector, offset)
-        status = PASSED if latest == fencing.started["set"] else CONFLICT
-        columns = {"connector": connector, "set": latest, "status": status}
-        fencing.look = self._event(Kind.round_checked, line, columns, fencing.ask)
-        self._saw(fencing.look, offset)
-        if status == CONFLICT:
-            del self.active[connector]
-
-    def _start(self, line: Line, count: int) -> Event | None:
-        connector, ask = self._connector(line), self.performing
-        if ask is None or ask.connector != connector:
-            return None
-        latest = self.found.brokers.latest_set(connector, self.reading)
-        event = self._event(Kind.round_started, line, {"connector": connector, "set": latest, "count": count}, ask)
-        self._saw(event, self.reading)
         return event
 
-    def _skipping(self, line: Line) -> None:
-        self._start(line, 0)
+    def _herder_starting(self) -> None:
+        self._reset()
+        self._event(Kind.worker_started)
 
-    def _fencing(self, line: Line) -> None:
-        size = int(line.fields["count"])
-        failed = self.active.pop(self._connector(line), None)  # a herder has one round of a connector at a time
+    def _joined(self) -> None:
+        leader = self.line.fields["leader"]
+        leads = self.brokers.clients.get(leader, leader.rpartition("-")[0]) == self.worker
+        generation, offset = int(self.line.fields["generation"]), int(self.line.fields["offset"])
+        self._event(Kind.assigned, {"member": generation, "offset": offset, "count": int(leads)})
+        if self.leads and not leads:
+            self._event(Kind.leadership_lost)
+        self.leads = leads
+
+    def _starting_at(self) -> None:
+        self.offset = max(self.offset, int(self.line.fields["offset"]))
+
+    def _task_starting(self) -> None:
+        latest = self.brokers.latest_set(self.connector, self.offset)
+        instance = self.found.instances.start(self.node, self.connector, self.task, self.line.time_us, latest)
+        self._of_instance(Kind.task_starting, instance)
+
+    def _asking(self) -> None:
+        ask = self._submit()
+        if self.instance is not None:
+            self.instance.request = ask.number
+            self._event(Kind.round_asked, {"connector": self.connector, "task": self.task}, ask)
+
+    def _submitted(self) -> None:
+        self.found.submitted.append(self._submit())
+
+    def _submit(self) -> Ask:
+        self.asks[self.connector].append(self.found.ask(self.connector, self.line.time_us))
+        return self.asks[self.connector][-1]
+
+    def _performing(self) -> None:
+        waiting = self.asks[self.connector]
+        self.performing = waiting.popleft() if waiting else self.found.ask(self.connector, self.line.time_us)
+        self.reading = -1
+
+    def _forwarding(self) -> None:
+        self.found.forwarded += [self.performing] if self.performing is not None else []
+        self.performing = None
+
+    def _read_to_end(self) -> None:
+        """Read a task's look after its producer was opened, or what the herder reads for a round: first to start it,
+        then to look whether the set that it fences for is still the latest."""
+        offset = int(self.line.fields["offset"])
+        self.offset = max(self.offset, offset)
+        if self.line.by_task:
+            instance = self.looking.pop((self.connector, self.task), None)
+            if instance is not None:
+                self._saw(self._of_instance(Kind.task_checked_again, instance, {"status": PASSED}), offset)
+        elif self.performing is not None and self.reading < 0:
+            self.reading = offset
+        elif fencing := next((each for each in self.active.values() if each.look is None), None):
+            connector = fencing.ask.connector
+            latest = self.brokers.latest_set(connector, offset)
+            status = PASSED if latest == fencing.started["set"] else CONFLICT
+            columns = {"connector": connector, "set": latest, "status": status}
+            fencing.look = self._saw(self._event(Kind.round_checked, columns, fencing.ask), offset)
+            if status == CONFLICT:
+                del self.active[connector]
+
+    def _skipping(self) -> Event | None:
+        """Read the start of a round, which fences `count` ids."""
+        ask, count = self.performing, int(self.line.fields.get("count", 0))
+        if ask is None or ask.connector != self.connector:
+            return None
+        columns = {"connector": self.connector, "set": self.brokers.latest_set(self.connector, self.reading)}
+        return self._saw(self._event(Kind.round_started, columns | {"count": count}, ask), self.reading)
+
+    def _fencing(self) -> None:
+        failed = self.active.pop(self.connector, None)  # a herder has one round of a connector at a time
         if failed is not None:
-            self._event(
-                Kind.round_failed, line, {"connector": failed.ask.connector, "set": failed.started["set"]}, failed.ask
-            )
-        started = self._start(line, size)
+            columns = {"connector": self.connector, "set": failed.started["set"]}
+            self._event(Kind.round_failed, columns, failed.ask)
+        started = self._skipping()
         if started is not None and self.performing is not None:
-            fencing = Round(self.performing, self.node, started, size)
-            self.active[started["connector"]] = fencing
-            self.found.rounds.append(fencing)
+            self.active[self.connector] = Round(self.performing, started)
+            self.found.rounds.append(self.active[self.connector])
 
-    def _writing_count(self, line: Line) -> None:
-        connector = self._connector(line)
-        self.active.pop(connector, None)
-        if self.chain:
-            self.found.writings.append((self.node, connector, int(line.fields["count"]), self.chain[-1]))
+    def _writing_count(self) -> None:
+        self.active.pop(self.connector, None)
+        what = self.node, self.connector, int(self.line.fields["count"])
+        self.found.writings += [(what, event) for event in self.chain[-1:]]
 
-    def _opening(self, line: Line) -> None:
-        if line.fields["id"] == f"{LEADER}{self.found.brokers.group}":
-            self.invoked = self.chain[-1] if self.chain else None
-            return
-        task = self.found.brokers.task_of(line.fields["id"])
-        instance = self.found.instances.latest(self.node, *task) if task is not None else None
-        if instance is None or task is None:
-            return
-        if instance.request < 0:
-            self.found.unanswered += 1
-            return
-        ask = self.found._asks[instance.request]
-        columns = {"connector": task[0], "task": task[1], "set": instance.set, "status": SUCCESS}
-        instance.marks["answer"] = self._event(Kind.round_answered, line, columns, ask)
+    def _opening(self) -> None:
+        if self.line.fields["id"] == f"{LEADER}{self.brokers.group}":
+            self.invoked = self.chain[-1:]
+        elif (instance := self._owner()) is not None and instance.request >= 0:
+            columns = {name: instance.columns[name] for name in ("connector", "task", "set")} | {"status": PASSED}
+            answer = self._event(Kind.round_answered, columns, self.found.asks[instance.request])
+            instance.marks[Kind.round_answered] = answer
 
-    def _opened(self, line: Line) -> None:
-        pair = int(line.fields["producer_id"]), int(line.fields["epoch"])
-        given = self.found.brokers.given.get(pair)
+    def _opened(self) -> None:
+        pair = int(self.line.fields["producer_id"]), int(self.line.fields["epoch"])
+        given = self.brokers.given.get(pair)
         if given is None:
             return
         given.columns["node"] = self.node
-        task = self.found.brokers.task_of(line.fields["id"])
-        if task is None:
-            given.after += [self.invoked] if self.invoked is not None else []
-        else:
-            instance = self.found.instances.latest(self.node, *task)
-            if instance is not None:
-                instance.producer = pair
-                given.after += [instance.marks["answer"]] if "answer" in instance.marks else []
-        self._next_after.append(given)
+        if self.brokers.task_of(self.line.fields["id"]) is None:
+            given.after += self.invoked
+        elif (instance := self._owner()) is not None:
+            instance.producer = pair
+            given.after += [instance.marks[Kind.round_answered]] if Kind.round_answered in instance.marks else []
+        self.next_after.append(given)
 
-    def _looking_again(self, line: Line) -> None:
-        instance = self._of(line)
-        if instance is not None:
-            self.looking[self._task(line)] = instance
+    def _owner(self) -> Instance | None:
+        """Return the latest instance of the task that has this transactional id."""
+        task = self.brokers.task_of(self.line.fields["id"])
+        return self._latest(*task) if task is not None else None
 
-    def _refused_again(self, line: Line) -> None:
-        instance = self._of(line)
-        if instance is not None and "look" in instance.marks:
-            instance.marks["look"].columns["status"] = CONFLICT
+    def _looking_again(self) -> None:
+        if self.instance is not None:
+            self.looking[self.connector, self.task] = self.instance
 
-    def _running(self, line: Line) -> None:
-        """Note that a task runs, unless it had to stop before its producer was opened: then it never polls."""
-        instance = self._of(line)
-        if instance is not None and "look" in instance.marks:
-            self._now(Kind.task_running, "running", line)
-
-    def _stopped(self, line: Line) -> None:
-        self._now(Kind.task_stopped, "stop", line)
-
-    def _left_running(self, line: Line) -> None:
-        event = self._now(Kind.task_left_running, "left", line)
-        instance = self._of(line)
-        if event is not None and instance is not None:
-            instance.is_left = True
-
-    def _failed(self, line: Line) -> None:
-        if line.by_task:
-            self._now(Kind.task_failed, "failed", line)
-
-    def _now(self, kind: Kind, mark: str, line: Line) -> Event | None:
-        """Note what a task's latest instance does, or, where that is left running and failed, the one before it."""
-        instance = self._of(line)
-        if instance is None:
-            return None
-        instance.marks[mark] = self._event(kind, line, instance.columns)
-        return instance.marks[mark]
-
-    def _write_refused(self, line: Line) -> None:
-        self._event(Kind.write_refused, line)
+    def _refused_again(self) -> None:
+        if self.instance is not None and Kind.task_checked_again in self.instance.marks:
+            self.instance.marks[Kind.task_checked_again].columns["status"] = CONFLICT

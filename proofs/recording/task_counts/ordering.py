@@ -7,9 +7,9 @@ decides."""
 from __future__ import annotations
 
 import heapq
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 
 from fencepost.properties.task_counts.events import Kind
 
@@ -27,9 +27,14 @@ class Event:
     def __getitem__(self, column: str) -> int:
         return self.columns.get(column, -1)
 
+    @property
+    def pair(self) -> tuple[int, int]:
+        """Return the producer id and epoch."""
+        return self["producer_id"], self["epoch"]
+
 
 class Names:
-    """`Names` numbers workers, connectors and instances in the order in which they are first named."""
+    """`Names` numbers workers and connectors in the order in which they are first named."""
 
     def __init__(self, names: Iterable[str] = ()) -> None:
         self.numbers = {name: number for number, name in enumerate(names)}
@@ -38,39 +43,30 @@ class Names:
         return self.numbers.setdefault(name, len(self.numbers))
 
 
-def chained(events: Sequence[Event]) -> None:
-    """Note that these events happened one after the other."""
-    for earlier, later in pairwise(events):
-        later.after.append(earlier)
-
-
 def in_order(events: Sequence[Event]) -> tuple[list[Event], int]:
     """Return the events in order, and how many had to be placed against a clock's or a log's word because the sources
     contradict one another."""
-    place = {id(event): number for number, event in enumerate(events)}
-    waits = {id(event): len({id(each) for each in event.after} & place.keys()) for event in events}
-    before: dict[int, list[Event]] = {}
-    for event in events:
-        for each in {id(each) for each in event.after} & place.keys():
-            before.setdefault(each, []).append(event)
-    key = {id(event): (event.time_us, number) for number, event in enumerate(events)}
-    ready = [(*key[id(event)], event) for event in events if not waits[id(event)]]
+    at = {id(event): number for number, event in enumerate(events)}
+    waits_for = [{at[id(each)] for each in event.after if id(each) in at} for event in events]
+    followers = defaultdict[int, list[int]](list)
+    for number, earlier in enumerate(waits_for):
+        for each in earlier:
+            followers[each].append(number)
+    left = {number: (event.time_us, number) for number, event in enumerate(events)}
+    ready = [key for number, key in left.items() if not waits_for[number]]
     heapq.heapify(ready)
     ordered: list[Event] = []
-    done = set[int]()
     contradictions = 0
-    while len(ordered) < len(events):
+    while left:
         if not ready:
-            stuck = min((event for event in events if id(event) not in done), key=lambda event: key[id(event)])
-            ready.append((*key[id(stuck)], stuck))
+            ready.append(min(left.values()))
             contradictions += 1
-        event = heapq.heappop(ready)[-1]
-        if id(event) in done:
+        _, number = heapq.heappop(ready)
+        if left.pop(number, None) is None:
             continue
-        done.add(id(event))
-        ordered.append(event)
-        for later in before.get(id(event), ()):
-            waits[id(later)] -= 1
-            if not waits[id(later)]:
-                heapq.heappush(ready, (*key[id(later)], later))
+        ordered.append(events[number])
+        for each in followers[number]:
+            waits_for[each].discard(number)
+            if not waits_for[each] and each in left:
+                heapq.heappush(ready, left[each])
     return ordered, contradictions

@@ -6,135 +6,173 @@ with `us`, `source` and `event`. Lines of other kinds than the ones below are le
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import msgspec
 from fencepost.proofs.recording.errors import RecordingError, lines_of
+from fencepost.proofs.recording.task_counts.broker_logs import LEADER, Brokers
+from fencepost.proofs.recording.task_counts.instances import Instance, Instances, Pair, Run
+from fencepost.proofs.recording.task_counts.ordering import Event, Names
+from fencepost.properties.task_counts.events import SUPPORT, Kind
 
-STARTING, POLL, STOP = "start", "poll", "stop"
-TASK_PRODUCER = "connector-producer-"
 RETRIED = (14, 15, 16, 51)  # answers after which Kafka's admin client asks again
 FENCED = (47, 90)  # INVALID_PRODUCER_EPOCH, PRODUCER_FENCED
 REFUSED_BY = ("Produce", "EndTxn")
 FIRST_ERROR_STATUS = 300
-CONFIGURED, DELETED = "configure", "delete"
-Asked = tuple[int, str, str, int]  # time, connector, worker, tasks (-1: its deletion)
+OF_WORKERS = MappingProxyType({
+    "worker_started": Kind.worker_started, "worker_killed": Kind.worker_stopped, "worker_stopped": Kind.worker_stopped,
+    "worker_paused": Kind.worker_stalled, "worker_resumed": Kind.worker_resumed, "member_expired": Kind.member_expired,
+})  # fmt: skip
 STRANGE, AS_DESCRIBED = "line {} is none of what was seen: {}", "see reference_impl/live/connect/seen.py"
-WORKER_EVENTS = ("worker_started", "worker_killed", "worker_stopped", "worker_paused", "worker_resumed")
 
 
-@dataclass
-class TaskRun:
-    """A `TaskRun` is one instance of a task, as its connector reports it. `set` is the number that the connector gave
-    its set. It runs from its first poll on: a task that has to stop before its producer is opened is started and
-    stopped without one. Times are in microseconds, and -1 for what did not happen."""
-
-    name: str
-    worker: str
-    connector: str
-    task: int
-    set: str
-    started_us: int
-    running_us: int = -1
-    stopped_us: int = -1
+_NEEDED: dict[str, dict[str, Any]] = {
+    "cluster began": {"group": str, "release": str},
+    **{f"cluster {event}": {"worker": str} for event in OF_WORKERS},
+    "driver asked": {"n": int, "what": str, "worker": str, "connector": str},
+    "driver answered": {"asked": int, "status": int | None},
+    "control called": {"n": int, "call": str, "task": int, "instance": str, "worker": str, "connector": str},
+    "control answered": {"called": int, "answer": dict},
+    "kafka answered": {"api": str, "error": int, "worker": str, "client": str},
+}
+"""By source and event, the fields that a line has at least. A call that is a task's start has its set as well."""
+Line = tuple[str, dict[str, Any]]  # source and event; its fields
 
 
-@dataclass(frozen=True)
-class Answer:
-    """An `Answer` is one that a proxy passed on to a worker."""
-
-    time_us: int
-    worker: str
-    client: str
-    id: str
-    error: int
-    producer_id: int
-    epoch: int
-
-    @property
-    def is_tasks(self) -> bool:
-        return self.client.startswith(TASK_PRODUCER)
-
-
-@dataclass
-class Seen:
-    """A `Seen` has what was seen. `given` are the answers to InitProducerId, `refused` those by which a producer
-    learnt that it is fenced; `workers` and `asked` are (time, event or connector, worker, …)."""
-
-    group: str = ""
-    release: str = ""
-    features: dict[str, int] = field(default_factory=dict)
-    workers: list[tuple[int, str, str, str]] = field(default_factory=list)  # time, event, worker, support
-    asked: list[Asked] = field(default_factory=list)
-    expired: list[tuple[int, str]] = field(default_factory=list)  # time, worker
-    runs: dict[str, TaskRun] = field(default_factory=dict)  # by the instance's name
-    given: list[Answer] = field(default_factory=list)
-    refused: list[Answer] = field(default_factory=list)
-
-    @property
-    def names(self) -> set[str]:
-        return {worker for _, _, worker, _ in self.workers} | {each.worker for each in (*self.given, *self.refused)}
-
-
-def read_seen(file: Path) -> Seen:
+def read_seen(file: Path) -> list[Line]:
     """Read a file. Raise `RecordingError` with the first line that is not as `reference_impl/live/connect/seen.py`
     says."""
-    seen, asked = Seen(), dict[int, Asked]()
-    for us, what, line in lines_of_seen(file):
-        try:
-            _read(us, what, line, seen, asked)
-        except (KeyError, TypeError, ValueError) as error:
-            raise RecordingError(STRANGE.format(line.get("n"), repr(error)), file, AS_DESCRIBED) from None
-    return seen
-
-
-def lines_of_seen(file: Path) -> Iterator[tuple[int, tuple[str, str], dict[str, Any]]]:
-    """Yield of each line its time in microseconds, its source and event, and its fields."""
+    lines = []
     for number, text in enumerate(lines_of(file, "what was seen")):
         try:
-            line = msgspec.json.decode(text)
-            yield int(line["us"]), (line["source"], line["event"]), line
-        except (KeyError, TypeError, ValueError, RecursionError) as error:
-            raise RecordingError(STRANGE.format(number, repr(error)), file, AS_DESCRIBED) from None
+            line = msgspec.json.decode(text, type=dict[str, Any])
+            what = f"{line.get('source')} {line.get('event')}"
+            needed = {"us": int} | _NEEDED.get(what, {}) | ({"set": str} if line.get("call") == "start" else {})
+            if wrong := [name for name, sort in needed.items() if not isinstance(line.get(name), sort)]:
+                raise ValueError(f"{wrong[0]} is {line.get(wrong[0])!r}")
+        except (ValueError, RecursionError) as error:
+            raise RecordingError(STRANGE.format(number, error), file, AS_DESCRIBED) from None
+        if what in _NEEDED:
+            lines.append((what, line))
+    return lines
 
 
-def _read(us: int, what: tuple[str, str], line: dict[str, Any], seen: Seen, asked: dict[int, Asked]) -> None:
-    if what == ("cluster", "began"):
-        seen.group, seen.release = str(line["group"]), str(line["release"])
-        seen.features = {str(name): int(level) for name, level in (line.get("features") or {}).items()}
-    elif what[0] == "cluster" and what[1] in WORKER_EVENTS:
-        seen.workers.append((us, what[1], str(line["worker"]), str(line.get("support", ""))))
-    elif what == ("cluster", "member_expired"):
-        seen.expired.append((us, str(line["worker"])))
-    elif what == ("driver", "asked") and line["what"] in (CONFIGURED, DELETED):
-        tasks = int(line["tasks"]) if line["what"] == CONFIGURED else -1
-        asked[line["n"]] = us, str(line["connector"]), str(line["worker"]), tasks
-    elif what == ("driver", "answered") and line["asked"] in asked:
-        if line["status"] is not None and int(line["status"]) < FIRST_ERROR_STATUS:
-            seen.asked.append(asked[line["asked"]])
-    elif what == ("control", "called") and int(line["task"]) >= 0:
-        name = str(line["instance"])
-        if line["call"] == STARTING:
-            run = TaskRun(name, str(line["worker"]), str(line["connector"]), int(line["task"]), str(line["set"]), us)
-            seen.runs[name] = run
-        elif line["call"] == STOP and name in seen.runs:
-            seen.runs[name].stopped_us = us
-        elif line["call"] == POLL and name in seen.runs and seen.runs[name].running_us < 0:
-            seen.runs[name].running_us = us
-    elif what == ("kafka", "answered"):
-        _answered(us, line, seen)
+class _Answer(NamedTuple):
+    us: int
+    worker: str
+    id: str
+    error: int
+    pair: Pair
+    is_tasks: bool
+
+    @classmethod
+    def of(cls, line: Mapping[str, Any]) -> _Answer:
+        pair = line.get("producer_id", -1), line.get("epoch", -1)
+        is_tasks = line["client"].startswith("connector-producer-")
+        return cls(line["us"], line["worker"], line["transactional_id"], line["error"], pair, is_tasks)
 
 
-def _answered(us: int, line: dict[str, Any], seen: Seen) -> None:
-    error, name = int(line["error"]), line.get("transactional_id")
-    if not name or (line["api"] != "InitProducerId" and line["api"] not in REFUSED_BY):
-        return
-    pair = int(line.get("producer_id", -1)), int(line.get("epoch", -1))
-    answer = Answer(us, str(line["worker"]), str(line["client"]), str(name), error, *pair)
-    if line["api"] == "InitProducerId":
-        seen.given.append(answer)
-    elif error in FENCED:
-        seen.refused.append(answer)
+class SeenEvents:
+    """A `SeenEvents` makes events of what was seen, and notes which worker and which instance acted."""
+
+    def __init__(self, lines: Sequence[Line], brokers: Brokers, nodes: Names, instances: Instances) -> None:
+        self.brokers, self.nodes, self.instances = brokers, nodes, instances
+        self.events: list[Event] = []
+        asked: dict[int, dict[str, Any]] = {}
+        runs: dict[str, tuple[dict[str, Any], Run]] = {}
+        refused: list[_Answer] = []
+        for what, line in lines:
+            match what.split(), line:
+                case ["cluster", event], {"us": us, "worker": worker}:
+                    columns = {"support": SUPPORT.get(line.get("support", ""), -1)} if "support" in line else {}
+                    self._event(OF_WORKERS[event], us, worker, **columns)
+                case ["driver", "asked"], {"what": "configure" | "delete"}:
+                    asked[line["n"]] = line
+                case ["driver", "answered"], {"asked": number, "status": int(status)} if number in asked:
+                    if status < FIRST_ERROR_STATUS:
+                        self._asked(asked[number])
+                case ["control", "called"], {"call": "start", "us": us, "task": task, "instance": name} if task >= 0:
+                    runs[name] = line, Run(us)
+                case ["control", "called"], {"call": call, "us": us, "instance": name} if name in runs:
+                    run = runs[name][1]
+                    if call == "stop":
+                        run.stopped_us = us
+                    elif call == "poll" and run.running_us < 0:
+                        run.running_us = us
+                case ["kafka", "answered"], {"api": api, "error": error} if line.get("transactional_id"):
+                    if api == "InitProducerId":
+                        self._given(_Answer.of(line))
+                    elif api in REFUSED_BY and error in FENCED:
+                        refused.append(_Answer.of(line))
+        for line, run in sorted(runs.values(), key=lambda pair: pair[1].started_us):
+            self._run(line, run)
+        for answer in refused:
+            self._refused(answer)
+
+    def _asked(self, line: Mapping[str, Any]) -> None:
+        count = int(line["tasks"]) if line["what"] == "configure" else -1
+        connector = self.brokers.connectors[line["connector"]]
+        self._event(Kind.asked, line["us"], line["worker"], connector=connector, count=count)
+
+    def _event(self, kind: Kind, us: int, worker: str, **columns: int) -> None:
+        self.events.append(Event(kind, us, {"node": self.nodes[worker], **columns}))
+
+    def _given(self, answer: _Answer) -> None:
+        """Note the worker that got an answer to InitProducerId, of which the brokers' logs have the successes."""
+        given, task = self.brokers.given.get(answer.pair), self.brokers.task_of(answer.id)
+        if not answer.error and given is not None:
+            given.columns["node"] = self.nodes[answer.worker]
+            if given.kind != Kind.topic_claimed:
+                given.kind = Kind.producer_opened if answer.is_tasks else Kind.id_fenced
+        elif answer.error and answer.error not in RETRIED:
+            if answer.id == f"{LEADER}{self.brokers.group}":
+                self._event(Kind.claim_failed, answer.us, answer.worker, error=answer.error)
+            elif task is not None and not answer.is_tasks:
+                columns = {"error": answer.error, "connector": task[0], "task": task[1]}
+                self._event(Kind.id_fenced, answer.us, answer.worker, **columns)
+
+    def _run(self, called: Mapping[str, Any], run: Run) -> None:
+        """Match what the connector reports of an instance with a start and a producer, and note when it ran and
+        stopped."""
+        task = self.nodes[called["worker"]], self.brokers.connectors[called["connector"]], called["task"]
+        instance = self.instances.of_run(run, *task, self.brokers.signed.get(called["instance"]))
+        instance.set = self.brokers.set_numbers.get((instance.connector, called["set"]), instance.set)
+        if instance.producer is None and Kind.task_starting not in instance.marks:
+            instance.producer = self._opened_before(instance)
+        given = self.brokers.given.get(instance.producer) if instance.producer is not None else None
+        before = [each for each in (given, instance.marks.get(Kind.task_checked_again)) if each is not None]
+        if run.running_us >= 0:
+            running = Event(Kind.task_running, run.running_us, instance.columns, before)
+            instance.marks[Kind.task_running] = running
+            self.events.append(running)
+        if run.stopped_us >= 0:
+            ran = instance.marks.get(Kind.task_running)
+            after = [ran] if ran is not None else list(before)
+            self.events.append(Event(Kind.task_stopped, run.stopped_us, instance.columns, after))
+
+    def _opened_before(self, instance: Instance) -> Pair | None:
+        """Return the producer that was opened last for a task on a worker before an instance started, if that is no
+        other instance's."""
+        owned, task = self.instances.by_producer(), (instance.node, instance.connector, instance.task)
+        mine = (
+            event.pair for event in reversed(self.brokers.of(Kind.producer_opened))
+            if (event["node"], event["connector"], event["task"]) == task
+            and event.time_us <= instance.time_us and event.pair not in owned
+        )  # fmt: skip
+        return next(mine, None)
+
+    def _refused(self, answer: _Answer) -> None:
+        task = self.brokers.task_of(answer.id)
+        if task is not None and answer.is_tasks:
+            node = self.nodes[answer.worker]
+            latest = next(self.instances.of(node, *task, answer.us), None)
+            pair = answer.pair[0], self.brokers.folded(*answer.pair)
+            instance = self.instances.by_producer().get(pair, latest)
+            if instance is not None:
+                columns = instance.columns | {"node": node, "error": answer.error}
+                self.events.append(Event(Kind.transaction_refused, answer.us, columns))
+        elif answer.id.startswith(LEADER):
+            self._event(Kind.write_refused, answer.us, answer.worker, error=answer.error)

@@ -18,7 +18,6 @@ from typing import NamedTuple
 
 from fencepost.proofs.recording.errors import RecordingError
 
-_HERDER = "DistributedHerder"
 LOGGERS = MappingProxyType({
     "org.apache.kafka.connect.runtime.distributed.DistributedHerder": "TRACE",
     "org.apache.kafka.connect.runtime.Worker": "DEBUG",
@@ -76,12 +75,19 @@ class Line(NamedTuple):
     by_task: bool
 
 
-def read_worker_log(paths: list[Path], group: str) -> tuple[str, list[Line]]:
-    """Return the worker's client id, and the lines that matter, of one worker's log files. Raise `RecordingError` for
-    files that are not the log of one worker of this group."""
+class WorkerLog(NamedTuple):
+    """A `WorkerLog` has the worker's client id, and the lines that matter."""
+
+    worker: str
+    lines: list[Line]
+
+
+def read_worker_log(given: Path, group: str) -> WorkerLog:
+    """Read one worker's log, a file or a folder of them. Raise `RecordingError` for files that are not the log of one
+    worker of this group."""
     worker, lines = "", list[Line]()
-    last = ""  # the latest line with a date, which the lines of a stack trace belong to
-    for path in paths:
+    begin = None  # of the latest line with a date, which the lines of a stack trace belong to
+    for path in _files(given):
         for text in _texts(path):
             client = _CLIENT.search(text)
             if client is not None and client["group"] == group:
@@ -89,27 +95,13 @@ def read_worker_log(paths: list[Path], group: str) -> tuple[str, list[Line]]:
                     what = f"is the log of worker {client['worker']}, and of {worker} as well"
                     raise RecordingError(what, path, "name a folder for each worker")
                 worker = client["worker"]
-            if _LINE.match(text) is not None:
-                last = text
-            line = _line(text, last)
-            if line is not None:
-                lines.append(line)
+            begin = _LINE.match(text) or begin
+            if begin is not None and is_known(text):
+                lines.append(_line(text, begin))
     if not worker:
         what = f"holds no line of a worker of group {group} (… [Worker clientId=…, groupId={group}] …)"
-        raise RecordingError(what, paths[0], "name the workers' logs, with DistributedHerder at TRACE")
-    return worker, lines
-
-
-def log_files(given: Path) -> list[Path]:
-    """Return the files of one worker's log, the oldest first: the file itself, or those of a folder."""
-    if not given.is_dir():
-        return [given]
-    files = [file for file in given.iterdir() if file.is_file() and (file.name == "out.txt" or ".log" in file.name)]
-    if not files:
-        raise RecordingError(
-            "holds no log (*.log*, out.txt)", given, "name a worker's log, or the folder that it is in"
-        )
-    return sorted(files, key=lambda file: (_first_time(file), file.name))
+        raise RecordingError(what, given, "name the workers' logs, with DistributedHerder at TRACE")
+    return WorkerLog(worker, lines)
 
 
 def is_known(text: str) -> bool:
@@ -117,8 +109,16 @@ def is_known(text: str) -> bool:
     return _ANY.search(text) is not None
 
 
-def _first_time(file: Path) -> str:
-    return next((match["date"] + match["time"] for text in _texts(file) if (match := _LINE.match(text))), "")
+def _files(given: Path) -> list[Path]:
+    """Return the files of one worker's log, the oldest first: the file itself, or those of a folder."""
+    if not given.is_dir():
+        return [given]
+    files = [file for file in given.iterdir() if file.is_file() and (file.name == "out.txt" or ".log" in file.name)]
+    if not files:
+        todo = "name a worker's log, or the folder that it is in"
+        raise RecordingError("holds no log (*.log*, out.txt)", given, todo)
+    begins = {file: next(filter(None, map(_LINE.match, _texts(file))), None) for file in files}
+    return sorted(files, key=lambda file: (begin["date"] + begin["time"] if (begin := begins[file]) else "", file.name))
 
 
 def _texts(path: Path) -> Iterator[str]:
@@ -129,13 +129,10 @@ def _texts(path: Path) -> Iterator[str]:
         raise RecordingError(f"cannot be read: {error.strerror}", path, "name a worker's log") from None
 
 
-def _line(text: str, dated: str) -> Line | None:
-    if not is_known(text) or (begin := _LINE.match(dated)) is None:
-        return None
+def _line(text: str, begin: re.Match[str]) -> Line:
     name, match = next((name, found) for name, each in _EACH.items() if (found := each.search(text)) is not None)
     at = datetime.fromisoformat(f"{begin['date']}T{begin['time']}").replace(tzinfo=UTC)
-    fields = match.groupdict()
-    context = _CONTEXT.search(dated)
+    fields, context = match.groupdict(), _CONTEXT.search(begin.string)
     if context is not None:
         fields = {"connector": context["by_thread"] or context["by_context"], "task": context["task"], **fields}
     return Line(int(at.timestamp()) * 1_000_000 + int(begin["ms"]) * 1000, name, fields, context is not None)

@@ -13,22 +13,20 @@ the cleaner, retention or DeleteRecords removed a part of a log, what comes afte
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import msgspec
-import numpy as np
+from fencepost.proofs.recording.command import Recorded, Recorder
 from fencepost.proofs.recording.errors import RecordingError
 from fencepost.proofs.recording.logs.log_dirs import Place, Progress
 from fencepost.proofs.recording.transactions.client_events import Header, read_events
 from fencepost.proofs.recording.transactions.cluster_logs import COORDINATORS, ClusterLogs, read_cluster
 from fencepost.proofs.recording.transactions.event_table import merged
 from fencepost.proofs.recording.transactions.sources import Sources
-from fencepost.properties.history import Manifest, write_histories
-from fencepost.properties.transactions.events.kinds import TRANSACTIONS, Kind
-from fencepost.properties.transactions.histories.properties import HISTORY as transactions
+from fencepost.properties.transactions.events.kinds import TRANSACTIONS
 
 LARGE = 10_000_000  # below this many bytes a rate is meaningless
 UNNUMBERED = "no clients' events say that the records' values are their numbers, so one record twice looks like two"
@@ -42,38 +40,28 @@ MOST_NAMED = 6  # the summary lists the ends of this many partitions
 
 
 @dataclass(frozen=True)
-class Recorded:
-    """A `Recorded` has the counts of a recording. `notes` are the oddities of the input that were tolerated, one line
-    each."""
+class RecordedTransactions(Recorded):
+    """A `RecordedTransactions` has in addition, by partition, the offset below which all is committed."""
 
-    manifest: Manifest
-    counts: dict[str, int]  # events by kind
-    committed: dict[str, int]  # by partition: all below this offset
-    nodes: tuple[int, ...]
-    bytes_read: int
-    seconds: float
-    undecidable: dict[str, str]  # reasons by property
-    not_promised: dict[str, str]  # in that mode: reasons by property
-    notes: tuple[str, ...]
+    committed: Mapping[str, int] = field(default_factory=dict)
+    seconds: float = 0.0
 
     @property
-    def decidable(self) -> list[str]:
-        """Return the properties that the recording can answer."""
-        return [name for name in transactions.properties if name not in self.undecidable | self.not_promised]
+    def report(self) -> dict[str, Any]:
+        more = {"bytes": self.bytes_read, "seconds": self.seconds, "committed": self.committed}
+        return super().report | more
 
     def __str__(self) -> str:
-        events = sum(self.counts.values())
-        lines = [", ".join(f"{count} {name}" for name, count in self.counts.items()) or "no events"]
-        if self.nodes:
-            lines[:0] = [f"{events:,} events of {self.bytes_read:,} bytes of nodes {', '.join(map(str, self.nodes))}"]
+        lines = super().__str__().split("\n")
         if self.bytes_read > LARGE:
+            events = sum(self.counts.values())
             rates = f"{self.bytes_read / 1e6 / self.seconds:,.0f} MB/s, {events / self.seconds:,.0f} events/s"
             lines[0] += f" in {self.seconds:.1f} s ({rates})"
         if self.committed:
             ends = [f"{place} below offset {end}" for place, end in self.committed.items()]
             rest = f" and {len(ends) - MOST_NAMED} more partitions" if len(ends) > MOST_NAMED else ""
-            lines.append(f"taken for committed: {', '.join(ends[:MOST_NAMED])}{rest}")
-        return "\n".join([*lines, *self.notes])
+            lines.insert(len(lines) - len(self.notes), f"taken for committed: {', '.join(ends[:MOST_NAMED])}{rest}")
+        return "\n".join(lines)
 
 
 def record_transactions(
@@ -86,7 +74,7 @@ def record_transactions(
     kafka_version: str = "unknown",
     incomplete: bool = False,
     progress: Progress | None = None,
-) -> Recorded:
+) -> RecordedTransactions:
     """Write the history of the brokers in `log_dirs`, and of the events in the file `clients`, to `out`. `topics`
     restricts the data topics. `quiet_end` is the caller's claim that clients and coordinator had come to rest before
     the logs were copied; it is ignored where the logs prove otherwise. With `incomplete`, some logs are lost, and the
@@ -125,19 +113,19 @@ def record_transactions(
     if logs is not None and header is not None and header.ordered:
         config["ordered_among"] = sorted(header.observable)
     ordered = len(found.sources) <= 1 and (seen is None or (header is not None and header.ordered))
-    manifest = write_histories(
-        out, [columns], TRANSACTIONS,
-        source="recorded", ordered=ordered, variant=config["mode"].replace("mixed", "v2"),
-        observable=tuple(kind.name for kind in sorted(found.observable)), config=config,
-        faults=dict(header.faults) if header is not None else {},
-        notes=" ".join([NOTES, *(note + "." for note in notes)]),
+    described = {
+        "ordered": ordered, "variant": config["mode"].replace("mixed", "v2"), "config": config,
+        "observable": tuple(kind.name for kind in sorted(found.observable)),
+        "faults": dict(header.faults) if header is not None else {},
+    }  # fmt: skip
+    return RecordedTransactions.write(
+        out, columns, TRANSACTIONS, about=NOTES, notes=notes, described=described, committed=committed,
+        nodes=logs.nodes if logs is not None else (), bytes_read=logs.bytes_read if logs is not None else 0,
+        seconds=time.perf_counter() - started,
     )  # fmt: skip
-    kinds = np.bincount(columns["kind"], minlength=max(Kind) + 1)
-    counts = {kind.name: int(kinds[kind]) for kind in Kind if kinds[kind]}
-    nodes, read = (logs.nodes, logs.bytes_read) if logs is not None else ((), 0)
-    spent = time.perf_counter() - started
-    unknown, unpromised = transactions.undecidable(manifest), transactions.unpromised(manifest)
-    return Recorded(manifest, counts, committed, nodes, read, spent, unknown, unpromised, tuple(notes))
+
+
+RECORDER = Recorder(record_transactions)
 
 
 def _wanted(header: Header | None, topics: Collection[str]) -> Any:

@@ -13,8 +13,10 @@ import struct
 from typing import NamedTuple
 
 from fencepost.proofs.recording.logs.wire_types import (
+    Numbered,
     compact_array,
     compact_string,
+    numbered_names,
     string,
     tagged_fields,
     unsigned,
@@ -36,7 +38,7 @@ class TransactionState(NamedTuple):
     epoch: int
     timeout_ms: int
     state: int
-    partitions: tuple[tuple[str, tuple[int, ...]], ...]
+    partitions: Numbered
     updated_ms: int
     started_ms: int
     previous_producer_id: int = -1
@@ -60,7 +62,7 @@ def transaction_state_of(value: bytes) -> TransactionState:
         raise ValueError(f"version {version} of a transaction's state is unknown (known: 0 and 1)")
     if not 0 <= state <= LAST_STATE:
         raise ValueError(f"a transaction cannot be recorded in state {state}")
-    read = _partitions if version == 0 else _compact_partitions
+    read = numbered_names if version == 0 else _compact_partitions
     partitions, at = read(value, FIXED.size)
     updated_ms, started_ms = TIMES.unpack_from(value, at)
     found = TransactionState(producer_id, epoch, timeout_ms, state, partitions, updated_ms, started_ms)
@@ -75,21 +77,7 @@ def transaction_state_of(value: bytes) -> TransactionState:
     )
 
 
-Partitions = tuple[tuple[str, tuple[int, ...]], ...]
-
-
-def _partitions(value: bytes, at: int) -> tuple[Partitions, int]:
-    (count,) = struct.unpack_from(">i", value, at)
-    at, found = at + 4, []
-    for _ in range(max(0, count)):  # -1: null
-        topic, at = string(value, at)
-        (size,) = struct.unpack_from(">i", value, at)
-        found.append((topic or "", struct.unpack_from(f">{size}i", value, at + 4)))
-        at += 4 + 4 * size
-    return tuple(found), at
-
-
-def _compact_partitions(value: bytes, at: int) -> tuple[Partitions, int]:
+def _compact_partitions(value: bytes, at: int) -> tuple[Numbered, int]:
     count, at = unsigned(value, at)
     found = []
     for _ in range(max(0, count - 1)):

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 from crc32c import crc32c
-from fencepost.proofs.recording import RecordedGroup, record_group
+from fencepost.proofs.recording import Recorded, record_group
 from fencepost.proofs.recording.logs.segments import CONTROL, CRC_FROM, Segment, read_segment
 from fencepost.proofs.scale.replay import ReplayReport, replay
 
@@ -70,7 +70,7 @@ class CopyingLogs:
         start = int(segment.positions[batch])
         self.log.write_bytes(content[:start] + content[start + 12 + int(segment.headers["length"][batch]) :])
 
-    def record(self, *, with_log: bool = True) -> RecordedGroup:
+    def record(self, *, with_log: bool = True) -> Recorded:
         clients = self.folder / "clients.jsonl"
         clients.write_text("".join(json.dumps(line) + "\n" for line in self.lines))
         shutil.rmtree(self.folder / "out", ignore_errors=True)

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from fencepost.proofs.recording.task_counts.recorder import HISTORY
 from fencepost.proofs.scale.replay import replay
 from fencepost.proofs.traces import conformance_of
+from fencepost.properties.task_counts.histories.properties import HISTORY
 from fencepost.reference_impl.live.connect.cluster import BROKERS, ConnectCluster
 from fencepost.reference_impl.live.connect.install import Installed
 from fencepost.reference_impl.live.connect.worker import LOGS

@@ -13,7 +13,7 @@ from threading import Event
 
 import pyarrow.parquet as pq
 import pytest
-from fencepost.proofs.recording import Recorded, record_transactions
+from fencepost.proofs.recording import RecordedTransactions, record_transactions
 from fencepost.proofs.recording.transactions.client_events import write_seen
 from fencepost.proofs.scale.replay import ReplayReport, replay
 from fencepost.proofs.traces import conformance_of
@@ -30,7 +30,7 @@ Row = dict[str, int]
 class Taken:
     """A recording, what replay says of it, and its events by kind, in order of steps."""
 
-    recorded: Recorded
+    recorded: RecordedTransactions
     report: ReplayReport
     rows: dict[Kind, list[Row]]
 

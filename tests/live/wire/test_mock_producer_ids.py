@@ -19,7 +19,7 @@ def of_the_mock(tmp_path_factory):
         seen = collect_producer_ids(mock.bootstrap, DRAWS, seed=730)
     assert {each.broker for each in seen} == {1, 2}
     made = tmp_path_factory.mktemp("mock") / "history"
-    assert record_observations(seen, made) == {"id_handed_out": DRAWS}
+    assert record_observations(seen, made).counts == {"id_handed_out": DRAWS}
     return made
 
 
@@ -54,7 +54,7 @@ def test_replay_fails_on_the_command_line(of_the_mock, tmp_path):
 def test_ids_given_once_hold(tmp_path):
     """The same clients of a broker that counts: nothing is violated, and as much was judged."""
     seen = [Observation(time_us=10 * n, broker=1, producer_id=n, thread=n % 4) for n in range(DRAWS)]
-    assert record_observations(seen, tmp_path / "history") == {"id_handed_out": DRAWS}
+    assert record_observations(seen, tmp_path / "history").counts == {"id_handed_out": DRAWS}
     report = replay(tmp_path / "history")
     assert report.holds
     assert report.judged["ids_unique"] == DRAWS
@@ -78,7 +78,7 @@ def test_refusals_and_faults_are_kept(tmp_path):
         Observation(time_us=4, broker=1, error=13),
         Observation(time_us=2, broker=1, fault="killed"),
     ]
-    counts = record_observations(seen, tmp_path / "history")
+    counts = record_observations(seen, tmp_path / "history").counts
     assert counts == {"broker_stopped": 1, "id_handed_out": 1, "id_refused": 1}
     manifest = json.loads((tmp_path / "history" / "manifest.json").read_text())
     assert manifest["faults"] == {"killed": 1}

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from fencepost.proofs.recording import Observation, RecordingError, Summary, record, write_observations
+from fencepost.proofs.recording import Observation, RecordedIds, RecordingError, record, write_observations
 from fencepost.proofs.recording.id_blocks.records import Block, Registration, read_facts
 from fencepost.proofs.recording.logs.log import read_node
 from fencepost.properties.id_blocks.events import ID_BLOCKS, Kind
@@ -17,7 +17,7 @@ from metadata_logs import block, elected, noop, positions, real_logs, replace, s
 Row = dict[str, int]
 
 
-def history_of(directories: list[Path], clients: Path | None, out: Path) -> tuple[Summary, list[Row]]:
+def history_of(directories: list[Path], clients: Path | None, out: Path) -> tuple[RecordedIds, list[Row]]:
     """The summary and the rows of the history recorded from these inputs."""
     summary = record(directories, clients, out, kafka_version="4.3.1")
     table = pq.read_table(out / "part-00000.parquet")

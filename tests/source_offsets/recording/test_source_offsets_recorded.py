@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 from command_line import fencepost
+from fencepost.proofs.recording import Recorded
 from fencepost.proofs.recording.errors import RecordingError
 from fencepost.proofs.recording.source_offsets.recorder import record_source_offsets
-from fencepost.proofs.recording.task_counts.recorder import Recorded
 from fencepost.proofs.replays import _replayed, recordings
 from fencepost.proofs.scale.replay import replay
 from fencepost.proofs.traces import conformance_of

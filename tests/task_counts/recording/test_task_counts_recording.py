@@ -12,10 +12,11 @@ from pathlib import Path
 import pytest
 from command_line import fencepost
 from fencepost.model.language.checks.errors import InputError
+from fencepost.proofs.recording import Recorded
 from fencepost.proofs.recording.errors import RecordingError
 from fencepost.proofs.recording.task_counts.group_log import Assignment, assignment_of
 from fencepost.proofs.recording.task_counts.ordering import Event, in_order
-from fencepost.proofs.recording.task_counts.recorder import Recorded, record_task_counts
+from fencepost.proofs.recording.task_counts.recorder import record_task_counts
 from fencepost.proofs.scale.replay import ReplayReport, replay
 from fencepost.proofs.traces import conformance_of
 from fencepost.properties.task_counts.events import Kind

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 from command_line import fencepost
-from fencepost.proofs.recording import Header, Recorded, RecordingError, record_transactions, write_events
+from fencepost.proofs.recording import Header, RecordedTransactions, RecordingError, record_transactions, write_events
 from fencepost.proofs.scale.replay import ReplayReport, replay
 from fencepost.properties.transactions.events.kinds import Kind
 from fencepost.properties.transactions.histories.properties import HISTORY as transactions
@@ -39,7 +39,9 @@ LOGS_ALONE = {
 }  # fmt: skip
 
 
-def recorded(directories: list[Path], clients: Path | None, out: Path, **options: Any) -> tuple[Recorded, ReplayReport]:
+def recorded(
+    directories: list[Path], clients: Path | None, out: Path, **options: Any
+) -> tuple[RecordedTransactions, ReplayReport]:
     """Return the recording of these logs, and its replay report."""
     return record_transactions(directories, clients, out, **options), replay(out, cores=1)
 

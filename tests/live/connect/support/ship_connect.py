@@ -19,7 +19,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from crc32c import crc32c
-from fencepost.proofs.recording.task_counts.recorder import Recorded, record_task_counts
+from fencepost.proofs.recording import Recorded
+from fencepost.proofs.recording.task_counts.recorder import record_task_counts
 from fencepost.proofs.recording.task_counts.worker_logs import is_known
 from fencepost.reference_impl.live.connect.cluster import ConnectCluster, archive
 from fencepost.reference_impl.live.connect.control import Answer, Call, Instance, usual

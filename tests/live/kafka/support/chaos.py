@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from fencepost.proofs.recording import Observation, Summary, collect_producer_ids, record, write_observations
+from fencepost.proofs.recording import Observation, RecordedIds, collect_producer_ids, record, write_observations
 from fencepost.reference_impl.live.clusters.kafka import KafkaCluster, kafka_version
 
 # Small, so that a short run has several snapshots and segments of the metadata log (bytes).
@@ -26,7 +26,7 @@ class Run:
     clients: Path
     out: Path
     observations: list[Observation]
-    summary: Summary
+    summary: RecordedIds
 
 
 def run_under_fire(

@@ -14,7 +14,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from fencepost.proofs.recording import Recorded, record_transactions
+from fencepost.proofs.recording import RecordedTransactions, record_transactions
 from fencepost.proofs.recording.transactions.client_events import write_seen
 from fencepost.reference_impl.live.clusters.kafka import KafkaCluster, fetch_kafka, kafka_version
 from recorded_runs import Run, clean, killed, zombies
@@ -25,7 +25,7 @@ PATTERNS = ("*/*.log", "*/partition.metadata", "*/*.checkpoint")
 KILLS = 4
 
 
-def ship_recordings(jars: Path, folder: Path, out: Path) -> list[Recorded]:
+def ship_recordings(jars: Path, folder: Path, out: Path) -> list[RecordedTransactions]:
     """Clean and with zombies on one node, and with three nodes of which one at a time is killed."""
     made = []
     with KafkaCluster(jars, folder / "one", size=1) as cluster:
@@ -45,7 +45,7 @@ def ship_recordings(jars: Path, folder: Path, out: Path) -> list[Recorded]:
     return made
 
 
-def ship_logs(jars: Path, folder: Path, out: Path) -> list[Recorded]:
+def ship_logs(jars: Path, folder: Path, out: Path) -> list[RecordedTransactions]:
     """Log directories of three nodes after a kill, and what the clients saw; indexes are left out."""
     with KafkaCluster(jars, folder / "three") as cluster:
         run = Run.start(cluster.bootstrap, 18, partitions=2)
@@ -62,7 +62,7 @@ def ship_logs(jars: Path, folder: Path, out: Path) -> list[Recorded]:
     return [made]
 
 
-def _record(cluster: KafkaCluster, clients: Path, out: Path) -> Recorded:
+def _record(cluster: KafkaCluster, clients: Path, out: Path) -> RecordedTransactions:
     return record_transactions(cluster.log_dirs, clients, out, kafka_version=kafka_version())
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from copiers import Job
 from copy_audit import Audit, Copy, Place, audit
 from copy_settings import AT_SEND, CLASSIC, LEFT_OUT, Settings
-from fencepost.proofs.recording import GroupHeader, RecordedGroup, record_group, write_members
+from fencepost.proofs.recording import GroupHeader, Recorded, record_group, write_members
 from fencepost.proofs.recording.group_fencing.member_events import KINDS
 from fencepost.proofs.scale.replay import ReplayReport, replay
 from fencepost.reference_impl.live.clusters.kafka import KafkaCluster, kafka_version
@@ -51,7 +51,7 @@ def audit_and_replay(kafka: KafkaCluster, job: Job, folder: Path, release: str =
 def record_job(
     kafka: KafkaCluster, job: Job, folder: Path, lines: Sequence[Mapping[str, Any]],
     read: Sequence[tuple[Place, Copy]], offsets: Mapping[int, int], mode: str,
-) -> RecordedGroup:  # fmt: skip
+) -> Recorded:  # fmt: skip
     """Into `folder / "out"`; `lines` are the members', `read` and `offsets` what an auditor read."""
     now = time.time_ns() // 1000
     audited: list[Mapping[str, Any]] = []

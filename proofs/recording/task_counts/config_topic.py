@@ -6,6 +6,7 @@ no history. Source: KafkaConfigBackingStore (connect-runtime), which names the k
 from __future__ import annotations
 
 from collections.abc import Iterator
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import msgspec
@@ -18,7 +19,13 @@ from fencepost.proofs.recording.task_counts.ordering import Event, Names
 from fencepost.proofs.recording.transactions.partition_events import committed_batches
 from fencepost.properties.task_counts.events import Kind
 
-CONNECTOR, TASK, COMMIT, COUNT = "connector-", "task-", "commit-", "tasks-fencing-"
+KINDS = MappingProxyType({
+    "connector-": (Kind.connector_written, Kind.connector_tombstoned),
+    "task-": (Kind.task_config_written, None),
+    "commit-": (Kind.set_written, None),
+    "tasks-fencing-": (Kind.count_written, Kind.count_tombstoned),
+})  # fmt: skip
+"""By the beginning of a key, the event of its record, and that of its tombstone."""
 SET_NUMBER = "set"
 """A connector may number its sets in its tasks' configurations under this name, for `--seen` to say which one an
 instance was started with."""
@@ -63,20 +70,18 @@ def event_of(record: Record, connectors: Names) -> tuple[Event, str] | None:
     the record is malformed."""
     key = record.key.decode()
     value: Any = None if record.value is None else msgspec.json.decode(record.value)
+    start = next((each for each in KINDS if key.startswith(each)), "")
+    kind = KINDS[start][value is None] if start else None
+    if kind is None:
+        return None
+    name, number = key.removeprefix(start), ""
     columns = {"offset": record.offset, "producer_id": record.producer_id, "epoch": record.epoch}
-    number, alive = "", value is not None
-    if key.startswith(COUNT):
-        kind, name = Kind.count_written if alive else Kind.count_tombstoned, key.removeprefix(COUNT)
-        columns |= {"count": int(value["task-count"])} if alive else {}
-    elif key.startswith(COMMIT) and alive:
-        kind, name = Kind.set_written, key.removeprefix(COMMIT)
-        columns |= {"count": int(value["tasks"]), "set": record.offset}
-    elif key.startswith(CONNECTOR):
-        kind, name = Kind.connector_written if alive else Kind.connector_tombstoned, key.removeprefix(CONNECTOR)
-    elif key.startswith(TASK) and alive:
-        kind, (name, _, task) = Kind.task_config_written, key.removeprefix(TASK).rpartition("-")
+    if kind == Kind.task_config_written:
+        name, _, task = name.rpartition("-")
         columns["task"] = int(task)
         number = str(value["properties"].get(SET_NUMBER, ""))
-    else:
-        return None
+    elif kind == Kind.set_written:
+        columns |= {"count": int(value["tasks"]), "set": record.offset}
+    elif kind == Kind.count_written:
+        columns["count"] = int(value["task-count"])
     return Event(kind, record.time_ms * 1000, columns | {"connector": connectors[name]}), number
