@@ -138,11 +138,29 @@ class Brokers:
         place = bisect_left(sets, (end, -1))
         return sets[place - 1][1] if place else -1
 
-    def around(self, end: int) -> tuple[Event | None, Event | None]:
-        """Return the last event of the config topic below offset `end`, and the first one from there on."""
+    def saw(self, event: Event, end: int) -> Event:
+        """Note that a reading of the config topic ended at an offset: after what stands below, before what stands from
+        there on."""
         place = bisect_left(self.standing, end, key=_offset)
-        last = self.standing[place - 1] if place else None
-        return last, self.standing[place] if place < len(self.standing) else None
+        event.after += self.standing[max(place - 1, 0) : place]
+        for later in self.standing[place : place + 1]:
+            later.after.append(event)
+        return event
+
+    def name_sets(self) -> None:
+        """Note which sets there are, the number that its tasks' configurations give each, and which set a count stands
+        after."""
+        numbers = dict[int, str]()  # by connector
+        for event in sorted([*self.standing, *self.plain], key=_offset):
+            connector, sets = event["connector"], self._sets[event["connector"]]
+            if event.number:
+                numbers[connector] = event.number
+            elif event.kind in (Kind.set_written, Kind.connector_tombstoned):
+                sets.append((event["offset"], event["set"]))
+                if event["count"] > 0 and connector in numbers:
+                    self.set_numbers[connector, numbers[connector]] = event["set"]
+            elif event.kind == Kind.count_written:
+                event.columns["set"] = sets[-1][1] if sets else -1
 
 
 def read_brokers(
@@ -170,7 +188,7 @@ def read_brokers(
     if config is None:
         raise RecordingError(f"holds no partition 0 of the config topic {config_topic}", log_dirs[0], "name all")
     found = Brokers(group, logs, _whole(config))
-    _read_changes(changes, found, _Config(found), log)
+    _read_changes(changes, found, log)
     for earlier, later in pairwise(found.events):
         later.after.append(earlier)
     return found
@@ -213,52 +231,26 @@ def _group(changes: Sequence[Change], topics: Sequence[str], where: Path) -> tup
     return found.pop()
 
 
-class _Config:
-    """A `_Config` has the events of the config topic, by transactions that have ended, in their order by producer id,
-    and those that stand."""
-
-    def __init__(self, brokers: Brokers) -> None:
-        self.ended: defaultdict[int, deque[list[tuple[Event, str]]]] = defaultdict(deque)
-        self.standing: list[tuple[Event, str]] = []
-        pending: defaultdict[int, list[tuple[Event, str]]] = defaultdict(list)
-        for record in records_in(brokers.config):
-            if record.control:
-                self.ended[record.producer_id].append(pending.pop(record.producer_id, []))
-                continue
-            try:
-                read = event_of(record, brokers.connectors)
-            except (ValueError, KeyError, TypeError) as error:
-                raise strange(brokers.config, record, "config topic", str(error)) from None
-            if read is not None and record.transactional:
-                pending[record.producer_id].append(read)
-            elif read is not None:
-                brokers.plain.append(read[0])
-                self.standing.append(read)
-
-    def end(self, producer_id: int, commits: bool) -> list[Event]:
-        """Return the events that stand by the next transaction of a producer id that ended."""
-        ended = self.ended[producer_id].popleft() if self.ended[producer_id] else []
-        self.standing += ended if commits else []
-        return [event for event, _ in ended] if commits else []
-
-    def name_sets(self, brokers: Brokers) -> None:
-        """Note which sets there are, the number that its tasks' configurations give each, and which set a count stands
-        after."""
-        numbers = dict[int, str]()  # by connector
-        for event, number in sorted(self.standing, key=lambda written: _offset(written[0])):
-            connector, sets = event["connector"], brokers._sets[event["connector"]]
-            if event.kind == Kind.task_config_written and number:
-                numbers[connector] = number
-            elif event.kind in (Kind.set_written, Kind.connector_tombstoned):
-                sets.append((event["offset"], event["set"]))
-                if event["count"] > 0 and connector in numbers:
-                    brokers.set_numbers[connector, numbers[connector]] = event["set"]
-            elif event.kind == Kind.count_written:
-                event.columns["set"] = sets[-1][1] if sets else -1
+def _ended(found: Brokers) -> dict[int, deque[list[Event]]]:
+    """Return, by producer id, the events of each transaction of the config topic that has ended, in order."""
+    ended: defaultdict[int, deque[list[Event]]] = defaultdict(deque)
+    pending: defaultdict[int, list[Event]] = defaultdict(list)
+    for record in records_in(found.config):
+        if record.control:
+            ended[record.producer_id].append(pending.pop(record.producer_id, []))
+            continue
+        try:
+            event = event_of(record, found.connectors)
+        except (ValueError, KeyError, TypeError) as error:
+            raise strange(found.config, record, "config topic", str(error)) from None
+        if event is not None:
+            (pending[record.producer_id] if record.transactional else found.plain).append(event)
+    return ended
 
 
-def _read_changes(changes: Sequence[Change], found: Brokers, config: _Config, log: Committed) -> None:
+def _read_changes(changes: Sequence[Change], found: Brokers, log: Committed) -> None:
     """Note what the transaction log says in its order, with what each commit made stand in the config topic."""
+    ended = _ended(found)
     written = set[int]()  # producer ids with a transaction that has begun
     for _, name, state in changes:
         task, leads = found.task_of(name), name == f"{LEADER}{found.group}"
@@ -287,10 +279,11 @@ def _read_changes(changes: Sequence[Change], found: Brokers, config: _Config, lo
             commits = state.state == State.PrepareCommit
             written.discard(state.producer_id)
             reached = any(topic == found.config.place.topic for topic, _ in state.partitions)
-            for event in config.end(state.producer_id, commits) if reached else ():
+            ends = ended[state.producer_id].popleft() if reached and ended[state.producer_id] else []
+            for event in ends if commits else ():
                 event.time_us = time_us
                 event.columns["epoch"] = found.folded(event["producer_id"], event["epoch"])
                 found.events.append(event)
             if task is not None and commits:
                 found.events.append(Event(Kind.transaction_committed, time_us, pair))
-    config.name_sets(found)
+    found.name_sets()

@@ -64,24 +64,24 @@ def strange(part: Committed, record: Record, log: str, error: str) -> RecordingE
     return RecordingError(what, part.replica.folder, "the file is another topic's, or of a Kafka newer than 4.4")
 
 
-def event_of(record: Record, connectors: Names) -> tuple[Event, str] | None:
-    """Return the event of a record of the config topic, without the latest set, and the set's number if it is a task's
-    configuration that has one. None stands for records of other kinds. Raise ValueError, KeyError or TypeError where
-    the record is malformed."""
+def event_of(record: Record, connectors: Names) -> Event | None:
+    """Return the event of a record of the config topic, without the latest set; None for records of other kinds. Raise
+    ValueError, KeyError or TypeError where the record is malformed."""
     key = record.key.decode()
     value: Any = None if record.value is None else msgspec.json.decode(record.value)
     start = next((each for each in KINDS if key.startswith(each)), "")
     kind = KINDS[start][value is None] if start else None
     if kind is None:
         return None
-    name, number = key.removeprefix(start), ""
     columns = {"offset": record.offset, "producer_id": record.producer_id, "epoch": record.epoch}
+    event, name = Event(kind, record.time_ms * 1000, columns), key.removeprefix(start)
     if kind == Kind.task_config_written:
         name, _, task = name.rpartition("-")
         columns["task"] = int(task)
-        number = str(value["properties"].get(SET_NUMBER, ""))
+        event.number = str(value["properties"].get(SET_NUMBER, ""))
     elif kind == Kind.set_written:
         columns |= {"count": int(value["tasks"]), "set": record.offset}
     elif kind == Kind.count_written:
         columns["count"] = int(value["task-count"])
-    return Event(kind, record.time_ms * 1000, columns | {"connector": connectors[name]}), number
+    columns["connector"] = connectors[name]
+    return event

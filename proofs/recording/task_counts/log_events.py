@@ -146,14 +146,6 @@ class _Reader:
         instance.marks[kind] = self._event(kind, {**instance.columns, **columns})
         return instance.marks[kind]
 
-    def _saw(self, event: Event, offset: int) -> Event:
-        """Note that a reading ended at an offset: after what stands below it, before what stands above."""
-        below, above = self.brokers.around(offset)
-        event.after += [below] if below is not None else []
-        if above is not None:
-            above.after.append(event)
-        return event
-
     def _herder_starting(self) -> None:
         self._reset()
         self._event(Kind.worker_started)
@@ -205,7 +197,7 @@ class _Reader:
         if self.line.by_task:
             instance = self.looking.pop((self.connector, self.task), None)
             if instance is not None:
-                self._saw(self._of_instance(Kind.task_checked_again, instance, {"status": PASSED}), offset)
+                self.brokers.saw(self._of_instance(Kind.task_checked_again, instance, {"status": PASSED}), offset)
         elif self.performing is not None and self.reading < 0:
             self.reading = offset
         elif fencing := next((each for each in self.active.values() if each.look is None), None):
@@ -213,7 +205,7 @@ class _Reader:
             latest = self.brokers.latest_set(connector, offset)
             status = PASSED if latest == fencing.started["set"] else CONFLICT
             columns = {"connector": connector, "set": latest, "status": status}
-            fencing.look = self._saw(self._event(Kind.round_checked, columns, fencing.ask), offset)
+            fencing.look = self.brokers.saw(self._event(Kind.round_checked, columns, fencing.ask), offset)
             if status == CONFLICT:
                 del self.active[connector]
 
@@ -223,7 +215,7 @@ class _Reader:
         if ask is None or ask.connector != self.connector:
             return None
         columns = {"connector": self.connector, "set": self.brokers.latest_set(self.connector, self.reading)}
-        return self._saw(self._event(Kind.round_started, columns | {"count": count}, ask), self.reading)
+        return self.brokers.saw(self._event(Kind.round_started, columns | {"count": count}, ask), self.reading)
 
     def _fencing(self) -> None:
         failed = self.active.pop(self.connector, None)  # a herder has one round of a connector at a time

@@ -17,12 +17,13 @@ from fencepost.properties.task_counts.events import Kind
 @dataclass(eq=False)
 class Event:
     """An `Event` is a row of the history. `columns` has those of its kind that are known; `after` the events that came
-    before it for certain."""
+    before it for certain. A task's configuration has the `number` that its connector gave the set."""
 
     kind: Kind
     time_us: int
     columns: dict[str, int]
     after: list[Event] = field(default_factory=list)
+    number: str = ""
 
     def __getitem__(self, column: str) -> int:
         return self.columns.get(column, -1)

@@ -6,10 +6,10 @@ with `us`, `source` and `event`. Lines of other kinds than the ones below are le
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 from fencepost.proofs.recording.errors import RecordingError, lines_of
@@ -39,7 +39,8 @@ _NEEDED: dict[str, dict[str, Any]] = {
     "kafka answered": {"api": str, "error": int, "worker": str, "client": str},
 }
 """By source and event, the fields that a line has at least. A call that is a task's start has its set as well."""
-Line = tuple[str, dict[str, Any]]  # source and event; its fields
+Fields = dict[str, Any]
+Line = tuple[str, Fields]  # source and event; the fields
 
 
 def read_seen(file: Path) -> list[Line]:
@@ -60,19 +61,12 @@ def read_seen(file: Path) -> list[Line]:
     return lines
 
 
-class _Answer(NamedTuple):
-    us: int
-    worker: str
-    id: str
-    error: int
-    pair: Pair
-    is_tasks: bool
+def _pair(line: Fields) -> Pair:
+    return line.get("producer_id", -1), line.get("epoch", -1)
 
-    @classmethod
-    def of(cls, line: Mapping[str, Any]) -> _Answer:
-        pair = line.get("producer_id", -1), line.get("epoch", -1)
-        is_tasks = line["client"].startswith("connector-producer-")
-        return cls(line["us"], line["worker"], line["transactional_id"], line["error"], pair, is_tasks)
+
+def _is_tasks(line: Fields) -> bool:
+    return bool(line["client"].startswith("connector-producer-"))
 
 
 class SeenEvents:
@@ -81,9 +75,9 @@ class SeenEvents:
     def __init__(self, lines: Sequence[Line], brokers: Brokers, nodes: Names, instances: Instances) -> None:
         self.brokers, self.nodes, self.instances = brokers, nodes, instances
         self.events: list[Event] = []
-        asked: dict[int, dict[str, Any]] = {}
-        runs: dict[str, tuple[dict[str, Any], Run]] = {}
-        refused: list[_Answer] = []
+        asked: dict[int, Fields] = {}
+        runs: dict[str, tuple[Fields, Run]] = {}
+        refused: list[Fields] = []
         for what, line in lines:
             match what.split(), line:
                 case ["cluster", event], {"us": us, "worker": worker}:
@@ -104,37 +98,37 @@ class SeenEvents:
                         run.running_us = us
                 case ["kafka", "answered"], {"api": api, "error": error} if line.get("transactional_id"):
                     if api == "InitProducerId":
-                        self._given(_Answer.of(line))
+                        self._given(line)
                     elif api in REFUSED_BY and error in FENCED:
-                        refused.append(_Answer.of(line))
+                        refused.append(line)
         for line, run in sorted(runs.values(), key=lambda pair: pair[1].started_us):
             self._run(line, run)
-        for answer in refused:
-            self._refused(answer)
+        for line in refused:
+            self._refused(line)
 
-    def _asked(self, line: Mapping[str, Any]) -> None:
+    def _asked(self, line: Fields) -> None:
         count = int(line["tasks"]) if line["what"] == "configure" else -1
         connector = self.brokers.connectors[line["connector"]]
         self._event(Kind.asked, line["us"], line["worker"], connector=connector, count=count)
 
     def _event(self, kind: Kind, us: int, worker: str, **columns: int) -> None:
-        self.events.append(Event(kind, us, {"node": self.nodes[worker], **columns}))
+        self.events.append(Event(kind, us, columns | {"node": self.nodes[worker]}))
 
-    def _given(self, answer: _Answer) -> None:
+    def _given(self, answer: Fields) -> None:
         """Note the worker that got an answer to InitProducerId, of which the brokers' logs have the successes."""
-        given, task = self.brokers.given.get(answer.pair), self.brokers.task_of(answer.id)
-        if not answer.error and given is not None:
-            given.columns["node"] = self.nodes[answer.worker]
+        us, worker, name, error = (answer[each] for each in ("us", "worker", "transactional_id", "error"))
+        given, task = self.brokers.given.get(_pair(answer)), self.brokers.task_of(name)
+        if not error and given is not None:
+            given.columns["node"] = self.nodes[worker]
             if given.kind != Kind.topic_claimed:
-                given.kind = Kind.producer_opened if answer.is_tasks else Kind.id_fenced
-        elif answer.error and answer.error not in RETRIED:
-            if answer.id == f"{LEADER}{self.brokers.group}":
-                self._event(Kind.claim_failed, answer.us, answer.worker, error=answer.error)
-            elif task is not None and not answer.is_tasks:
-                columns = {"error": answer.error, "connector": task[0], "task": task[1]}
-                self._event(Kind.id_fenced, answer.us, answer.worker, **columns)
+                given.kind = Kind.producer_opened if _is_tasks(answer) else Kind.id_fenced
+        elif error and error not in RETRIED:
+            if name == f"{LEADER}{self.brokers.group}":
+                self._event(Kind.claim_failed, us, worker, error=error)
+            elif task is not None and not _is_tasks(answer):
+                self._event(Kind.id_fenced, us, worker, error=error, connector=task[0], task=task[1])
 
-    def _run(self, called: Mapping[str, Any], run: Run) -> None:
+    def _run(self, called: Fields, run: Run) -> None:
         """Match what the connector reports of an instance with a start and a producer, and note when it ran and
         stopped."""
         task = self.nodes[called["worker"]], self.brokers.connectors[called["connector"]], called["task"]
@@ -164,15 +158,13 @@ class SeenEvents:
         )  # fmt: skip
         return next(mine, None)
 
-    def _refused(self, answer: _Answer) -> None:
-        task = self.brokers.task_of(answer.id)
-        if task is not None and answer.is_tasks:
-            node = self.nodes[answer.worker]
-            latest = next(self.instances.of(node, *task, answer.us), None)
-            pair = answer.pair[0], self.brokers.folded(*answer.pair)
-            instance = self.instances.by_producer().get(pair, latest)
-            if instance is not None:
-                columns = instance.columns | {"node": node, "error": answer.error}
-                self.events.append(Event(Kind.transaction_refused, answer.us, columns))
-        elif answer.id.startswith(LEADER):
-            self._event(Kind.write_refused, answer.us, answer.worker, error=answer.error)
+    def _refused(self, answer: Fields) -> None:
+        us, worker, name, error = (answer[each] for each in ("us", "worker", "transactional_id", "error"))
+        task, (producer_id, epoch) = self.brokers.task_of(name), _pair(answer)
+        if task is not None and _is_tasks(answer):
+            latest = next(self.instances.of(self.nodes[worker], *task, us), None)
+            known = self.instances.by_producer().get((producer_id, self.brokers.folded(producer_id, epoch)), latest)
+            if known is not None:
+                self._event(Kind.transaction_refused, us, worker, **(known.columns | {"error": error}))
+        elif name.startswith(LEADER):
+            self._event(Kind.write_refused, us, worker, error=error)

@@ -1,11 +1,12 @@
 """This module reads workers' own logs: who asks for rounds, starts tasks, looks at the config topic, takes assignments.
 
-A worker writes what is needed if the loggers in `LOGGERS` have these levels. A line may have any layout in which the
-date and the level come first, and which has the connector context (`%X{connector.context}`, Kafka's default) or the
-thread's name (`%t`). Times are in UTC.
+A worker writes what is needed with `DistributedHerder` at TRACE, `Worker` and `KafkaConfigBackingStore` at DEBUG, and
+the producers' `TransactionManager` at INFO. A line may have any layout in which the date and the level come first, and
+which has the connector context (`%X{connector.context}`, Kafka's default) or the thread's name (`%t`). Times are in
+UTC.
 
-The texts are no interface of Kafka. `TEXTS` has them as running workers of `RELEASES` wrote them; those of `UNSEEN` did
-not come up there. What a log does not have may have happened all the same (see `recorder`)."""
+The texts are no interface of Kafka. `TEXTS` has them as running workers of `RELEASES` wrote them; the last two did not
+come up there. What a log does not have may have happened all the same (see `recorder`)."""
 
 from __future__ import annotations
 
@@ -18,12 +19,6 @@ from typing import NamedTuple
 
 from fencepost.proofs.recording.errors import RecordingError
 
-LOGGERS = MappingProxyType({
-    "org.apache.kafka.connect.runtime.distributed.DistributedHerder": "TRACE",
-    "org.apache.kafka.connect.runtime.Worker": "DEBUG",
-    "org.apache.kafka.connect.storage.KafkaConfigBackingStore": "DEBUG",
-    "org.apache.kafka.clients.producer.internals.TransactionManager": "INFO",
-})  # fmt: skip
 RELEASES = ("3.3.2", "3.9.1", "4.3.1", "4.4.0")
 
 TEXTS = MappingProxyType({
@@ -50,8 +45,6 @@ TEXTS = MappingProxyType({
     "stopped": r"Graceful stop of task (?P<connector>\S+)-(?P<task>\d+) succeeded",
     "left_running": r"Graceful stop of task (?P<connector>\S+)-(?P<task>\d+) failed",
     "failed": r"Task threw an uncaught and unrecoverable exception",
-})  # fmt: skip
-UNSEEN = MappingProxyType({
     "refused_again": r"Cannot start source task (?P<connector>\S+)-(?P<task>\d+) .*already generated a new set",
     "write_refused": r"Failed to write to config topic as leader|Failed to perform fencable send to config topic",
 })  # fmt: skip
@@ -59,7 +52,7 @@ UNSEEN = MappingProxyType({
 _LINE = re.compile(
     r"\[?(?P<date>\d{4}-\d\d-\d\d)[ T](?P<time>\d\d:\d\d:\d\d)[.,](?P<ms>\d{3})\]? +\[?(TRACE|DEBUG|INFO|WARN|ERROR)\b"
 )
-_EACH = {name: re.compile(text) for name, text in (*TEXTS.items(), *UNSEEN.items())}
+_EACH = {name: re.compile(text) for name, text in TEXTS.items()}
 _ANY = re.compile("|".join(re.sub(r"\?P<\w+>", "?:", f"(?:{each.pattern})") for each in _EACH.values()))
 _CLIENT = re.compile(r"\[Worker clientId=(?P<worker>[^,\]]+), groupId=(?P<group>[^\]]+)\]")
 _CONTEXT = re.compile(r"\[(?:task-thread-(?P<by_thread>[^\]]+)-|(?P<by_context>[^\]|\[]+)\|task-)(?P<task>\d+)[\]|]")
