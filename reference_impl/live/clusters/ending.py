@@ -1,11 +1,13 @@
 """This module starts processes that end with the process that started them, also where that is killed and clears
-nothing up."""
+nothing up, and has contexts that end whatever they have entered."""
 
 import os
 import subprocess
 import sys
 from collections.abc import Sequence
-from typing import Any
+from contextlib import ExitStack
+from types import TracebackType
+from typing import Any, Self
 
 CORES = "FENCEPOST_CORES"
 """The environment variable with the cores that a started process may use; without it, those of this process."""
@@ -30,3 +32,23 @@ def started(command: Sequence[str], **named: Any) -> "subprocess.Popen[Any]":
     started it."""
     given = [str(os.getpid()), ",".join(map(str, cores()))]
     return subprocess.Popen([sys.executable, "-I", "-S", "-c", ENDING, *given, *command], **named)
+
+
+class Entering:
+    """An `Entering` is a context that enters others in `_start`, and ends those with itself, or where `_start` fails."""
+
+    _stack: ExitStack
+
+    def _start(self, stack: ExitStack) -> None:
+        raise NotImplementedError
+
+    def __enter__(self) -> Self:
+        with ExitStack() as stack:
+            self._start(stack)
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.__exit__(kind, error, trace)

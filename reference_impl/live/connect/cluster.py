@@ -24,9 +24,9 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
 from typing import Any, TypeVar
 
+from fencepost.reference_impl.live.clusters.ending import Entering
 from fencepost.reference_impl.live.clusters.jars import ARCHIVE, ClusterError, reason_to_skip
 from fencepost.reference_impl.live.clusters.kafka import KafkaCluster, free_ports
 from fencepost.reference_impl.live.connect import worker as workers
@@ -55,7 +55,7 @@ T = TypeVar("T")
 
 
 @dataclass
-class ConnectCluster:
+class ConnectCluster(Entering):
     """A `ConnectCluster` is used as a context manager, and its workers are called w0, w1, ….
 
     `cache` is the folder for what is made once a machine, `folder` that of this cluster. `release` is the workers',
@@ -89,17 +89,6 @@ class ConnectCluster:
     watching: dict[str, Watching] = field(init=False, default_factory=dict)
     sets: dict[str, tuple[int, int]] = field(init=False, default_factory=dict)
     """By connector: the number of the set that was asked for last, and how many tasks it has."""
-
-    def __enter__(self) -> ConnectCluster:
-        with ExitStack() as stack:
-            self._start(stack)
-            self._stack = stack.pop_all()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._stack.__exit__(kind, error, trace)
 
     # -- workers
 

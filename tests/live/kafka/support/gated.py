@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
+from fencepost.reference_impl.live.clusters.ending import Entering
 from fencepost.reference_impl.live.clusters.kafka import ClusterError, KafkaCluster
 from fencepost.reference_impl.live.tcp.connection import Connection
 from fencepost.reference_impl.live.tcp.reading import build, milliseconds
@@ -20,7 +20,7 @@ SIZE, CONTROLLER = 3, 1
 QUORUM = {"controller.quorum.fetch.timeout.ms": 120_000}  # who hears nothing of the controller asks for no election
 
 
-class GatedCluster:
+class GatedCluster(Entering):
     """`with GatedCluster(jars, folder, level):` starts it with that transaction.version; its cluster is `cluster`."""
 
     def __init__(self, jars: Path, folder: Path, level: int, **settings: object) -> None:
@@ -29,21 +29,12 @@ class GatedCluster:
         )
         self.brokers = {number: Gate(self.cluster.internal_address(number)) for number in self.cluster.nodes}
         self.controller = Gate(self.cluster.controller_address(CONTROLLER))
-        self._stack = ExitStack()
 
-    def __enter__(self) -> GatedCluster:
-        with ExitStack() as stack:
-            for number, gate in self.brokers.items():
-                self.cluster.advertised_internal[number] = stack.enter_context(gate).address
-            self.cluster.advertised_controller[CONTROLLER] = stack.enter_context(self.controller).address
-            stack.enter_context(self.cluster)
-            self._stack = stack.pop_all()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._stack.__exit__(kind, error, trace)
+    def _start(self, stack: ExitStack) -> None:
+        for number, gate in self.brokers.items():
+            self.cluster.advertised_internal[number] = stack.enter_context(gate).address
+        self.cluster.advertised_controller[CONTROLLER] = stack.enter_context(self.controller).address
+        stack.enter_context(self.cluster)
 
     def create(self, topic: str, *replicas: tuple[int, ...], **configs: str) -> None:
         """A topic, one partition on the nodes of each tuple; a configuration's dots are written as underscores."""
