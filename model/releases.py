@@ -149,7 +149,7 @@ _ALL = (
         {"none": EVER, "all": EVER},
     ),
     Setting(
-        "failed tasks", "whether somebody restarts a task that failed", "618.P4: given that they are restarted",
+        "failed tasks", "whether a user restarts a task that failed", "618.P4: given that they are restarted",
         "restarted", {"restarted": EVER, "left": EVER},
     ),
     Setting(

@@ -164,7 +164,7 @@ txn.27 mechanism  What a group's coordinator has in memory is what its log and i
 618.31 mechanism  Nothing is copied: a task sees both offsets topics merged, the separate one winning for each source partition (B).
 618.32 mechanism  Offsets are read to the end: up to the end offset that read_uncommitted shows, by a consumer in read_committed.
 618.33 boundary   One worker without support breaks the guarantee of the whole cluster.
-618.34 boundary   Whoever writes to the config topic and is not the valid leader breaks the guarantee.
+618.34 boundary   A client that writes to the config topic and is not the valid leader breaks the guarantee.
 618.35 claim      No rolling upgrade (M); two of them, and the guarantee starts when the last worker has finished the second (B).
 618.36 boundary   A hard downgrade and then an upgrade, with a stale separate offsets topic, doubles records unless that topic is deleted first.
 618.37 interface  The permissions that each principal needs (worker producer, connector producer, consumer and admin), by operation and resource.
@@ -183,7 +183,7 @@ txn.27 mechanism  What a group's coordinator has in memory is what its log and i
 618.50 mechanism  Every worker reads the config topic in read_committed, whether or not the feature is on (shipped: only where it is on).
 618.51 mechanism  An answer of a fencing round that is over counts only for the set that the round was for (shipped: for whatever set).
 618.52 mechanism  A task whose number is not below the task count of the newest set is not started (shipped: not compared).
-618.53 mechanism  A task that the newest set does not have is taken from whoever claims it, before it is started again (shipped: in eager rebalances).
+618.53 mechanism  A task that the newest set does not have is taken from the worker that claims it, before it is started again (shipped: in eager rebalances).
 618.54 interface  With internal.topics.automatic.creation.enable=false (KIP-1209, 4.4.0) no internal or separate offsets topic is created, and one that is missing fails the start.
 447.P1 promise    No input is processed twice, or lost, in committed output, while clients are upgraded too.
 447.P2 promise    At any time one producer at most makes progress for an input partition.

@@ -9,7 +9,7 @@ TOPIC = (
                  "cleaning", "truncation", "slow-reader"),
     *excused("a second copy of a write is in order, as one request at a time is under way to a broker; left-behind has "
              "one that comes out of order", "duplicate"),
-    *not_of_this("the offsets topic is asked for its latest values only, whoever leads its partition",
+    *not_of_this("the offsets topic is asked for its latest values only, whichever node leads its partition",
                  "leader-restart", "partition-away", "broker-restart", "coordinator-fail-over",
                  "overlapping-coordinators"),
 )  # fmt: skip

@@ -7,7 +7,7 @@ TOPICS = (
              "unreplicated-tail", "uncovered-log"),
     *not_of_this("the latest offset of a source partition is kept by compaction, and read by its key",
                  "cleaning", "truncation", "slow-reader"),
-    *not_of_this("topics are read to the end whoever leads their partitions: source-offsets/reading has how",
+    *not_of_this("topics are read to the end, whichever nodes lead their partitions: source-offsets/reading has how",
                  "leader-restart", "partition-away", "broker-restart", "coordinator-fail-over",
                  "overlapping-coordinators"),
 )  # fmt: skip

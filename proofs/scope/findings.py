@@ -207,7 +207,7 @@ FINDINGS = (
     ),
     Finding(
         "a transactional id answers 51 for ever", "A request of v2 where transaction.version is 0 fails while the record for "
-        "the transaction log is made, and what was pending is not taken back: the id serves nobody, and an open transaction "
+        "the transaction log is made, and what was pending is not taken back: no producer can use the id, and an open transaction "
         "outlives its time-out until another coordinator loads the log.",
         "transaction coordinator", "transaction.version 2, lowered to 0", ("txn.5", "txn.18", "txn.P10"), "new", _corner("downgrade-under-open"),
         seen=("4.0.0", "4.0.2", "4.1.2", "4.2.2", "4.3.1", "4.4.0"),
@@ -298,7 +298,7 @@ FINDINGS = (
     Finding(
         "a partition that its member never hears of", "The answer to a heartbeat names the partitions of a member when that "
         "heartbeat has changed them, or says everything of the member. Where a late copy of one changes them, whose answer "
-        "nobody waits for any more, the member is told its epoch ever after and not the partition, which nobody reads until "
+        "is no longer waited for, the member is told its epoch ever after and not the partition, which is not read until "
         "the assignment changes again, or the member has a time-out.",
         "group coordinator, new protocol", "any settings", ("447.P3",), "new", _corner("group-assignment-told-once"),
         "by raw requests: a client that repeats a heartbeat says everything, so that the copy has to come after its repetition; "
@@ -374,7 +374,7 @@ FINDINGS = (
         seen=("4.0.0", "4.3.1", "4.4.0"), means="client",
     ),
     Finding(
-        "who names no member is not fenced", "A TxnOffsetCommit without generation and member id is taken, whoever owns the "
+        "who names no member is not fenced", "A TxnOffsetCommit without generation and member id is taken, whichever member owns the "
         "partition: with a transactional id for each process a zombie commits after the new owner has processed the same "
         "input, which is in the committed output twice.",
         "group coordinator", "both group protocols", ("447.7", "447.16", "447.P1"), "confirmed by KAFKA-9365",

@@ -58,7 +58,7 @@ PROMISES = (
     declared(
         "was_polled", "618.P2", "what stands in the sink was read from the source",
         each(Kind.sink_read, by=RECORD),
-        POLLED.missing | (POLLED.at > IT.at), saying("read only later, by", "nobody has read it"), explained=POLLED,
+        POLLED.missing | (POLLED.at > IT.at), saying("read only later, by", "never read"), explained=POLLED,
     ),
 )  # fmt: skip
 

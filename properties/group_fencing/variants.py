@@ -192,7 +192,7 @@ REASONS = {
     "txn.fail_overs": "another coordinator, which sends markers again",
     "txn.fences": "an administrator fences once",
     "restarts": "a static member that is replaced once, or leaves once and comes back",
-    "fences": "a member that is told once that its epoch is old, or that nobody knows it",
+    "fences": "a member that is told once that its epoch is old, or that it is unknown",
     "fencings": "a producer that is fenced once, with nothing to abort",
     "copies": "one request, or marker, that is there twice",
     "absences": "the group's partition is without a leader once, when a marker is due",
@@ -285,7 +285,7 @@ VARIANTS = (
           dict(COORDINATED, restarts=1), *TWICE, of=TEXT),
     _main(
         "draft-repaired-by-assignment", ByAssignmentLemmas,
-        "the draft, where an initialisation fences whoever was initialised for a partition of it",
+        "the draft, where an initialisation fences every instance that was initialised for a partition of it",
         dict(COORDINATED, restarts=1), features=DYNAMIC_FEATURES, progress_bounds=(dict(COORDINATED, crashes=1),),
         leaves_out=("only_owners", "owner_is_not_fenced", "stale_one_asks", "sent_by_another"),
         judged=("447.2", "447.3", "447.5", "447.6", "447.8", "447.9", "447.17", "447.18", "447.19"), of=TEXT,

@@ -401,8 +401,8 @@ def _everything_committed_and_answered(s: Any, e: Any) -> Any:
 
 
 AFTERWARDS = {
-    "refused": "a broker with no id to give waits for a block or backs off; nobody else would ask for one",
-    "commit": "everything appended is committed, and whoever waited for it is answered",
+    "refused": "a broker with no id to give waits for a block or backs off; no other one would ask for one",
+    "commit": "everything appended is committed, and every request that waited for it is answered",
     "snapshot": "the snapshot says as much as the committed log",
 }
 """`AFTERWARDS` describes what is checked when a call returns, by the name of the check."""

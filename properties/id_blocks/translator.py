@@ -138,7 +138,7 @@ class BlocksInterpreter(PlainInterpreter):
         if kind == "answer_sent":
             self.held[number] -= 1
         if number not in self.numbers:
-            raise Contradiction(FalseConjunct(kind, "730.19", f"request {number} is under way: nobody sent it"))
+            raise Contradiction(FalseConjunct(kind, "730.19", f"request {number} is under way, and was not sent"))
         return row | {"request": self.numbers[number]}
 
     def choices(self, state: State, seen: Seen, row: Row) -> Iterator[Row]:

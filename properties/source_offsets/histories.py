@@ -188,7 +188,7 @@ MECHANISMS = (
     declared(
         "fills_what_is_empty", "618.30", "only a separate topic that was found empty is filled",
         each(Kind.migrated, by=("owner",)),
-        LOOKED.missing | (LOOKED.outcome == 1), saying("it was not:", "nobody has looked"), explained=LOOKED,
+        LOOKED.missing | (LOOKED.outcome == 1), saying("it was not:", "never looked"), explained=LOOKED,
         modes=MIGRATING,
     ),
 )  # fmt: skip

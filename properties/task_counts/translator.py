@@ -45,7 +45,7 @@ NOTHING = {**dict.fromkeys(MODEL_COLUMNS, -1), "certain": False}
 NO_SET = "a round of a former leader for a connector that has no set since its deletion, which the model does not know"
 DELETED = "a start or a round of a set that was deleted meets another round, and the model knows no deletions (618.38)"
 COMPACTED = "a start that is behind reads what compaction left, the count of a later set, which the model does not know"
-OUTSIDER = "somebody else writes to the config topic, which the model leaves out (618.34)"
+OUTSIDER = "another client writes to the config topic, which the model leaves out (618.34)"
 MIXED = "workers differ in support, which the model leaves out (618.33)"
 TOO_MANY = f"more than {FEW} tasks of one connector"
 
@@ -283,7 +283,7 @@ NEEDED = frozenset({
     "task_running",
 })  # fmt: skip
 """An implementation has to emit these kinds of event to be followed."""
-OUTSIDE = {"write_foreign": "somebody else writes to the config topic", "set_support": "workers differ in support"}
+OUTSIDE = {"write_foreign": "another client writes to the config topic", "set_support": "workers differ in support"}
 
 
 class ClusterReader(Reader):

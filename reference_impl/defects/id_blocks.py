@@ -32,7 +32,7 @@ from fencepost.reference_impl.systems.id_blocks import Parts, build
 @defect(
     "730.4",
     CONFORMANCE,
-    "every block is shifted alike, so the blocks stay disjoint; the id after the block is one nobody gave it",
+    "every block is shifted alike, so the blocks stay disjoint; the id after the block is one that it was not given",
 )
 class IdsShiftedEverywhere(ProducerIds):
     """Brokers take a block's start as exclusive and hand out start+1 … start+len for start … start+len-1."""

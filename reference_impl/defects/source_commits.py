@@ -274,7 +274,7 @@ class NoFinalCommit(TaskThread):
 @defect(
     "src.3",
     CONFORMANCE,
-    "what is acknowledged may be committed, whoever takes it off the queue while no other thread does",
+    "what is acknowledged may be committed, whichever thread takes it off the queue while no other thread does",
 )
 class CommitterUpdates(Committer):
     """The committer removes acknowledged records from the heads of the queues itself before it commits."""

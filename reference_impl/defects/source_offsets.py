@@ -137,7 +137,7 @@ class EmptyBatchForgotten(ExactlyOnce):
 @defect(
     "618.28",
     NOTHING,
-    "a dropped record is dropped again by whoever polls it; whether its offset is stored changes nothing",
+    "a dropped record is dropped again by each task that polls it; whether its offset is stored changes nothing",
     harmless=("text-merged-view", "618.28", "noted"),
     filtered=2,
     batch=1,

@@ -93,7 +93,7 @@ class AllOrNothing(OffsetStore):
 @defect(
     "618.31",
     NOTHING,
-    "copies in the worker's topic are made as well as can be; whoever has a topic of its own reads that",
+    "copies in the worker's topic are made as well as can be; a connector with a topic of its own reads that",
     harmless=("text-merged-view", "618.31", "never_copied"),
     rounds=1,
     separate=True,

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 # These are the defects of starts of source tasks, of herders, and of rebalances, by which tasks run where they are not
 # assigned.
 
-LOST = "somebody has a task of the newest set that does not run, and no fault or rebalance is to come"
+LOST = "a worker has a task of the newest set that does not run, and no fault or rebalance is to come"
 
 
 # starts of tasks

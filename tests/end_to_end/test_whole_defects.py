@@ -44,7 +44,7 @@ CONTROLS = tuple(name for name, defect in REGISTRY.items() if defect.breaks is B
 
 @pytest.mark.parametrize("layer", FOLDERS)
 def test_a_system_with_any_defect_runs(layer: str) -> None:
-    """For a while at least: where nobody gets an answer any more the history ends."""
+    """For a while at least: where no client gets an answer any more the history ends."""
     for name in REGISTRY:
         if not name.startswith(f"{layer}:"):
             continue

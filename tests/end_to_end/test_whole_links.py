@@ -28,7 +28,7 @@ ALWAYS = invariant(VARIANT.asked)
 
 
 class ShutsNobodyOut(V2Core):
-    """An initialisation gives the epoch that there is: whoever had it goes on."""
+    """An initialisation gives the epoch that there is: the instance that had it goes on."""
 
     @action
     def initialize(s, c: Client, to: Epoch):

@@ -276,7 +276,7 @@ def test_v2_keeps_every_promise_in_other_clusters(config: dict[str, Any]) -> Non
 
 @pytest.mark.parametrize("name", ["end_takes_larger_epoch", "sequence_unchecked", "reader_skips_for_ever"])
 def test_what_the_model_of_transactions_does_not_see(name: str) -> None:
-    """What needs the last epoch fits where nobody comes to it, and so does what is about sequence numbers, which the
+    """What needs the last epoch fits where none comes to it, and so does what is about sequence numbers, which the
     model leaves to `idempotence`, or about what never happens."""
     assert "model" not in found_in("transactions", config_of("transactions", name), set(), 30)
 

@@ -159,7 +159,7 @@ def test_what_a_shortest_run_is_like(name: str, broken: str, steps: str) -> None
 
 @pytest.mark.parametrize("name", ["zookeeper", "bridge"])
 def test_weak_fairness_is_enough_for_ids(name: str) -> None:
-    """730.P3 needs no luck at the node: whoever loses a race has lost it to a block that is used up, and ids end."""
+    """730.P3 needs no luck at the node: the loser of a race has lost it to a block that is used up, and ids end."""
     variant = variant_of(f"id-blocks/{name}")
     assert {action.fair for action in variant.spec.actions.values()} == {"", "weak"}
     assert variant.asked["an_id_in_the_end"].kind == "eventually" and variant.progress_bounds

@@ -59,7 +59,7 @@ UNFENCED = Variant(
 ENTRIES = (
     ProtocolEntry(
         "lock",
-        "A lock with fencing tokens: a client whose lease is over harms nobody.",
+        "A lock with fencing tokens: a client whose lease is over does no harm.",
         (FENCED, UNFENCED),
         {"clients": "one whose lease is over, and the one after it", "leases": "a lease for each, and one to come"},
     ),

@@ -1,4 +1,4 @@
-"""What the events of a lock must satisfy, whoever made them."""
+"""What the events of a lock must satisfy, whichever system made them."""
 
 from fencepost.properties.history.naming import Words
 from fencepost.properties.history.properties_of import HistoryProperties, in_a_table

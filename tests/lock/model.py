@@ -1,4 +1,4 @@
-"""A lock service leases one lock, each lease under a token; a store takes the writes of whoever holds one.
+"""A lock service leases one lock, each lease under a token; a store takes the writes of the client that holds one.
 
 A lease ends at any time, and its client, which may be paused, does not notice.  Left out: requests and answers, and
 what is written.

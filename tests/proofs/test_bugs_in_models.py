@@ -36,7 +36,7 @@ def _pairs(text: str) -> dict[str, str]:
 
 @pytest.mark.parametrize("name", KNOWN)
 def test_broken(name: str) -> None:
-    """The promise that fails soonest does so in as many steps; where none fails, somebody waits for ever."""
+    """The promise that fails soonest does so in as many steps; where none fails, a client waits for ever."""
     entry, known = KNOWN[name]
     variant = entry.variant(known.broken)
     every = failing(entry.name, known)

@@ -169,7 +169,7 @@ def close(system: Any, buyers: Annotated[int, FromConfig("buyers")], fair: Fair 
 
 
 def wait(system: Any, ms: Annotated[int, OneOf(1, 10)] = 1, how: How = "ok") -> str:
-    """Nobody does anything."""
+    """No client does anything."""
     return f"{ms} {how}"
 
 

@@ -64,7 +64,7 @@ def test_who_writes_from_outside_is_not_followed():
     outside = [Call("run"), Call("write_foreign", "count", 0, 1), Call("run")]
     report = driven(REFERENCE, max_examples=4, steps=3, prefixes=[outside])
     assert (report.verdict, report.failure) == ("unknown", None)
-    assert "somebody else writes to the config topic" in report.coverage.beyond
+    assert "another client writes to the config topic" in report.coverage.beyond
 
 
 def test_an_older_round_may_fence_the_only_task_of_a_newer_set():

@@ -27,7 +27,7 @@ def test_outsiders_are_not_followed_but_judged(tmp_path: Path) -> None:
     report = simulated(tmp_path, 15, mode="B", events=300, foreign_count=0.03)
     assert {"writes_by_latest_claimant", "fenced_before_count", "counts_are_sizes"} <= set(report.violations)
     (reason,) = report.undecided["conformance"]
-    assert reason == "somebody else writes to the config topic, which the model leaves out (618.34)"
+    assert reason == "another client writes to the config topic, which the model leaves out (618.34)"
 
 
 def test_workers_that_differ_in_support_are_not_followed(tmp_path: Path) -> None:

@@ -74,7 +74,7 @@ class ReadCommitted(Protocol):
             "that does not", "partition-away", "no-time-out",
         ),
         *not_of_this(
-            "what the log holds is given, whoever sent it, however late, and how often", "late-copy", "duplicate",
+            "what the log holds is given, whichever client sent it, how late and how often", "late-copy", "duplicate",
             "loss", "lost-answer", "reordering", "client-crash", "zombie", "mixed-clients", "sequence-wrap",
             "producer-expiry", "id-expiry", "end-of-epochs",
         ),

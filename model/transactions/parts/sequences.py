@@ -55,7 +55,7 @@ class Sequences(Protocol):
 
     outside = (
         *open_hole(
-            "the leader stays, or whoever follows it knows as many batches as it did and has all that it wrote: the "
+            "the leader stays, or the next one knows as many batches as it did and has all that it wrote: the "
             "variants of forgetful leaders have those that do not, and unclean one that lacks what was answered",
             "leader-restart", "broker-restart", "unreplicated-tail", "truncation",
         ),
@@ -65,7 +65,7 @@ class Sequences(Protocol):
             "one that does", "sequence-wrap",
         ),
         *not_of_this(
-            "one instance of a producer, under an id that it shares with nobody; who may use an id is for the "
+            "one instance of a producer, under an id of its own; who may use an id is for the "
             "coordinator to say", "client-crash", "zombie", "mixed-clients", "several-ids", "id-expiry", "time-out",
             "end-of-epochs", "coordinator-fail-over", "overlapping-coordinators", "uncovered-log", "failed-append",
             "transaction-version", "partition-away", "no-time-out",

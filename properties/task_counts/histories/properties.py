@@ -72,7 +72,7 @@ PROMISES: tuple[HistoryProperty[TaskCountView], ...] = (
     ),
     declared(
         "epochs_grow", "618.12",
-        "whoever opens or fences a transactional id gets a greater epoch of it than anybody before",
+        "each client that opens or fences a transactional id gets a greater epoch of it than all before",
         each(*GIVEN, by=PRODUCER, where=FINE),
         ~GIVEN_BEFORE.missing & (IT.epoch <= GIVEN_BEFORE.epoch), saying("not above that of"),
         explained=GIVEN_BEFORE,
@@ -194,7 +194,7 @@ MECHANISMS: tuple[HistoryProperty[TaskCountView], ...] = (
     HistoryProperty(
         "writes_by_latest_claimant", "618.26",
         "the leader's records are written with the producer of the latest who claimed the topic",
-        _HISTORY, view.writes_by_latest_claimant, saying("the latest claim is", "nobody has claimed the topic"),
+        _HISTORY, view.writes_by_latest_claimant, saying("the latest claim is", "the topic was never claimed"),
         _WRITES | {Kind.topic_claimed, Kind.worker_started}, needs_order=True,
         spread=Spread(
             _WRITES | {Kind.topic_claimed, Kind.worker_started},

@@ -183,7 +183,7 @@ class CountsContext(RunContext):
         kinds of event that may be hidden."""
         kind, topic = read(event, "kind"), self.seen.topics[read(event, "connector", -1)]
         if kind in BY_LEADERS and read(event, "node", -1) >= 0 > read(event, "producer_id", -1):
-            words = f"worker {read(event, 'node')} writes with a producer that nobody can fence"
+            words = f"worker {read(event, 'node')} writes with a producer that cannot be fenced"
             yield Broken("618.24", words, event)
         if kind == "task_starting" and self.seen.is_foreign(event):
             words = f"worker {read(event, 'node')} starts task {read(event, 'task')}, which is not assigned to it"

@@ -153,7 +153,7 @@ class Seen:
 
     def _stands(self, topic: Topic, kind: str, event: Event) -> None:
         if read(event, "node", -1) < 0 and kind.endswith(("_written", "_tombstoned")):
-            self.outside = self.outside or "a record that somebody else wrote (618.34)"
+            self.outside = self.outside or "a record that another client wrote (618.34)"
         if kind in ("set_written", "count_written"):
             self.leader = read(event, "node", -1)
         match kind:

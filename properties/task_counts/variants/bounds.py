@@ -91,7 +91,7 @@ REASONS = {
     "log": "set, count, set, count: old tasks run, are fenced, and new ones run; the same again for each set more",
     "sets": "the one that runs and the one that takes its place; a third, with one worker, meets two old ones",
     "stops": "a crash leaves a place for another start; a second one leaves another",
-    "stalls": "a worker falls out of the group, and may come back; a second one leaves nobody",
+    "stalls": "a worker falls out of the group, and may come back; a second one leaves none",
     "left_running": "one task that does not stop in time",
     "duplicates": "one task that two workers have",
 }

@@ -229,7 +229,7 @@ CLAIMS = (
     ),
     Claim(
         "618.22", "core-shipped", _BOTH, ("an_earlier_task_left", "a_zombie_shut_out"),
-        "where tasks may stop at any time and nothing waits for it, whoever is left running is fenced in time, as long "
+        "where tasks may stop at any time and nothing waits for it, a task that is left running is fenced in time, as long "
         "as no round answers for a later set and no task that is gone is started again (no release: 618.51, 618.52)",
     ),
     Claim(

@@ -220,7 +220,7 @@ DELETION = ProtocolEntry(
         Variant(
             "tombstone-without-fencing",
             DeletionProperties,
-            "a deletion removes the count record and fences nobody",
+            "a deletion removes the count record and fences no producer",
             "618.38",
             ("618.38", "tombstone"),
             _DELETION_LOST,
@@ -457,14 +457,14 @@ UPGRADES = ProtocolEntry(
         ),
         _strange(
             "foreign-set",
-            "a follower, or somebody else, writes one set of task configurations",
+            "a follower, or another client, writes one set of task configurations",
             "618.34",
             dict(_THREE_SETS, foreign_sets=1),
             of=BY_OTHERS,
         ),
         _strange(
             "foreign-count",
-            "somebody else writes one count",
+            "another client writes one count",
             "618.34",
             dict(_TWO_SETS, foreign_counts=1),
             of=BY_OTHERS,
@@ -523,7 +523,7 @@ UPGRADES = ProtocolEntry(
         ),
         Scenario(
             "618.34",
-            "a count that nobody has fenced for",
+            "a count that was not fenced for",
             "foreign-count",
             "two-rolling-upgrades",
             played=True,

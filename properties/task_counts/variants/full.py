@@ -145,7 +145,7 @@ FULL_VARIANTS = (
     ),
     _claims(
         "cooperative-claims-taken", CooperativePromises.asked_of(Taken),
-        "the same, and the assignor takes what is claimed and not configured, whoever was assigned it last", "618.53",
+        "the same, and the assignor takes what is claimed and not configured, whichever worker had it last", "618.53",
         of=TEXT,
     ),
     _claims(
@@ -194,22 +194,22 @@ FULL_VARIANTS = (
     ),
     Variant(
         "shipped-two-holders", ShippedPromises,
-        "a task's producer shuts nobody out, and two workers have the same task", "618.18",
+        "a task's producer shuts no other out, and two workers have the same task", "618.18",
         ("618.18", "fences_nobody"), dict.fromkeys(("no_zombie", "one_of_each"), "violated"), {"smoke": FULL},
         _SEEN, of=MISTAKE,
     ),
     Variant(
         "shipped-unattended", ClusterPromises.asked_of(Unattended),
-        "a start that wakes up late costs a healthy task, and nobody restarts it", "618.P4", None,
+        "a start that wakes up late costs a healthy task, which is not restarted", "618.P4", None,
         {"polls_in_the_end": "violated"}, {"smoke": STALLED}, ("one_task_twice",), (STALLED,),
         of=LEFT,
     ),
     wrong("shipped-late-fence", ClusterPromises.asked_of(LateFence),
-          "a request to fence that was given up for lost shuts out a task of the newest set, and nobody restarts it",
+          "a request to fence that was given up for lost shuts out a task of the newest set, which is not restarted",
           "618.P4", FAILING, "polls_in_the_end", leaves_out=("one_task_twice",), progress_bounds=(FAILING,), of=LEFT),
     wrong("shipped-unanswered", ClusterPromises.asked_of(Unanswered),
-          "the leader that a task asked for a round is paused, the request runs out of time, and nobody restarts the "
-          "task", "618.P4", FAILING, "polls_in_the_end", leaves_out=("one_task_twice",), progress_bounds=(FAILING,),
+          "the leader that a task asked for a round is paused, the request runs out of time, and the task is not "
+          "restarted", "618.P4", FAILING, "polls_in_the_end", leaves_out=("one_task_twice",), progress_bounds=(FAILING,),
           of=LEFT),
     Variant(
         "shipped-attended", ClusterPromises.asked_of(Attended), "the same, and a user restarts every task that failed", "618.P4", None,
@@ -225,7 +225,7 @@ def _scenario(name: str, says: str, broken: str, fixed: str) -> Scenario:
 
 FULL_SCENARIOS = (
     Scenario(
-        "A-1-to-0", "a connector is given no tasks, nobody is fenced, and its last task commits beside two new ones",
+        "A-1-to-0", "a connector is given no tasks, no producer is fenced, and its last task commits beside two new ones",
         "A-shortcut-as-worded", "A",
     ),
     _scenario(
@@ -233,7 +233,7 @@ FULL_SCENARIOS = (
         "core-count-stands-after", "core-shipped",
     ),
     _scenario(
-        "H5", "a start that wakes up late costs a healthy task, which stays failed until somebody restarts it",
+        "H5", "a start that wakes up late costs a healthy task, which stays failed until a user restarts it",
         "shipped-unattended", "shipped-attended",
     ),
     _scenario("H12-check", "a late round writes its own count after a newer set", "core-late-round", "core-shipped"),
@@ -280,7 +280,7 @@ FULL_CLAIMS = (
 )  # fmt: skip
 
 FULL_SURVIVORS: Mapping[tuple[str, str], str] = {
-    ("618.43", "by_what_it_has_read"): "whatever this leader wrote it has read, and whoever else wrote has shut it out",
+    ("618.43", "by_what_it_has_read"): "whatever this leader wrote it has read, and any other that wrote has shut it out",
     ("618.4", "start_round: guard 1 dropped"): "a round too many fences what runs, and writes the same count again",
     ("618.4", "start_round: guard 1 looser"): "the same",
 }
@@ -393,7 +393,7 @@ CONFIG_TOPIC = ProtocolEntry(
         Variant(
             "order-not-kept",
             ConfigTopicProperties.asked_of(ReorderingTopic),
-            "a compaction that does not keep the order: a count comes to stand after a set that nobody fenced for",
+            "a compaction that does not keep the order: a count comes to stand after a set that was not fenced for",
             "618.2",
             None,
             {"runs_what_was_fenced_for": "violated"},
@@ -416,7 +416,7 @@ CONFIG_TOPIC = ProtocolEntry(
     scenarios=(
         Scenario(
             "compaction-order",
-            "a count is moved behind a set that nobody fenced for",
+            "a count is moved behind a set that was not fenced for",
             "order-not-kept",
             "config-topic",
             played=True,

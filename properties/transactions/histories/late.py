@@ -66,7 +66,7 @@ class Owners:
                 owned = self._owner.get(self._id.get(client, -1))
                 if owned is not None and owned.client == client:
                     del self._owner[self._id[client]]
-                    words = f"client {client} was given the id, nobody else was since, and it gets error "
+                    words = f"client {client} was given the id, no other was since, and it gets error "
                     yield f"{words}{read(event, 'error')}", event, owned[1:]
 
     def _arriving(self, made: Made, events: Sequence[Event], messages: Sequence[Message]) -> None:

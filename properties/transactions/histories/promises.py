@@ -86,7 +86,7 @@ PROMISES: tuple[HistoryProperty[TransactionView], ...] = (
     ),
     declared(
         "open_unread", "txn.P3",
-        "no read_committed reader is given a record of a transaction whose end nobody has asked for",
+        "no read_committed reader is given a record of a transaction whose end was not asked for",
         each(Kind.record_read),
         OWNED & (END_ASKED.at > IT.at),
         saying("its owner asks for an end only by", "its owner never asks for an end"), explained=END_ASKED,
@@ -106,7 +106,7 @@ PROMISES: tuple[HistoryProperty[TransactionView], ...] = (
     ),
     declared(
         "offsets_hold_one_record", "txn.P9",
-        "an offset of a partition holds one record, whoever asks",
+        "an offset of a partition holds one record, whichever client asks",
         each(*PLACED, where=IT.offset >= 0),
         IT.record != FIRST_THERE.record, saying("another record than"), explained=FIRST_THERE,
         needs=frozenset({Kind.record_read, Kind.record_acked}),
@@ -159,7 +159,7 @@ PROMISES: tuple[HistoryProperty[TransactionView], ...] = (
         "epochs_in_range", "txn.4",
         "an epoch that is given out lies between 0 and the last but one, as the last is for fencing",
         each(*GIVEN, where=FINE & ((IT.kind != Kind.end_told) | (IT.producer_id >= 0))),
-        (IT.epoch < 0) | (IT.epoch >= Setting("max_epoch")), saying("an epoch that nobody may be given"),
+        (IT.epoch < 0) | (IT.epoch >= Setting("max_epoch")), saying("an epoch that no producer may be given"),
     ),
     HistoryProperty(
         "init_bumps_epoch", "txn.1",
@@ -169,10 +169,10 @@ PROMISES: tuple[HistoryProperty[TransactionView], ...] = (
     ),
     declared(
         "group_offsets_stable", "txn.21",
-        "OffsetFetch returns no offset of a transaction that is told aborted, or that nobody has asked to commit",
+        "OffsetFetch returns no offset of a transaction that is told aborted, or that was not asked to commit",
         each(Kind.offset_fetched, where=FINE & (IT.record >= 0)),
         OWNED & (~ABORT_REPORTED.missing | (COMMIT_ASKED.at > IT.at)),
-        saying("an offset of the transaction that ends by", "an offset of a transaction that nobody asks to commit"),
+        saying("an offset of the transaction that ends by", "an offset of a transaction that was not asked to commit"),
         explained=when(ABORT_REPORTED.missing, COMMIT_ASKED.at, ABORT_REPORTED.at),
     ),
     HistoryProperty(
@@ -189,8 +189,8 @@ PROMISES: tuple[HistoryProperty[TransactionView], ...] = (
     ),
     HistoryProperty(
         "lone_client_never_fenced", "txn.P8",
-        "an instance that nobody can have fenced is never told that it is",
-        _HISTORY, fencing.lone_client_never_fenced, saying("nobody fenced it"),
+        "an instance that cannot have been fenced is never told that it is",
+        _HISTORY, fencing.lone_client_never_fenced, saying("it was not fenced"),
         frozenset({Kind.client_failed, Kind.init_sent, Kind.init_handled, Kind.fence_told, Kind.timed_out,
                    Kind.id_expired, Kind.coordinator_loaded}),
         spread=Spread(
@@ -413,7 +413,7 @@ DRIVEN = (
     declared(
         "ends_as_asked", "txn.P5", "a transaction ends as its owner has asked",
         each(Kind.end_told, by=("txn", "outcome"), where=FINE & (IT.request >= 0)), ASKED_SO.at > IT.at,
-        saying("asked for only by", "nobody has asked for that"), explained=ASKED_SO,
+        saying("asked for only by", "that was not asked for"), explained=ASKED_SO,
     ),
     declared(
         "ends_once", "txn.P5", "a transaction has one outcome",
@@ -468,7 +468,7 @@ DRIVEN = (
     declared(
         "answers_in_range", "txn.4", "an epoch that is answered lies between 0 and the last but one",
         each(Kind.init_handled, where=FINE), (IT.epoch < 0) | (IT.epoch >= Setting("max_epoch")),
-        saying("an epoch that nobody may be given"),
+        saying("an epoch that no producer may be given"),
     ),
     declared(
         "ids_used_up", "txn.4", "another producer id is given only when the epochs of the one before are used up",

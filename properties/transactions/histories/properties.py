@@ -203,7 +203,7 @@ MECHANISMS: tuple[HistoryProperty[TransactionView], ...] = (
     HistoryProperty(
         "prepared_as_asked", "txn.P5",
         "a Prepare is logged because an EndTxn asked for it, or is an abort that fences",
-        _HISTORY, coordination.prepared_as_asked, saying("asked for only by", "nobody asks for that"),
+        _HISTORY, coordination.prepared_as_asked, saying("asked for only by", "that was not asked for"),
         _LOGGED | {Kind.end_sent}, needs_order=True,
         spread=Spread(_LOGGED | {Kind.end_sent}, _LOGGED_ID),
         left=Left.NEIGHBOURS,

@@ -367,7 +367,7 @@ class TransactionsContext(RunContext):
         remains = self.now_ms < EXPIRATION_MS <= self.expiration_ms
         if next(reversed(self.producer_ids)) != newest and untold < self.max_epoch - 1 and remains:
             given = f"client {client} is given (id {pair[0]}, epoch {pair[1]})"
-            yield _verdict("txn.1", f"{given}, and nobody is fenced by that: id {newest} has epochs left", event)
+            yield _verdict("txn.1", f"{given}, and no instance is fenced by that: id {newest} has epochs left", event)
 
     def _client_failed(self, event: Event) -> Iterator[Verdict]:
         yield from self._fenced(event)

@@ -221,7 +221,7 @@ TRANSACTIONS = ProtocolEntry(
               "txn.15", dict(CORE, fail_overs=0, fences=0), "does_as_fated", proof=False,
               of=Kafka(settings=UNVERIFIED)),
         wrong("core-v1-verified-not-fated", FatedVerified,
-              "nor does v1 with verification: requests that come late open and end a transaction of nobody", "txn.9",
+              "nor does v1 with verification: requests that come late open and end a transaction of no client", "txn.9",
               dict(CORE, epochs=2, fail_overs=0, fences=0), "does_as_fated", proof=False,
               of=Kafka(settings=VERIFIED | ANY_NETWORK)),
         _core(
@@ -306,7 +306,7 @@ TRANSACTIONS = ProtocolEntry(
               "the same with partitions that refuse that marker: what is stuck stays so", "txn.23", ROTATION, *_ENDS,
               reading="no_last_epoch", proof=False, progress_bounds=(ROTATION,)),
         _full(
-            "v2-expiring", FullPromises.asked_of(Expiring), "ids that nobody uses are forgotten, and who was fenced stops", "", rule="txn.20",
+            "v2-expiring", FullPromises.asked_of(Expiring), "ids that are not used are forgotten, and who was fenced stops", "", rule="txn.20",
             expected=violated(*_LONE), asks=("fenced_for_good",), leaves_out=("refused_to_return",),
             bounds=_bounds(EXPIRING), of=Kafka("4.2", "4.4.0", V2),
         ),
@@ -393,7 +393,7 @@ TRANSACTIONS = ProtocolEntry(
     scenarios=(
         played("KAFKA-17754", "a late EndTxn decides the next transaction", "v1", "v2"),
         played("KAFKA-17754-verified", "verification does not help against that", "v1-verified", "v2"),
-        played("KAFKA-14402", "a late record opens a transaction that nobody will end", "v1", "v1-verified"),
+        played("KAFKA-14402", "a late record opens a transaction that never ends", "v1", "v1-verified"),
         played("KAFKA-14884", "verification and append are two steps", "v1-verified-without-recheck", "core-v1-verified-prompt"),
         played("KAFKA-14884-ABA", "one question is taken for another", "v1-verified-any-question", "core-v1-verified-prompt"),
         played("KAFKA-6119", "a time-out aborts without a fence", "v1-time-out-without-bump", "core-v1-prompt"),

@@ -463,7 +463,7 @@ IDEMPOTENCE = ProtocolEntry(
         "transactions": "one end of a transaction, and batches on both sides of it",
         "window": "two: a first and a last batch that is remembered; shipped: 5",
         "most": "as many as are remembered, which is the most that is promised; shipped: 5",
-        "losses": "a lost answer makes a batch be sent again; of a second one nobody can tell the difference",
+        "losses": "a lost answer makes a batch be sent again; a second one makes no difference",
         "restarts": "one leaves a single batch remembered, which is the least",
         "fail_overs": "one lost tail, which may be all that is not replicated",
         "expiries": "a producer is forgotten whole; once more is the same again",

@@ -35,7 +35,7 @@ def started(command: Sequence[str], **named: Any) -> "subprocess.Popen[Any]":
 
 
 class Entering:
-    """An `Entering` is a context that enters others in `_start`, and ends those with itself, or where `_start` fails."""
+    """An `Entering` context enters others in `_start`, and ends them with itself, or where `_start` fails."""
 
     _stack: ExitStack
 

@@ -191,7 +191,7 @@ def _records(data: bytes, at: int, base: int, names: Names) -> Iterator[tuple[in
         value = record.value or b""
         if record.key != names.record_key or not value.isdigit():
             raise WireError(
-                f"offset {int(record.offset)}: a record of somebody else, with key {record.key!r} and value {value!r}: "
+                f"offset {int(record.offset)}: another client's record, with key {record.key!r} and value {value!r}: "
                 f"{names.name} must have its partitions to itself"
             )
         yield int(record.offset), int(value)

@@ -128,7 +128,7 @@ def is_named(rule: str, further: Mapping[str, Mapping[str, Any]], broken: str, n
 
 def violated(histories: Histories, config: Mapping[str, Any]) -> dict[str, tuple[str, int, str]]:
     """By `vocabulary: property`: its rule, the first history that violates it, and the violation in words. What a late
-    copy explains, as the documents predict of the mode, is nobody's defect."""
+    copy explains, as the documents predict of the mode, is no defect."""
     found = {}
     reported_in = REGISTRY[config["broken"]].reported_in if "broken" in config else ()
     for protocol, reported in simulate.vocabularies(config).items():

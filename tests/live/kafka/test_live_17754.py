@@ -1,7 +1,7 @@
 """KAFKA-17754 against Apache Kafka itself: a late EndTxn of one transaction decides the next one, or does not.
 
 EndTxn(commit) of transaction 1 arrives once more when transaction 2 is open.  Below transaction.version 2 both have the
-same producer id and epoch, and the broker commits what nobody has asked to commit: txn.P5 and txn.P3 are broken.  In
+same producer id and epoch, and the broker commits what was not asked to be committed: txn.P5 and txn.P3 are broken.  In
 version 2 every transaction has an epoch of its own (txn.9), if the client plays along: raw requests do, librdkafka 2.16
 (EndTxn 1) and kafka-python 3.0 (EndTxn 3) do not.
 """
@@ -145,7 +145,7 @@ def kafka_python(bootstrap: str, topic: str) -> RealProducer:
 
 @pytest.mark.parametrize("client", [librdkafka, kafka_python])
 def test_client_late_end_txn_v1(kafka_v1: KafkaCluster, client: Client, topic: str, tmp_path: Path) -> None:
-    """Version 0: nobody has misbehaved, client and broker least of all, and a transaction is committed unasked."""
+    """Version 0: client and broker have done nothing wrong, and a transaction is committed unasked."""
     scene = Scene(kafka_v1, topic, "v1")
     late_end_txn_of(scene, client)
     judged = scene.judged(tmp_path)

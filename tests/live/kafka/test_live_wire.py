@@ -128,7 +128,7 @@ def reported_to(system: Any, kind: str) -> bool:
 
 
 def test_admin_fences(wire: dict[str, Any]) -> None:
-    """Admin.fenceProducers ends the open transaction of whoever has the id, who learns it at the next request."""
+    """Admin.fenceProducers ends the open transaction of the id's instance, which learns it at the next request."""
     system = ready(wire)
     open_transaction(system, 0, 0)
     system.fence()
@@ -245,7 +245,7 @@ def test_transactions_time_out(v2: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("most", [1, 2, 5])
 def test_reading_in_pieces_from_anywhere(wire: dict[str, Any], most: int) -> None:
-    """Whoever takes a partition in pieces of so many batches, from whatever offset on, gets what is committed from
+    """Who reads a partition in pieces of so many batches, from whatever offset on, gets what is committed from
     there on: not what was aborted before, after, or across the offset where it begins."""
     system = ready(wire)
     for number in range(6):

@@ -54,7 +54,7 @@ def test_zombie_v2(kafka_v2: KafkaCluster, library: str, tmp_path: Path) -> None
 
 @pytest.mark.parametrize("cluster", ["kafka_v1", "kafka_verified", "kafka_v2"])
 def test_stuck_record_of_a_zombie(cluster: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
-    """A record that was on its way when its producer was fenced is refused when it arrives, and nobody reads it."""
+    """A record that was on its way when its producer was fenced is refused when it arrives, and is never read."""
     kafka: KafkaCluster = request.getfixturevalue(cluster)
     topic = f"stuck-{cluster.replace('_', '-')}"
     create_topic(kafka.bootstrap, topic)

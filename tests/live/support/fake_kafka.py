@@ -6,7 +6,7 @@ time can tell.
         kafka.bytes = lambda api, payload: payload[:-1]                           # and then its bytes do
         over_tcp({"bootstrap": kafka.bootstrap, …})
 
-They fence nobody and write no markers: what is tried with them is how answers are read, not what is in them.  Broker
+They do not fence, and write no markers: what is tried with them is how answers are read, not what is in them.  Broker
 ``controller`` alone makes topics, as in a cluster that forwards nothing; a coordinator is named after ``not_yet``
 questions.
 """

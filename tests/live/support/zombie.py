@@ -76,7 +76,7 @@ def commit(client: ClientProcess) -> Reported:
     """Commit, until that is done or the library says that it never will be.
 
     kafka-python answers the zombie's first error by asking for the next epoch, and only then knows that it is fenced.
-    If somebody has a transaction open by then, Kafka aborts that: so nobody has one here.
+    If a client has a transaction open by then, Kafka aborts that: so none has one here.
     """
     deadline = time.monotonic() + PATIENCE_S
     while (reported := client.do("commit")).severity == "ABORTABLE" and time.monotonic() < deadline:

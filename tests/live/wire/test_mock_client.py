@@ -1,7 +1,7 @@
 """Our own clients over TCP against a broker that answers what the test tells it to: errors, silence, another broker.
 
 Two ways are tested: as it is seen (the error reaches the client, which does what Kafka's does about it), and collapsed
-(what only says "try again" is tried again underneath, and nobody sees it).
+(what only says "try again" is tried again underneath, and no client sees it).
 """
 
 import pytest
@@ -64,7 +64,7 @@ def whole_transaction(system):
 
 
 def test_nothing_disturbs_a_transaction(mock):
-    """What the tests below disturb: nobody sees an error, and the record is read."""
+    """What the tests below disturb: no client sees an error, and the record is read."""
     system = clients(mock)
     events = whole_transaction(system)
     assert {event.error for event in events} == {0}
@@ -155,7 +155,7 @@ def waited(system):
 
 @pytest.mark.parametrize("collapse", [False, True])
 def test_coordinator_moves_in_a_transaction(mock, collapse):
-    """The old one says so, the new one is looked for and found; nobody but an uncollapsed client notices."""
+    """The old one says so, the new one is looked for and found; only an uncollapsed client notices."""
     system = clients(mock, collapse=collapse)
     for name, *arguments in (("init", 0), ("begin", 0), ("send", 0, DATA)):
         getattr(system, name)(*arguments)

@@ -142,7 +142,7 @@ def test_refusal_is_an_error(mock):
 
 
 def test_cluster_is_gone_when_the_block_ends():
-    """Nobody listens there any more."""
+    """No process listens there any more."""
     with MockCluster() as cluster:
         address = cluster.address
     with pytest.raises(WireError, match="cannot connect"):

@@ -17,7 +17,7 @@ EXAMPLES = 300  # at most; most of them take ten
 NEWCOMERS = 5_000  # of 900,000 ids: without a collision once in a million runs
 
 BROKEN = {
-    "txn.1": (0, 8),  # who initialises a producer fences nobody: there is just another producer id
+    "txn.1": (0, 8),  # an initialisation fences no producer: there is just another producer id
     "txn.P1": (0, 20),  # … and older producers go on writing and committing
     "txn.P3": (0, 12),  # what is open, or aborted, is read by read_committed readers
     "txn.P5": (0, 15),  # … before its owner is told that it is aborted

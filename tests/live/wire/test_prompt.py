@@ -173,7 +173,7 @@ def test_the_promises_hold(mode):
 
 @pytest.mark.parametrize("mode", MODES)
 def test_an_offset_is_stable_once_its_transaction_has_timed_out(mode):
-    """txn.21: where only clients are seen, an offset that was pending before the cluster settled is held against nobody
+    """txn.21: where only clients are seen, an offset that was pending before the cluster settled breaks nothing
     afterwards: its transaction has timed out meanwhile."""
     config = {**SMALL, "mode": mode, "timeouts": True}
     monitor = driven("transactions").monitoring(config, frozenset())

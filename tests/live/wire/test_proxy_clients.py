@@ -169,7 +169,7 @@ def test_a_lost_answer_is_asked_for_again(system: RealClientSystem) -> None:
 
 
 def test_a_crash_leaves_requests_behind(system: RealClientSystem) -> None:
-    """The old instance's request is still in flight when the new one is ready, and its answer is nobody's."""
+    """The old instance's request is still in flight when the new one is ready, and its answer is for no instance."""
     initialized(system).begin(0)
     system.send(0, 0)
     [old] = system.messages()
@@ -189,7 +189,7 @@ def test_a_crash_leaves_requests_behind(system: RealClientSystem) -> None:
 
 
 def test_fencing(system: RealClientSystem) -> None:
-    """An admin instance asks once, and learns the pair that nobody uses."""
+    """An admin instance asks once, and learns the pair that no client uses."""
     initialized(system).drain_events()
     assert system.fence()
     assert [message[1:4] for message in system.messages()] == [("init", "admin-0", "coordinator")]
@@ -211,7 +211,7 @@ def test_its_threads_end(config: dict[str, Any]) -> None:
 
 
 def test_nobody_needs_to_close_it(config: dict[str, Any]) -> None:
-    """When nobody has the system any more, its proxy and its libraries are gone too."""
+    """When the system is no longer used, its proxy and its libraries are gone too."""
     before = {thread.ident for thread in threading.enumerate()}
     system = librdkafka(config)
     system.init(0)

@@ -85,6 +85,6 @@ def test_a_broken_batch_is_refused(at: int, value: bytes, words: str) -> None:
 
 @pytest.mark.parametrize("key", [None, b"yours"])
 def test_a_foreign_key_is_refused(key: bytes | None) -> None:
-    """A record with another key, or none, is somebody else's."""
-    with pytest.raises(WireError, match="offset 3: a record of somebody else"):
+    """A record with another key, or none, is another client's."""
+    with pytest.raises(WireError, match="offset 3: another client's record"):
         list(parse(encode([data(3, 1)], key), 0, names()))

@@ -227,7 +227,7 @@ def test_a_foreign_record_is_noticed(mock: MockCluster) -> None:
     system = ready(mock)
     transaction(system, 0, 0)
     stranger = FetchedLog(system.brokers, {"fetch": 12}, Names("stranger", system.names.places), 0)
-    with pytest.raises(WireError, match=r"a record of somebody else, with key b'fencepost-.*' and value b'0'"):
+    with pytest.raises(WireError, match=r"another client's record, with key b'fencepost-.*' and value b'0'"):
         stranger.fetch(0, committed=True)
 
 

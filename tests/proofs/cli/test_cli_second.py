@@ -102,7 +102,7 @@ def test_other_directories_are_left_alone(tmp_path: Path) -> None:
 
 
 def test_a_file_more_in_a_directory_of_ours_is_left_alone(made: Path, tmp_path: Path) -> None:
-    """Whoever put it there has to take it out."""
+    """The one that put it there has to take it out."""
     ours = {"written_by": certificates.WRITTEN_BY, "certificates": [{"file": "a.smt2"}]}
     (tmp_path / "index.json").write_text(json.dumps(ours), encoding="utf-8")
     (tmp_path / "a.smt2").write_text("", encoding="utf-8")

@@ -139,7 +139,7 @@ def test_the_contract_for_scripts(as_expected: Made) -> None:
 
 
 def test_a_counterexample_is_in_the_report(as_expected: Made) -> None:
-    """Whoever reads the JSON gets the run, as events and in words."""
+    """A reader of the JSON gets the run, as events and in words."""
     violated = [r for r in as_expected.rows if r["verdict"] == "violated" and r["engine"] == "explore"]
     assert violated
     assert all(len(r["evidence"]["events"]) == r["evidence"]["steps"] > 0 for r in violated)

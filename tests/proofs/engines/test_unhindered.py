@@ -35,7 +35,7 @@ class Lamp(Protocol):
 
     @action
     def switch_on(s):
-        """Somebody wants light."""
+        """A reader wants light."""
         require(~s.lit)
         s.lit = True
 
@@ -47,7 +47,7 @@ class Lamp(Protocol):
 
 
 class House(Protocol):
-    """A lamp in each room, and somebody who reads there."""
+    """A lamp in each room, and a person who reads there."""
 
     light: Set[Room]
     reading: Set[Room]
@@ -67,27 +67,27 @@ class House(Protocol):
 
     @action
     def go_out(s, r: Room):
-        """Whether somebody reads or not."""
+        """Whether the person reads or not."""
         require(s.light[r])
         s.light[r] = False
 
 
 class NeverWhileReading(House):
-    """The mistake: a lamp that waits until somebody has finished."""
+    """The mistake: a lamp that waits until the person has finished."""
 
     @action
     def go_out(s, r: Room):
-        """Not while somebody reads."""
+        """Not while the person reads."""
         require(s.light[r] & ~s.reading[r])
         s.light[r] = False
 
 
 class StaysLit(House):
-    """The mistake: the action is there, and the lamp burns on while somebody reads."""
+    """The mistake: the action is there, and the lamp burns on while the person reads."""
 
     @action
     def go_out(s, r: Room):
-        """If nobody reads."""
+        """If the person does not read."""
         require(s.light[r])
         s.light[r] = when(s.reading[r], True, False)
 

@@ -92,7 +92,7 @@ class Everything(Protocol):
 class EverythingProperties(Properties, of=Everything):
     @lemma
     def seen_below(s):
-        """Nobody has seen a later term."""
+        """No node has seen a later term."""
         return forall(Node, lambda n: s.seen[n] <= s.term)
 
 

@@ -32,7 +32,7 @@ def test_equal_logs_are_committed_whole(tmp_path: Path) -> None:
 
 
 def test_what_a_minority_holds_is_not_committed(tmp_path: Path) -> None:
-    """A leader's record that reached nobody else is noted and left out."""
+    """A leader's record that reached no other node is noted and left out."""
     found = committed(tmp_path, FIRST, FIRST[:2], FIRST[:2])
     assert found.end == 2
     assert found.notes == ("offsets 2 to 2 are on too few nodes and count as uncommitted",)
@@ -50,7 +50,7 @@ def test_half_of_an_even_quorum_is_no_majority(tmp_path: Path) -> None:
 
 
 def test_a_deposed_leaders_tail_is_left_out(tmp_path: Path) -> None:
-    """Node 1 appended in epoch 1 what nobody took; epoch 2 went on without it."""
+    """Node 1 appended in epoch 1 what no node took; epoch 2 went on without it."""
     later = [*FIRST[:2], elected(2, 2), noop(2)]
     found = committed(tmp_path, FIRST, later, later)
     assert found.end == 4

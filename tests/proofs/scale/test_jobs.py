@@ -198,7 +198,7 @@ def test_processes_end_with_a_parent_that_is_killed() -> None:
     assert begun and parent.exitcode == -signal.SIGKILL
     until = time.monotonic() + 30
     while any(map(is_running, begun)):
-        assert time.monotonic() < until, "it waits for work that nobody will send"
+        assert time.monotonic() < until, "it waits for work that will not be sent"
         time.sleep(0.05)
 
 

@@ -79,7 +79,7 @@ class DeskProperties(Properties, of=Desk):
 
     @witness(of="id_is_kept")
     def another_id(s):
-        """Somebody left with another id than the first."""
+        """A client left with another id than the first."""
         return exists(Ticket, lambda t: s.by[t] >= 1)
 
     @lemma

@@ -45,7 +45,7 @@ class StrongSwitch(Switch):
 
 
 class IdleSwitch(Switch):
-    """The same, where nobody has to do anything."""
+    """The same, where no actor has to do anything."""
 
     @action
     def flip(s):

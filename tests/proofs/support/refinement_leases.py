@@ -104,7 +104,7 @@ class Messages(Protocol):
 
     @action
     def grant(s, n: Node):
-        """A request is granted if nobody has the lease."""
+        """A request is granted if no client has the lease."""
         require(s.asked[n])
         require(forall(Node, lambda m: ~s.has(m)))
         term = s.term + 1
@@ -134,7 +134,7 @@ class Messages(Protocol):
 
 
 class MessagesUnchecked(Messages):
-    """The mistake: a request is granted whoever has the lease."""
+    """The mistake: a request is granted whichever client has the lease."""
 
     @action
     def grant(s, n: Node):
@@ -220,7 +220,7 @@ class Log(Protocol):
 
     @action
     def learn(s):
-        """Somebody reads up to the end."""
+        """A reader reads up to the end."""
         require(s.known < length(s.log))
         s.known = length(s.log)
 
@@ -250,7 +250,7 @@ class Buffered(Protocol):
 
     @action
     def learn(s):
-        """Somebody reads up to the end."""
+        """A reader reads up to the end."""
         require(s.known < length(s.log))
         s.known = length(s.log)
 

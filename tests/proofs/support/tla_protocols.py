@@ -36,7 +36,7 @@ BOUNDS = {"clerks": 2, "turn": 2, "places": 2, "log": 2, "losses": 1}
 
 
 class Clerk(Sort, bound="clerks"):
-    """Whoever serves."""
+    """The one that serves."""
 
 
 class Turn(Nat, upto="turn"):

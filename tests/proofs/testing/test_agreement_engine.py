@@ -38,7 +38,7 @@ def test_program_is_real_calls():
 
 
 def test_missing_event_is_a_disagreement():
-    """A broker that refuses an id and asks nobody for a block disagrees at the end of the call, where an event is
+    """A broker that refuses an id and asks none for a block disagrees at the end of the call, where an event is
     missing."""
     failure = agree(f"{BROKEN}:in_flight_kept_on_timeout", max_examples=20).failure
     assert "without request_sent" in failure.first_bad

@@ -1,4 +1,4 @@
-"""A model that follows nothing agrees with nobody: the share of programs followed to their end is told, and below the
+"""A model that follows nothing agrees with none: the share of programs followed to their end is told, and below the
 least that means something the verdict is unknown."""
 
 from dataclasses import replace

@@ -125,7 +125,7 @@ def test_events_that_are_mappings(monkeypatch):
 
 
 def test_of_a_defect_of_the_reference():
-    """A worker that asks nobody whether it may start: its producer is opened as it should be, and nothing was asked
+    """A worker that does not ask whether it may start: its producer is opened as it should be, and nothing was asked
     before."""
     name = "fencepost.reference_impl.defects.task_counts:no_check_before"
     report = agree(name, protocol="task-counts", variant="A", max_examples=40, seed=1)

@@ -79,7 +79,7 @@ def test_a_reader_waits_for_an_open_transaction():
 
 
 def test_a_transaction_that_takes_too_long_is_aborted():
-    """After transaction.timeout.ms nobody waits for it any more, and its producer is refused."""
+    """After transaction.timeout.ms it is no longer waited for, and its producer is refused."""
     script = Script.of_reference(tasks=1, transaction_timeout_ms=1_000, timeout_check_ms=100)
     script.until(0, "commit")
     script.system.advance(2_000)

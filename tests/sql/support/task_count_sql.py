@@ -42,7 +42,7 @@ SEEN = ", ".join((
 
 
 def effective(source: str) -> str:
-    """All events, with kind 0 for sets that are written when their connector is deleted: nobody takes note of them."""
+    """All events, with kind 0 for sets that are written when their connector is deleted: they are not noted."""
     names = [RENAMED.get(name, name) for name in TASK_COUNTS.schema.names if name != "kind"]
     return f"""
       SELECT {", ".join(names)}, CASE WHEN kind = 26 AND there = 1 THEN 0 ELSE kind END AS kind, kind AS was FROM (

@@ -78,7 +78,7 @@ def test_new_producer_id_is_seen_by_clients():
         return transactions_doubles.BlackBox(REGISTRY["init_takes_new_id"](given))
 
     report = driven(factory, "v1", max_examples=EXAMPLES, promises={"txn.1"})
-    assert report.failure.promise.endswith("nobody is fenced by that: id 0 has epochs left")
+    assert report.failure.promise.endswith("no instance is fenced by that: id 0 has epochs left")
     assert report.failure.calls < 15
     with pytest.raises(AssertionError):
         exec(report.program, {"factory": factory})

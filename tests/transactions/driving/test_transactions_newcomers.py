@@ -22,7 +22,7 @@ class Lottery:
         return False
 
     def advance(self, ms):
-        raise AssertionError("nobody has to wait")
+        raise AssertionError("no client has to wait")
 
     def restart_client(self, slot):
         self.instances += 1

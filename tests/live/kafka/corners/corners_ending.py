@@ -50,7 +50,7 @@ def late_end(ask: Asker, _: Bench) -> Steps:
 @corner(
     "end-v2-complete-commit", on="v2", rules="txn.7 txn.9",
     says="""In v2 in CompleteCommit (e + 1): commit with e is a retry and succeeds, abort with e is 48, commit with
-        e + 1 is 48, and abort with e + 1 aborts a transaction that nobody had heard of, and bumps.""",
+        e + 1 is 48, and abort with e + 1 aborts a transaction that was never begun, and bumps.""",
     answered="All of it; the empty abort writes no marker.",
 )  # fmt: skip
 def complete_commit(ask: Asker, _: Bench) -> Steps:

@@ -16,7 +16,7 @@ NONE = [E.none] * len(ALL)
 @corner(
     "group-epochs", on="v2", rules="447.16 447.21 447.22",
     says="""In a group of the new protocol a commit needs a member that is known (25) and an epoch that is not above
-        the broker's (113, which is 22 before TxnOffsetCommit 6); one that names nobody is taken. OffsetFetch wants the
+        the broker's (113, which is 22 before TxnOffsetCommit 6); one without a member is taken. OffsetFetch wants the
         epoch exactly.""",
     answered="All of it; what is refused has begun the transaction.",
 )  # fmt: skip
@@ -52,7 +52,7 @@ def _owner_not_asked(ask: Asker) -> Steps:
 
 @corner(
     "group-owner-not-asked", on="v2", rules="447.21 447.P2",
-    says="A commit whose epoch is the member's own is taken for any partition, whoever owns it (KIP-1251, deduced).",
+    says="A commit whose epoch is the member's own is taken for any partition, also one of another (KIP-1251, deduced).",
     answered="So it is: a member that was never given a partition commits the offsets of all of them.",
 )  # fmt: skip
 def owner_not_asked(ask: Asker, _: Bench) -> Steps:
@@ -189,7 +189,7 @@ def expired(ask: Asker, _: Bench) -> Steps:
 
 @corner(
     "group-classic-rejoined", on="v2", rules="447.16 447.P1",
-    says="""A classic group knows no partitions: whoever is a member of the present generation commits any offset. A
+    says="""A classic group knows no partitions: each member of the present generation commits any offset. A
         member that has left is 25, and may commit again when it has joined again.""",
     answered="""All of it: the output is there twice as above, if the client names the generation that it has when it
         sends.""",
@@ -231,7 +231,7 @@ def left_out(ask: Asker, _: Bench) -> Steps:
 @corner(
     "group-static-classic", on="v2", rules="447.16",
     says="""Of two classic members with one instance id the later one counts: the earlier is 82, if it says its instance
-        id, and 25 if it does not; an instance id that nobody has is 25.""",
+        id, and 25 if it does not; an instance id that no member has is 25.""",
     answered="All of it.",
 )  # fmt: skip
 def static_classic(ask: Asker, _: Bench) -> Steps:
@@ -524,7 +524,7 @@ def _reported_once(ask: Asker) -> Steps:
     yield other.start(), ()  # the answer to this is the last that the member has: nothing is free yet
     owner.beat()
     (moved,) = set(ALL) - set(owner.owned)
-    yield other.live(), (moved,)  # a heartbeat from before that, which comes late: nobody waits for its answer
+    yield other.live(), (moved,)  # a heartbeat from before that, which comes late: its answer is not waited for
     sleep(2)
     owner.beat()
     yield [other.live() for _ in range(3)], [None] * 3
@@ -536,7 +536,7 @@ def _reported_once(ask: Asker) -> Steps:
     says="""A member is told of its partitions when they change, and when it says everything of itself, as it does when
         it joins and after a time-out (GroupMetadataManager.consumerGroupHeartbeat). Where a late copy of a heartbeat is
         what changes them, it is told nothing (deduced).""",
-    answered="""So it is: the partition is the member's, which never hears of it, and nobody reads it until the
+    answered="""So it is: the partition is the member's, which never hears of it, and it is not read until the
         assignment changes again, or the member has a time-out.""",
 )  # fmt: skip
 def told_once(ask: Asker, _: Bench) -> Steps:

@@ -59,7 +59,7 @@ def unknown_with_pair(ask: Asker, _: Bench) -> Steps:
 @corner(
     "init-old-pair-aborts", on="v2", rules="txn.3",
     says="""While a transaction is open only the producer id of the pair is compared, not the epoch: a request with
-        an epoch of the past is not fenced, but ends the transaction of whoever is current.""",
+        an epoch of the past is not fenced, but ends the transaction of the current instance.""",
     answered="""51, and the open transaction is aborted. In Complete the epoch is compared again, and the current
         owner, whose transaction was aborted, gets its bump as a retry.""",
     follows="The reference does the same: it aborts before it compares.",
@@ -121,12 +121,12 @@ def fence_v2(ask: Asker, at: Bench) -> Steps:
 
 @corner(
     "fence-v2-comes-back", on="v2", rules="txn.2 txn.7 txn.18",
-    says="A fence forgets the last epoch, so whoever was fenced gets 90 from then on.",
+    says="A fence forgets the last epoch, so an instance that was fenced gets 90 from then on.",
     answered="""The abort of a fence keeps e as the last epoch. Until the next InitProducerId bumps it away the
         producer that was fenced is taken for one that missed an answer: InitProducerId(A, e) and EndTxn(A, e,
         abort) give it (A, e + 1), EndTxn(A, e, commit) is 48, and it may go on writing with e + 1.""",
     verdict=CORRECTED,
-    follows="""The reference does the same with release='4.3'. No promise breaks by it: whoever called
+    follows="""The reference does the same with release='4.3'. No promise breaks by it: an instance that called
         InitProducerId has heard nothing but 51 yet, and the fence is acknowledged only with the bump that follows.""",
 )  # fmt: skip
 def fence_v2_comes_back(ask: Asker, _: Bench) -> Steps:
@@ -148,7 +148,7 @@ def fence_v2_comes_back(ask: Asker, _: Bench) -> Steps:
 @corner(
     "time-out-v1", on="v1", rules="txn.18",
     says="A transaction whose time is up is fenced as by InitProducerId, and aborted.",
-    answered="Epoch e + 1; EndTxn(A, e) is 90; whoever names e + 1, which was never given out, gets e + 2.",
+    answered="Epoch e + 1; EndTxn(A, e) is 90; a client that names e + 1, which was never given out, gets e + 2.",
 )  # fmt: skip
 def time_out_v1(ask: Asker, _: Bench) -> Steps:
     yield ask.init(timeout_ms=200), ("A", 0)
@@ -184,7 +184,7 @@ def time_out_v2(ask: Asker, _: Bench) -> Steps:
 @corner(
     "id-expires", on="v2, ids expire", rules="txn.20",
     says="""An idle transactional id is forgotten after transactional.id.expiration.ms, one with an open transaction
-        is not. To EndTxn and to a leader's question it is unknown (49) after that; whoever names a pair, fenced
+        is not. To EndTxn and to a leader's question it is unknown (49) after that; a client that names a pair, fenced
         before or not, is given a new producer id.""",
     answered="""All of it. A partition remembers the old producer id on its own account, and a new one starts beside
         it.""",

@@ -104,7 +104,7 @@ def not_transactional(ask: Asker, _: Bench) -> Steps:
 @corner(
     "epoch-above-v1", on="v1", rules="txn.12",
     says="Without verification a partition takes any larger epoch, given out or not, and opens a transaction for it.",
-    answered="It does, and nobody can end that transaction: EndTxn with that epoch is 90.",
+    answered="It does, and no client can end that transaction: EndTxn with that epoch is 90.",
 )  # fmt: skip
 def epoch_above(ask: Asker, _: Bench) -> Steps:
     yield ask.init(), ("A", 0)
@@ -116,7 +116,7 @@ def epoch_above(ask: Asker, _: Bench) -> Steps:
 
 @corner(
     "late-record-hangs-v1", on="v1", rules="txn.15",
-    says="""Without verification a record that arrives after the marker opens a transaction that nobody will end
+    says="""Without verification a record that arrives after the marker opens a transaction that never ends
         (KIP-890).""",
     answered="It does: the coordinator is in CompleteCommit, and the last stable offset stays.",
 )  # fmt: skip
@@ -202,8 +202,8 @@ def two_open(ask: Asker, _: Bench) -> Steps:
     "expired-producer", on="v2, no verification", rules="txn.12 txn.15",
     says="""A producer idle for producer.id.expiration.ms is forgotten by the partition, and then any epoch and
         sequence is taken again: without verification a zombie writes [INFER].""",
-    answered="""It does: 47 before, a success after, in a transaction that the coordinator does not know and nobody
-        ends. A producer with an open transaction is not forgotten.""",
+    answered="""It does: 47 before, a success after, in a transaction that the coordinator does not know and that
+        never ends. A producer with an open transaction is not forgotten.""",
 )  # fmt: skip
 def expired(ask: Asker, _: Bench) -> Steps:
     yield ask.init(), ("A", 0)

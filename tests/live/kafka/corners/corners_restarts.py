@@ -11,7 +11,7 @@ from kio.schema.errors import ErrorCode as E
 @corner(
     "restart-forgets-last-epoch", on="v2", rules="txn.2 txn.19",
     says="""The last epoch is not in the transaction log: a producer that repeats its InitProducerId over a
-        fail-over of the coordinator is fenced, although nobody else was there.""",
+        fail-over of the coordinator is fenced, although no other was there.""",
     answered="90; with the epoch that it never heard of it is bumped.",
 )  # fmt: skip
 def forgets_last_epoch(ask: Asker, at: Bench) -> Steps:

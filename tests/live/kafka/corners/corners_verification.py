@@ -103,7 +103,7 @@ def v2_adds(ask: Asker, _: Bench) -> Steps:
         that waits is 45. Entries are kept by producer id alone [what of two epochs?].""",
     answered="""The question of a newer epoch stops the older one: while epoch e + 1 hears 51, a late batch of e
         with a number above 0 is 45, where it was taken before the question. A refused question stays too: after a
-        batch with an epoch that nobody was given (47), the owner's next batch within its open transaction is 45,
+        batch with an epoch that was never given (47), the owner's next batch within its open transaction is 45,
         until a marker comes.""",
     verdict=CORRECTED,
     follows="""The reference refuses the newer epoch without asking (51 at the leader), so its older batch is still

@@ -30,7 +30,7 @@ def by_version(ask: Asker, _: Bench) -> Steps:
 
 @corner(
     "unknown-id", on="v2", rules="txn.6 txn.7",
-    says="""Of a transactional id that nobody initialized adding, ending and writing are 49; DescribeTransactions
+    says="""Of a transactional id that was never initialized adding, ending and writing are 49; DescribeTransactions
         says 105.""",
     answered="All of it.",
 )  # fmt: skip
@@ -60,7 +60,7 @@ def unknown_partition(ask: Asker, _: Bench) -> Steps:
 
 @corner(
     "mixed-versions", on="v2", rules="txn.7 txn.9",
-    says="""The version of EndTxn says how a transaction ends, whoever began it. After an end with 5 a retry with 4
+    says="""The version of EndTxn says how a transaction ends, whatever began it. After an end with 5 a retry with 4
         is compared exactly: 90 with the old epoch, and with the new one as if the transaction had been its own.""",
     answered="All of it; and a retry with 5 after an end with 4 is 48, or an empty abort.",
 )  # fmt: skip

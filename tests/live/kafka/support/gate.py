@@ -73,7 +73,7 @@ class Gate:
             try:
                 server = socket.create_connection(self._upstream)
             except OSError:
-                client.close()  # the node is down: whoever asked is told so, and asks again
+                client.close()  # the node is down: the one that asked gets an error, and asks again
                 continue
             self._sockets += [client, server]
             threading.Thread(target=self._requests, args=(client, server), daemon=True).start()

@@ -79,7 +79,7 @@ class Run:
         self.system.fetch_offset(COMMITTED, self.partitions)
 
     def take_over(self, slot: int) -> None:
-        """A fresh instance in this slot initialises: whoever was there is fenced."""
+        """A fresh instance in this slot initialises: the one before is fenced."""
         self.system.restart_client(slot)
         self.system.init(slot)
         self.settle()
@@ -169,7 +169,7 @@ def killed(run: Run, cluster: KafkaCluster, kills: int) -> None:
 
 
 def finish(run: Run) -> None:
-    """The last instance fences whoever has something open, and all is read to the end."""
+    """The last instance fences each one that has something open, and all is read to the end."""
     run.take_over(0)
     run.transaction(0, run.partitions, commit=True)
     run.system.settle()

@@ -57,7 +57,7 @@ class RoutedAsker(Asker):
         raise TimeoutError(f"{self.name}: still {answer!r} after {PATIENCE_S:.0f} s")
 
     def send(self, api: str, version: int | None, **fields: Any) -> Any:
-        """To whoever is responsible, as far as that is known now."""
+        """To the node that is responsible, as far as that is known now."""
         place = self._place(api, fields)
         if place not in self.connections:
             host, port = self._find(place)
