@@ -280,7 +280,7 @@ FULL_CLAIMS = (
 )  # fmt: skip
 
 FULL_SURVIVORS: Mapping[tuple[str, str], str] = {
-    ("618.43", "by_what_it_has_read"): "whatever this leader wrote it has read, and any other that wrote has shut it out",
+    ("618.43", "by_what_it_has_read"): "what this leader wrote it has read, and any other that wrote has shut it out",
     ("618.4", "start_round: guard 1 dropped"): "a round too many fences what runs, and writes the same count again",
     ("618.4", "start_round: guard 1 looser"): "the same",
 }

@@ -52,7 +52,7 @@ def _owner_not_asked(ask: Asker) -> Steps:
 
 @corner(
     "group-owner-not-asked", on="v2", rules="447.21 447.P2",
-    says="A commit whose epoch is the member's own is taken for any partition, also one of another (KIP-1251, deduced).",
+    says="A commit whose epoch is the member's own is taken for any partition, also another's (KIP-1251, deduced).",
     answered="So it is: a member that was never given a partition commits the offsets of all of them.",
 )  # fmt: skip
 def owner_not_asked(ask: Asker, _: Bench) -> Steps:
