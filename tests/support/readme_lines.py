@@ -2,14 +2,13 @@
 
 import re
 import shlex
-import tarfile
 from pathlib import Path
 
+from connect_logs import unpacked
 from copying_logs import DATA as COPYING
 from transaction_logs import REAL
 
 ROOT = Path(__file__).parents[2]
-CONNECT = Path(__file__).parent / "data" / "connect" / "life-4.3.1.tar.xz"
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
 SHELL = [line for kind, text in BLOCKS if kind == "sh" for line in text.splitlines() if line]
@@ -26,9 +25,7 @@ def words_of(line: str, place: Path, bootstrap: str) -> tuple[list[str], int]:
         logs = COPYING / "classic"
         command = command.replace("MEMBERS", f"{logs}/clients.jsonl").replace("BROKER_DIR...", f"{logs}/node-1")
     if "--worker-logs LOG" in command:
-        logs = place / "connect"
-        with tarfile.open(CONNECT) as stored:
-            stored.extractall(logs, filter="data")
+        logs = unpacked("life-4.3.1", place / "connect")
         command = command.replace("BROKER_DIR...", f"{logs}/node-1").replace("LOG ", f"{logs}/w0.log ")
     for name, folder in (("LOG_DIR...", place), ("BROKER_DIR...", REAL)):
         command = command.replace(f" {name}", "".join(f" {folder / f'node-{node}'}" for node in (1, 2, 3)))

@@ -1,23 +1,22 @@
 """Recordings of live Connect clusters ship with the package. The properties find what the catalogue says and nothing
 else, and each of three edits of each recording is named by the property that it breaks."""
 
-import tarfile
 from pathlib import Path
 
 import pytest
+from connect_logs import is_shipped, judged, unpacked, written
 from fencepost.proofs.recording.task_counts.recorder import record_task_counts
 from fencepost.proofs.replays import _replayed, recordings
 from fencepost.proofs.scale.replay import ReplayReport, replay
 from fencepost.proofs.traces import conformance_of
 from fencepost.properties.catalogue import FOLLOWED, protocols
-from fencepost.properties.history import HistoryDirectory, Manifest, read_piece, write_histories
+from fencepost.properties.history import Manifest
 from fencepost.properties.history.location import Location
-from fencepost.properties.seeded_violations import Edit, Seeded, Written, change, drop, edited, swap
+from fencepost.properties.seeded_violations import Edit, Written, change, drop, swap
 from fencepost.properties.task_counts.events import TASK_COUNTS, Kind
 
 PLACES = {place.name.removeprefix("task-counts-connect-"): place for place in recordings("task-counts")}
 REMOVED = "removed-task"
-STORED = Path(__file__).parents[1] / "support" / "data" / "connect"
 MADE_OF = {
     "life-3.9.1": "life-3.9.1", "life-4.3.1": "life-4.3.1", "life-4.3.1-v0": "life-4.3.1-tv0",
     "life-4.4.0": "life-4.4.0", REMOVED: "removed-4.3.1",
@@ -27,11 +26,7 @@ each_recording = pytest.mark.parametrize("name", PLACES)
 
 
 def rows_of(name: str) -> Written:
-    columns, _ = read_piece(HistoryDirectory.open(PLACES[name]).pieces[0], TASK_COUNTS, TASK_COUNTS.schema.names)
-    values = {column: columns[column].tolist() for column in ("kind", *TASK_COUNTS.names)}
-    return Written(
-        TASK_COUNTS, [dict(zip(values, row, strict=True)) for row in zip(*values.values(), strict=True)]
-    )  # fmt: skip
+    return written(PLACES[name])
 
 
 def last_commit(history: Written, **like: int) -> int:
@@ -42,11 +37,7 @@ def last_commit(history: Written, **like: int) -> int:
 
 def doctored(name: str, out: Path, *edits: Edit) -> set[str]:
     """Return the properties that a copy of a recording breaks after some edits."""
-    manifest = HistoryDirectory.open(PLACES[name]).manifest
-    reported = {name: getattr(manifest, name) for name in ("variant", "source", "ordered", "observable", "config")}
-    columns = edited(rows_of(name), Seeded(edits, {})).columns()
-    write_histories(out, [columns], TASK_COUNTS, **reported)
-    return set(replay(out, cores=1).violations)
+    return set(judged(PLACES[name], rows_of(name), out, *edits).violations)
 
 
 def violations(report: ReplayReport) -> set[str]:
@@ -74,16 +65,13 @@ def test_the_catalogue_says_what_it_breaks_and_hides(name: str) -> None:
 
 @each_recording
 def test_it_is_what_the_recorder_makes_of_the_stored_logs(name: str, tmp_path: Path) -> None:
-    with tarfile.open(STORED / f"{MADE_OF[name]}.tar.xz") as stored:
-        stored.extractall(tmp_path, filter="data")
-    shipped = Manifest.read(Location.of(PLACES[name]))
-    recorded = record_task_counts(
+    unpacked(MADE_OF[name], tmp_path)
+    record_task_counts(
         sorted(tmp_path.glob("node-*")), tmp_path / "out", seen=tmp_path / "seen.jsonl",
-        worker_logs=sorted(tmp_path.glob("w*.log")), quiet_end=shipped.config["quiet_end"],
+        worker_logs=sorted(tmp_path.glob("w*.log")),
+        quiet_end=Manifest.read(Location.of(PLACES[name])).config["quiet_end"],
     )  # fmt: skip
-    assert (recorded.manifest.config, recorded.manifest.observable) == (shipped.config, shipped.observable)
-    parts = [place / "part-00000.parquet" for place in (PLACES[name], tmp_path / "out")]
-    assert parts[0].read_bytes() == parts[1].read_bytes()
+    assert is_shipped(PLACES[name], tmp_path / "out")
     assert sum(file.stat().st_size for file in PLACES[name].iterdir()) < 20_000
 
 
@@ -142,10 +130,8 @@ def test_without_its_commits_the_removed_task_breaks_no_promise(tmp_path: Path) 
         if row["kind"] != Kind.transaction_committed or (row["task"], row["epoch"]) not in late_pairs(history)
     ]  # fmt: skip
     assert len(left) < len(history.rows)
-    manifest = HistoryDirectory.open(PLACES[REMOVED]).manifest
-    reported = {name: getattr(manifest, name) for name in ("variant", "source", "ordered", "observable", "config")}
-    write_histories(tmp_path / "h", [Written(TASK_COUNTS, left).columns()], TASK_COUNTS, **reported)
-    assert violations(replay(tmp_path / "h", cores=1)) == {"sets_whole"}
+    report = judged(PLACES[REMOVED], Written(TASK_COUNTS, left), tmp_path / "h")
+    assert violations(report) == {"sets_whole"}
 
 
 def late_pairs(history: Written) -> set[tuple[int, int]]:

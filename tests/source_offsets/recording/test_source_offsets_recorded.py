@@ -1,11 +1,11 @@
 """Live connectors of Apache Kafka Connect 4.3.1 are recorded. One that gets its own offsets topic commits a record
 twice, one from which it is taken away loses records, and the properties say so; a life without trouble breaks none."""
 
-import tarfile
 from pathlib import Path
 
 import pytest
 from command_line import fencepost
+from connect_logs import is_shipped, judged, unpacked, written
 from fencepost.proofs.recording import Recorded
 from fencepost.proofs.recording.errors import RecordingError
 from fencepost.proofs.recording.source_offsets.recorder import record_source_offsets
@@ -13,22 +13,15 @@ from fencepost.proofs.replays import _replayed, recordings
 from fencepost.proofs.scale.replay import replay
 from fencepost.proofs.traces import conformance_of
 from fencepost.properties.catalogue import FOLLOWED, protocols
-from fencepost.properties.history import HistoryDirectory, Manifest, read_piece, write_histories
+from fencepost.properties.history import Manifest
 from fencepost.properties.history.location import Location
-from fencepost.properties.seeded_violations import END, Edit, Seeded, Written, drop, edited, put, swap
+from fencepost.properties.seeded_violations import END, Edit, Written, drop, put, swap
 from fencepost.properties.source_offsets.events import SOURCE_OFFSETS, Kind
 
-STORED = Path(__file__).parents[2] / "support" / "data" / "connect"
 PLACES = {place.name.removeprefix("source-offsets-connect-"): place for place in recordings("source-offsets")}
 ENTRY = protocols()["source-offsets"]
 DECIDED = {"nothing_twice", "in_order", "nothing_skipped", "nothing_passed_over", "nothing_lost"}
 each_recording = pytest.mark.parametrize("name", PLACES)
-
-
-def unpacked(name: str, folder: Path) -> Path:
-    with tarfile.open(STORED / f"{name}.tar.xz") as stored:
-        stored.extractall(folder, filter="data")
-    return folder
 
 
 def recorded(name: str, folder: Path, quiet_end: bool = True) -> Recorded:
@@ -54,10 +47,8 @@ def test_the_catalogue_says_what_it_breaks_and_hides(name: str) -> None:
 
 @each_recording
 def test_it_is_what_the_recorder_makes_of_the_stored_logs(name: str, tmp_path: Path) -> None:
-    again, shipped = recorded(f"{name}-4.3.1", tmp_path), Manifest.read(Location.of(PLACES[name]))
-    assert (again.manifest.config, again.manifest.variant) == (shipped.config, shipped.variant)
-    parts = [place / "part-00000.parquet" for place in (PLACES[name], tmp_path / "out")]
-    assert parts[0].read_bytes() == parts[1].read_bytes()
+    recorded(f"{name}-4.3.1", tmp_path)
+    assert is_shipped(PLACES[name], tmp_path / "out")
 
 
 @pytest.mark.parametrize("name", ["life-3.9.1", "life-4.3.1", "life-4.4.0"])
@@ -79,18 +70,9 @@ def test_a_life_without_trouble_holds(name: str, tmp_path: Path) -> None:
 )
 def test_edits_of_a_life_are_named(edit: Edit, found: set[str], tmp_path: Path) -> None:
     recorded("life-4.3.1", tmp_path, quiet_end=False)
-    directory = HistoryDirectory.open(tmp_path / "out")
-    columns, _ = read_piece(directory.pieces[0], SOURCE_OFFSETS, SOURCE_OFFSETS.schema.names)
-    values = {column: columns[column].tolist() for column in ("kind", *SOURCE_OFFSETS.names)}
-    rows = [dict(zip(values, row, strict=True)) for row in zip(*values.values(), strict=True)]
-    rows = [row for row in rows if row["partition"] in (-1, 0)]
-    manifest = directory.manifest
-    reported = {name: getattr(manifest, name) for name in ("variant", "source", "ordered", "observable", "config")}
-    edits = Seeded((edit,), {})
-    write_histories(
-        tmp_path / "h", [edited(Written(SOURCE_OFFSETS, rows), edits).columns()], SOURCE_OFFSETS, **reported
-    )
-    assert set(replay(tmp_path / "h", cores=1).violations) == found
+    whole = written(tmp_path / "out")
+    history = Written(SOURCE_OFFSETS, [row for row in whole.rows if row["partition"] in (-1, 0)])
+    assert set(judged(tmp_path / "out", history, tmp_path / "h", edit).violations) == found
 
 
 def test_a_cluster_of_several_connectors_is_refused(tmp_path: Path) -> None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import shutil
 import struct
-import tarfile
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from command_line import fencepost
+from connect_logs import NAMES, unpacked
 from fencepost.model.language.checks.errors import InputError
 from fencepost.proofs.recording import Recorded
 from fencepost.proofs.recording.errors import RecordingError
@@ -24,8 +24,6 @@ from fencepost.properties.task_counts.histories.properties import HISTORY
 from fencepost.reference_impl.live.connect.cluster import TASK_TIMEOUT_MS
 from transaction_logs import rewritten, starts
 
-STORED = Path(__file__).parents[2] / "support" / "data" / "connect"
-NAMES = sorted(file.name.removesuffix(".tar.xz") for file in STORED.glob("*.tar.xz"))
 LIVES = [name for name in NAMES if name.startswith("life")]
 OF_BROKERS = {"counts_are_sizes", "epochs_grow", "fenced_never_commit", "fencing_goes_on", "ids_of_their_own"}
 OF_SEEN = OF_BROKERS | {
@@ -48,9 +46,7 @@ class Sources:
     """What is stored of a cluster, unpacked: a broker's log directory, what was seen, and workers' logs."""
 
     def __init__(self, name: str, folder: Path) -> None:
-        self.folder = folder / name
-        with tarfile.open(STORED / f"{name}.tar.xz") as stored:
-            stored.extractall(self.folder, filter="data")
+        self.folder = unpacked(name, folder / name)
         self.brokers = sorted(self.folder.glob("node-*"))
         self.seen = self.folder / "seen.jsonl"
         self.logs = sorted(self.folder.glob("w*.log"))
