@@ -79,9 +79,9 @@ def record_source_offsets(
         "ordered": True, "variant": variant, "observable": tuple(kind.name for kind in Kind if kind in OBSERVED),
         "config": {"mode": variant, "quiet_end": quiet_end, "kafka_version": kafka_version, "boundary": "poll"},
     }  # fmt: skip
-    logs, columns = brokers.logs, filled_columns(SOURCE_OFFSETS, rows)
+    logs, events = brokers.logs, filled_columns(SOURCE_OFFSETS, rows)
     recorded = Recorded.write(
-        out, columns, SOURCE_OFFSETS, about=NOTES, described=described, nodes=logs.nodes, bytes_read=logs.bytes_read
+        out, events, SOURCE_OFFSETS, about=NOTES, described=described, nodes=logs.nodes, bytes_read=logs.bytes_read
     )
     return replace(recorded, notes=logs.notes)
 
