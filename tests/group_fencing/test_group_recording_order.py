@@ -17,7 +17,7 @@ from fencepost.properties.group_fencing.events import APPLICATION, AUDITOR, GROU
 from fencepost.properties.group_fencing.histories import HISTORY
 from fencepost.properties.group_fencing.variants import SIMULATORS
 from fencepost.properties.history import HistoryDirectory, read_piece
-from fencepost.properties.history.pieces import absent_columns
+from fencepost.properties.history.pieces import filled_columns
 
 JUDGED = ("one_producer_commits", "newest_owner_commits", "stale_never_commits")
 HISTORIES = 80
@@ -67,12 +67,7 @@ def apart(rows: list[Row]) -> tuple[Seen, OffsetsLog]:
 
 def judged(rows: list[Row], variant: str) -> dict[str, int]:
     """Return the number of violations of each property that the variant promises."""
-    columns = absent_columns(GROUP_FENCING, len(rows))
-    columns["history"][:] = 0
-    columns["step"] = np.arange(len(rows), dtype=np.int32)
-    for name in ("kind", *GROUP_FENCING.names):
-        (absent,) = columns[name][:1].tolist()
-        columns[name] = np.array([row.get(name, absent) for row in rows], columns[name].dtype)
+    columns = filled_columns(GROUP_FENCING, [row | {"time_us": 0} for row in rows])
     promised = [name for name in JUDGED if not HISTORY.properties[name].not_promised(variant)]
     findings, _ = HISTORY.check(columns, promised, {"mode": variant})
     return {name: found.violations for name, found in findings.items()}

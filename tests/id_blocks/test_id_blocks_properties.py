@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 from fencepost.properties.history import ABSENT
-from fencepost.properties.history.pieces import absent_columns
+from fencepost.properties.history.pieces import filled_columns
 from fencepost.properties.id_blocks.events import ID_BLOCKS
 from fencepost.properties.id_blocks.histories import HISTORY as id_blocks
 
@@ -14,13 +14,8 @@ MAX = 2**63 - 1
 
 def history(*events: tuple[str, dict[str, int]]) -> dict[str, np.ndarray]:
     """Return the columns of history number 4 from events given by kind and columns."""
-    columns = absent_columns(ID_BLOCKS, len(events))
+    columns = filled_columns(ID_BLOCKS, [{"kind": ID_BLOCKS.codes[kind], **values} for kind, values in events])
     columns["history"][:] = 4
-    columns["step"] = np.arange(len(events), dtype=np.int32)
-    for row, (kind, values) in enumerate(events):
-        columns["kind"][row] = ID_BLOCKS.codes[kind]
-        for name, value in values.items():
-            columns[name][row] = value
     return columns
 
 

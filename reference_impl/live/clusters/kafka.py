@@ -16,11 +16,11 @@ import subprocess
 import time
 from base64 import urlsafe_b64encode
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
 
-from fencepost.reference_impl.live.clusters.ending import started
+from fencepost.reference_impl.live.clusters.ending import Entering, started
 from fencepost.reference_impl.live.clusters.jars import (
     ARCHIVE,
     LOGGING,
@@ -70,7 +70,7 @@ class Node:
 
 
 @dataclass
-class KafkaCluster:
+class KafkaCluster(Entering):
     """`with KafkaCluster(jars, folder) as cluster:` starts the nodes 1..`size`, and kills all of them in the end:
     `stop` comes before any reading of their logs.
 
@@ -100,23 +100,14 @@ class KafkaCluster:
         for number in range(1, self.size + 1):
             self.nodes[number] = Node(number, self.folder / f"node-{number}", ports.pop(), ports.pop(), ports.pop())
 
-    def __enter__(self) -> KafkaCluster:
+    def _start(self, stack: ExitStack) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
         (self.folder / "log4j2.properties").write_text(LOGGING)
-        try:
-            self._format()
-            for number in self.nodes:
-                self.start(number)
-            self.wait_until_ready()
-        except BaseException:
-            self._kill_all()
-            raise
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._kill_all()
+        stack.callback(self._kill_all)
+        self._format()
+        for number in self.nodes:
+            self.start(number)
+        self.wait_until_ready()
 
     @property
     def bootstrap(self) -> str:

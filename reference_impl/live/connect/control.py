@@ -19,10 +19,11 @@ import threading
 import time
 from bisect import bisect_left
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
+from fencepost.reference_impl.live.clusters.ending import Entering
 from fencepost.reference_impl.live.connect.seen import CONTROL, Seen
 
 Answer = Mapping[str, object]
@@ -93,7 +94,7 @@ class Holding:
         self.release()
 
 
-class Control:
+class Control(Entering):
     """A `Control` listens on 127.0.0.1 from its making until `close`; `address` is its `host:port`.
 
     `answers` decides what a call that is not held is answered, in a thread of its own; by default polls give nothing
@@ -113,13 +114,8 @@ class Control:
         self._connections: set[socket.socket] = set()
         threading.Thread(target=self._accept, name="fencepost-control", daemon=True).start()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
+    def _start(self, stack: ExitStack) -> None:
+        stack.callback(self.close)
 
     def close(self) -> None:
         """End every connection: the calls that wait throw a ConnectException in their workers."""

@@ -13,11 +13,12 @@ import http.client
 import json
 import threading
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
+from fencepost.reference_impl.live.clusters.ending import Entering
 from fencepost.reference_impl.live.connect.seen import REST, Seen
 from fencepost.reference_impl.live.tcp.connection import NoAnswer
 
@@ -107,7 +108,7 @@ class HeldRest:
         asked._go_on.clear()
 
 
-class RestProxy:
+class RestProxy(Entering):
     """A `RestProxy` passes requests to `port` of a worker, one thread for each connection, and notes them in `seen`."""
 
     def __init__(self, worker: str, port: int, seen: Seen) -> None:
@@ -120,13 +121,11 @@ class RestProxy:
             target=self._server.serve_forever, args=(POLL_S,), name="fencepost-rest", daemon=True
         )
 
-    def __enter__(self) -> Self:
+    def _start(self, stack: ExitStack) -> None:
         self._thread.start()
-        return self
+        stack.callback(self._close)
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def _close(self) -> None:
         for holding in list(self._holdings):
             holding.end()
         self._server.shutdown()
