@@ -14,7 +14,7 @@ The objects of a protocol are found by convention in its package, and imported o
     translator.py    translator/emitted.py     EMITTED      the rows of a history that steps of its models emit
 
 The second column is for a file that would be too long, and so is a folder. ENTRIES may stand in claims.py. In a folder
-of the same name under `fencepost.proofs.recording`, `command.py` makes histories of real logs. A protocol may lack any
+of the same name under `fencepost.proofs.recording`, `recorder.py` makes histories of real logs. A protocol may lack any
 of these but the first: some are derived then (`Found.derived`), and without the others it cannot be driven, replayed or
 recorded.
 

@@ -4,10 +4,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
+from fencepost.reference_impl.live.clusters.ending import Entering
 
 TESTS = Path(__file__).parent
 PATIENCE_S = 20.0
@@ -58,3 +59,16 @@ def test_brokers_are_started_so() -> None:
     assert len(own_sessions) > 2
     for path in own_sessions:
         assert "clusters.ending import started" in path.read_text(encoding="utf-8"), path
+
+
+def test_a_context_that_does_not_start_ends_what_it_has_entered() -> None:
+    ended = []
+
+    class Failing(Entering):
+        def _start(self, stack: ExitStack) -> None:
+            stack.callback(ended.append, "entered")
+            raise OSError("no start")
+
+    with pytest.raises(OSError, match="no start"), Failing():
+        pass
+    assert ended == ["entered"]

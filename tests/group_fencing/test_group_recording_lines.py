@@ -154,6 +154,10 @@ def test_the_command_records_what_replay_reads(tmp_path: Path) -> None:
             ("--clients", DATA / "classic" / "clients.jsonl", "--topic", "t"),
             "--topic: the input's partitions stand in the",
         ),
+        (
+            ("--clients", DATA / "classic" / "clients.jsonl", "--seen", DATA / "classic" / "clients.jsonl"),
+            "--seen FILE: no recording of this protocol uses it",
+        ),
     ],
 )
 def test_the_command_says_what_it_needs(tmp_path: Path, words: tuple[Any, ...], says: str) -> None:
