@@ -166,8 +166,8 @@ class ConnectSystem:
         self._gates.settle()
 
     def advance(self, ms: int) -> None:
-        if ms >= self._heartbeat_ms:
-            self._gates.deaf.clear()
+        if ms >= self._heartbeat_ms:  # a paused worker has not heard by then
+            self._gates.deaf &= self._gates.stalled
         self._gates.begin()
         waiting = LONG_MS if self._gates.are_holding else REAL_MS[1][0]  # else every task can stop
         time.sleep(next(real for least, real in REAL_MS if min(ms, waiting) >= least) / 1000)
