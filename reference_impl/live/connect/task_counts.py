@@ -62,7 +62,7 @@ class ConnectSystem:
         self._partitions = int(config.get("max_tasks", 1))
         self._observer = Observer(live.cluster.group, self._names, live.gates.numbers)
         self._workers = [*live.cluster.workers]
-        live.gates.close(self._observer)
+        live.gates.close(self._observer, config.get("held", ()))
 
     def threads(self) -> Sequence[Thread]:
         return self._gates.threads()
