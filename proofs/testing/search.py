@@ -337,10 +337,14 @@ class Search:
         if run.over:
             return None
         try:
-            return run.call(call)
+            made = run.call(call)
         except Disagreed as disagreed:
             self._disagrees(run, disagreed)
             return None
+        if not self.agreeing.further and (failure := _failed(run, None)) is not None:  # what follows takes minutes
+            run.over = True
+            self._fails(failure)
+        return made
 
     def _disagrees(self, run: Run, disagreed: Disagreed) -> None:
         run.over = True
