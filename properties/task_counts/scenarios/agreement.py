@@ -29,7 +29,17 @@ from fencepost.properties.task_counts.interface import (
     turned,
     valid,
 )
-from fencepost.properties.task_counts.scenarios.runs import SMALL, WAYS, Amiss, Holding, Scenarios, Story, tour
+from fencepost.properties.task_counts.scenarios.runs import (
+    SMALL,
+    STOP_MS,
+    WAYS,
+    Amiss,
+    Holding,
+    Scenarios,
+    Story,
+    Tasks,
+    tour,
+)
 from fencepost.properties.task_counts.scenarios.steps import Seen, Undisturbed
 from fencepost.properties.task_counts.translator import follow
 
@@ -98,6 +108,22 @@ class Live(Shipped, weights=LIVE_WEIGHTS, steps={}):
     def brink(self, operation: str, connector: int, number: int, worker: int = -1) -> Thread | None:
         waits = operation in self.run.config["held"]
         return super().brink(operation if waits else NEAREST.get(operation, operation), connector, number, worker)
+
+    def slow_to_stop(self, connector: Connector, tasks: Tasks) -> None:
+        """As on the reference, but that transactions begin once the Connector has: it reads its offsets to the end, and
+        waits for those that are open."""
+        self.configure(connector, tasks)
+        for number in range(2):
+            write = self.brink("write", -1, 0)
+            if write is not None and not number:
+                self.step(write)
+        for thread in self.waiting("poll", -1, connector):
+            self.step(thread)
+        self.go()
+        self.call("advance", STOP_MS)
+        self.go()
+        self.work()
+        self.go()
 
     def late_member(self, connector: Connector, story: Joining, outcome: Amiss) -> None:
         super().late_member(connector, story, outcome)

@@ -5,7 +5,8 @@ wants it.
 
 One cluster serves all the systems of a process that want one of this size and release, one after the other; each has
 connectors with names of their own, and the workers are awake, and enabled, when it begins. Virtual time is short: what
-takes a second or more of it takes the milliseconds in `REAL_MS`, for which the workers are configured.
+takes a second or more of it takes the milliseconds in `REAL_MS`, for which the workers are configured. ``held`` names
+operations that wait besides those that always do (`stepping.FURTHER`).
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from fencepost.properties.driving import read
 from fencepost.properties.task_counts.interface import BLACK_BOX, System, run, work
 from fencepost.properties.task_counts.scenarios.agreement import ON_A_CLUSTER
 from fencepost.properties.task_counts.scenarios.steps import Seen
-from fencepost.reference_impl.live.connect.install import BROKERS, Installed
+from fencepost.reference_impl.live.connect.install import BROKERS, OLD_CONNECT, Installed
 from fencepost.reference_impl.live.connect.task_counts import ConnectSystem, end, own
 from nights import night
 
@@ -33,7 +33,7 @@ ZOMBIES = {"618.P1", "618.P3", "618.19"}
 def own_cluster(cache: Path, installed: Callable[[str], Installed]) -> Iterator[Callable[..., ConnectSystem]]:
     """A new system on one cluster of three workers, in which these operations wait too."""
     installed(BROKERS)
-    yield lambda *held: own({**CONFIG, "cache": cache, "held": held})
+    yield lambda *held, release=BROKERS: own({**CONFIG, "cache": cache, "held": held, "release": release})
     end()
 
 
@@ -105,9 +105,14 @@ def test_every_operation_waits_for_the_driver(driven: Driven) -> None:
     assert driven.of("task_running", task=0, set=second)
 
 
-def test_outcomes_are_forged(driven: Driven) -> None:
+@pytest.mark.parametrize("release", [BROKERS, pytest.param(OLD_CONNECT, marks=pytest.mark.nightly)])
+def test_outcomes_are_forged(
+    own_cluster: Callable[..., ConnectSystem], installed: Callable[[str], Installed], release: str
+) -> None:
     """A fence that fails leaves no count, and the task FAILED; a count whose answer is lost stands in the topic, and
     its leader takes it for failed; and what failed can be restarted."""
+    installed(release)
+    driven = Driven(own_cluster(release=release))
     system = driven.system
     driven.begin(2)
     assert system.configure(0, 0, 1)
