@@ -268,7 +268,8 @@ class Agreeing:
     report names them.
 
     ``steps`` is the number of steps of the machine in an example, where the caller gives none: fewer where each does
-    more.
+    more. ``further`` is how many examples follow the first that fails, as one of them may have a shorter program;
+    with 0 that one ends as soon as a promise is broken.
 
     Where the driven system has chance in it, ``tries`` is how often a program is run before it counts as one that does
     not fail, and ``replays`` how many runs shrinking may take. If not ``probed``, the system reveals the black box
@@ -300,6 +301,7 @@ class Agreeing:
     expecting: Mapping[str, frozenset[str]] = field(default_factory=dict)
     lacking: Callable[[Any], frozenset[str]] | None = None
     steps: int = 30
+    further: int = 15
     tries: int = 1
     replays: int = 3_000
     probed: bool = True

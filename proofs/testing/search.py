@@ -30,8 +30,8 @@ from hypothesis.stateful import run_state_machine_as_test
 
 TWICE = 4
 """A search runs this many examples again, to see whether the same calls give the same results."""
-FAILURES, FURTHER = 6, 15
-"""After the first failing example, this many failures or further examples end the search."""
+FAILURES = 6
+"""This many failures end the search."""
 FURTHER_CALLS = 15_000
 """This many calls in further examples end the search as well. An example of transactions, which take most, has some 900
 calls on the reference, and maybe ten times as many on a system that never becomes idle."""
@@ -190,7 +190,6 @@ class Search:
         self.predicted: dict[str, Failure] = {}  # the shortest program seen that breaks a promise as predicted
         self.differences: dict[Signature, Failure] = {}  # the shortest program seen, by signature
         self.at_once = False
-        self.further = FURTHER  # examples after the first that fails; 0 where only that one counts
         self.further_calls = 0  # in the examples after the first that fails
         probed = observed is None and agreeing.probed
         self.observed = self._probe() if probed else (observed or frozenset()) | agreeing.black_box
@@ -304,10 +303,10 @@ class Search:
         return True
 
     def _is_enough(self) -> bool:
-        return len(self.failures) >= FAILURES or (
-            bool(self.failures)
-            and (self.examples >= self.examples_to_failure + self.further or self.further_calls > FURTHER_CALLS)
-        )
+        if not self.failures:
+            return False
+        enough = self.examples >= self.examples_to_failure + self.agreeing.further
+        return enough or len(self.failures) >= FAILURES or self.further_calls > FURTHER_CALLS
 
     def start(self, config: Mapping[str, Any]) -> Run:
         """Return a watched system for the next example. The examples take turns with the prefixes, if there are any."""
@@ -338,10 +337,14 @@ class Search:
         if run.over:
             return None
         try:
-            return run.call(call)
+            made = run.call(call)
         except Disagreed as disagreed:
             self._disagrees(run, disagreed)
             return None
+        if not self.agreeing.further and (failure := _failed(run, None)) is not None:  # what follows takes minutes
+            run.over = True
+            self._fails(failure)
+        return made
 
     def _disagrees(self, run: Run, disagreed: Disagreed) -> None:
         run.over = True

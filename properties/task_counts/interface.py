@@ -393,7 +393,7 @@ class Call(calls.Call):
     filled = TASK_COUNTS.used_by
     keys: ClassVar = {
         "workers": Amount(), "connectors": Amount(), "max_tasks": Amount(), "protocol": Simplest("eager"),
-        "heartbeat_ms": Simplest(0), "preemptive_stop": Simplest(True),
+        "heartbeat_ms": Simplest(0), "preemptive_stop": Simplest(True), "held": Simplest(()),
     }  # fmt: skip
     moving = ("connectors",)
     dangerous: ClassVar = {

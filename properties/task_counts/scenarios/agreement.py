@@ -6,12 +6,13 @@ It determines how large the clusters are that Hypothesis drives, and how often i
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from random import Random
-from typing import Any
+from typing import Annotated, Any
 
 from fencepost.properties.conformance_spec import Agreeing
 from fencepost.properties.driving import Event, Made, Message, read
 from fencepost.properties.machine import CHANCES, variants
 from fencepost.properties.monitoring import Broken, Concerned, RunContext
+from fencepost.properties.roles import Fields, OneOf
 from fencepost.properties.task_counts.events import TASK_COUNTS as VOCABULARY
 from fencepost.properties.task_counts.events import TOPIC
 from fencepost.properties.task_counts.histories.properties import MECHANISMS
@@ -20,13 +21,25 @@ from fencepost.properties.task_counts.interface import (
     BLACK_BOX,
     Alone,
     Call,
+    Connector,
     Finished,
+    Thread,
     call_of,
     missing,
     turned,
     valid,
 )
-from fencepost.properties.task_counts.scenarios.runs import SMALL, WAYS, Scenarios, tour
+from fencepost.properties.task_counts.scenarios.runs import (
+    SMALL,
+    STOP_MS,
+    WAYS,
+    Amiss,
+    Holding,
+    Scenarios,
+    Story,
+    Tasks,
+    tour,
+)
 from fencepost.properties.task_counts.scenarios.steps import Seen, Undisturbed
 from fencepost.properties.task_counts.translator import follow
 
@@ -71,16 +84,83 @@ class Shipped(Machine, steps={}):
             super().by_chance(chance)
 
 
-class Live(Shipped, steps={}):
+LIVE_WEIGHTS = {
+    "removed": 12, "late_start": 2, "late_leader": 3, "late_round_and_a_zombie": 1, "late_set": 1, "zombie": 3,
+    "failure": 3, "half_a_set": 2, "refused": 1, "recreated": 1, "little": 2, "one_operation": 1, "late_member": 1,
+}  # fmt: skip
+"""What has hurt live clusters comes most often, and nothing that is about an operation which no request carries out."""
+NEAREST = {
+    "start_round": "fence", "check_round": "write_count", "answer": "write_count", "ask": "open_producer",
+    "check_before": "open_producer", "check_after": "open_producer", "sync": "claim", "assign": "claim",
+}  # fmt: skip
+"""The request in `NEAREST` is the one next to an operation that does not wait for the driver of a live cluster."""
+
+Joining = Annotated[Story, Fields(operation=OneOf("sync", "assign", "assign"))]
+
+
+class Live(Shipped, weights=LIVE_WEIGHTS, steps={}):
     """`Live` drives real workers of a release, one cluster for all programs of the same size."""
 
     def start(self, config: Any) -> None:
-        super().start({**config, **LIVE_SIZE})
+        drawn = {"heartbeat_ms": 0 if self.drawn % 8 == 7 else 3_000, "held": HELD[self.drawn // 5 % len(HELD)]}
+        super().start({**config, **LIVE_SIZE, **drawn})
+
+    def brink(self, operation: str, connector: int, number: int, worker: int = -1) -> Thread | None:
+        waits = operation in self.run.config["held"]
+        return super().brink(operation if waits else NEAREST.get(operation, operation), connector, number, worker)
+
+    def slow_to_stop(self, connector: Connector, tasks: Tasks) -> None:
+        """As on the reference, but that transactions begin once the Connector has: it reads its offsets to the end, and
+        waits for those that are open."""
+        self.configure(connector, tasks)
+        for number in range(2):
+            write = self.brink("write", -1, 0)
+            if write is not None and not number:
+                self.step(write)
+        for thread in self.waiting("poll", -1, connector):
+            self.step(thread)
+        self.go()
+        self.call("advance", STOP_MS)
+        self.go()
+        self.work()
+        self.go()
+
+    def late_member(self, connector: Connector, story: Joining, outcome: Amiss) -> None:
+        super().late_member(connector, story, outcome)
+
+    def end(self, alone: Made | None) -> None:
+        """Restart what failed, if anything has: a second look at a cluster that needs nothing takes ten seconds."""
+        if alone is None or self.seen.down or alone.result.failed or not self.drawn % 4:
+            super().end(alone)
+
+    def removed(self, connector: Connector, story: Story, led_anew: bool) -> None:
+        """The worker of a connector's last task is away for longer than its session, perhaps in a transaction, and
+        comes back when the newest set has fewer tasks, and perhaps when another worker leads."""
+        self.all_up()
+        most = int(self.run.config["max_tasks"])
+        self.configure(connector, most, story.worker)
+        self.go()
+        last = max(self.waiting("poll", -1, connector), key=lambda thread: thread[4], default=None)
+        if last is None:
+            return
+        if story.acts % 3 == 0:
+            self.step(last)
+        self.call("stall", last[2])
+        # A leader forgets what it took away only after one more rebalance; a new leader does not know.
+        story = story._replace(holding=Holding.GONE, number=story.number if led_anew else 1)
+        self.reconfigure_without(last[2], connector, 1 + story.counts[0] % max(most - 1, 1), story, first=True)
+        if led_anew and self.seen.leader not in (-1, last[2]):
+            self.call("expire", self.seen.leader)
+            self.go()
+        self.back(last[2])
+        self.go()
+        self.work()
 
 
+HELD = ((), ("join", "sync", "assign"), (), ("answer", "stop"))
 LIVE_SIZE: Mapping[str, Any] = {"workers": 3, "protocol": "cooperative", "preemptive_stop": False}
-"""Only what a live cluster can be without being started again is drawn: how many connectors and tasks there are, and
-how late a worker learns that its session has ended."""
+"""Only what a live cluster can be without being started again is drawn: how many connectors and tasks there are, how
+late a worker learns that its session has ended, and which operations wait besides those that always do (`HELD`)."""
 
 MACHINES = variants(Shipped, {"shipped": CHANCES}) | variants(Machine, dict.fromkeys("AMB", CHANCES))
 
@@ -235,6 +315,6 @@ TASK_COUNTS = Agreeing(
 ON_A_CLUSTER = replace(
     TASK_COUNTS, implementation="fencepost.reference_impl.live.connect.task_counts:own", follow=None, probed=False,
     small={**SMALL, **LIVE_SIZE}, machines=variants(Live, {"shipped": CHANCES}), tries=3, replays=40, between=True,
-    steps=3,
+    further=0, steps=3,
 )  # fmt: skip
 """Real workers are held against the promises: no model can be followed where rebalances and rounds are unseen."""

@@ -272,7 +272,10 @@ class Verbs(Machine, steps={}):
             target(float(sum(len(topic.sets) for topic in self.seen.topics.values())), label="sets")
             target(float(self.zombies), label="old tasks that ran on when a set was committed")
             target(float(self.late), label="operations of an old task after a newer set")
-        self.get_on()
+        self.end(self.get_on())
+
+    def end(self, alone: Made | None) -> None:
+        """Bring back what is down, and restart what failed, after a look at the workers that are up."""
         for worker in sorted(self.seen.down):
             self.call("restart_worker", worker)
         self.call("finish")
@@ -350,11 +353,11 @@ class Verbs(Machine, steps={}):
         for worker in sorted(self.seen.down):
             self.call("restart_worker", worker)
 
-    def get_on(self) -> None:
+    def get_on(self) -> Made | None:
         """End the faults for the workers that are up, without any worker waiting for the others."""
         for worker in sorted(self.seen.down):
             self.call("expire", worker)
-        self.call("get_on")
+        return self.call("get_on")
 
     def leave(self, worker: int) -> None:
         self.call("stall", worker)

@@ -59,13 +59,14 @@ def ask(url: str, method: str, path: str, body: Any = None, timeout_s: float = 3
 @dataclass(eq=False)
 class Asked:
     """An `Asked` is a request of one worker to another, ``worker``; ``status`` is that of the answer, once there is
-    one."""
+    one. With ``instead`` the asker gets an empty answer of that status."""
 
     worker: str
     method: str
     path: str
     body: bytes
     status: int | None = None
+    instead: int | None = None
     _go_on: threading.Event = field(default_factory=threading.Event, repr=False)
 
     def release(self) -> None:
@@ -158,6 +159,8 @@ class RestProxy(Entering):
             connection.close()
             self._seen.note(REST, "answered", worker=self.worker, asked=line, status=asked.status)
         self._hold(asked, answers=True)
+        if asked.instead is not None:
+            return asked.instead, "forged", {}, b""
         return answer.status, answer.reason, _of_the_message(answer.headers.items()), body
 
     def _hold(self, asked: Asked, answers: bool) -> None:

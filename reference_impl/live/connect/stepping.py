@@ -11,20 +11,31 @@ can't see that it is to stop; so when the group, the topic or a user has stirred
 | write, write_count | Produce of the leader; its EndTxn follows |
 | poll | `SourceTask.poll` |
 | commit | EndTxn of a task that commits |
+| join, sync, assign | JoinGroup, once there is a member id; SyncGroup; that of the leader, with everyone's assignment |
+| answer | what the leader answers to `PUT /connectors/C/fence` |
+| stop | `SourceTask.stop` |
+
+Those of the last three lines wait only where a program is to (`FURTHER`), as every rebalance takes two steps a worker
+with them. The rest is too coarse to be held. An `ask` names neither the worker nor the task that asks, and a read to
+the end (`start_round`, `check_round`, `check_after`) none of those who wait for it: its ListOffsets comes from the
+same client, with the same content, and one serves several of them. The config topic is read by a request that is
+always out, and comes back without records ten times a second, so that no `read` ends where a program wants it to.
 """
 
 from __future__ import annotations
 
 import itertools
+import re
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
 from fencepost.reference_impl.live.connect.cluster import ConnectCluster
 from fencepost.reference_impl.live.connect.control import Call
 from fencepost.reference_impl.live.connect.observing import Instance, Observer, Owner, is_task
+from fencepost.reference_impl.live.connect.rest import Asked
 from fencepost.reference_impl.live.connect.worker import thread_states
 from fencepost.reference_impl.live.proxy.frames import Request, decoded
 from fencepost.reference_impl.live.proxy.links import Exchange
@@ -39,8 +50,12 @@ REJOINING_S = 0.3  # the others learn by heartbeat that they have to join again;
 FOR_OTHERS = frozenset({"JoinGroup", "SyncGroup"})
 BACKGROUND = frozenset({"Fetch", "Heartbeat", "GetTelemetrySubscriptions", "PushTelemetry"})
 DENIED = 53  # TRANSACTIONAL_ID_AUTHORIZATION_FAILED: no client tries again
-ERRORS = {"write": 29, "write_count": 29}  # TOPIC_AUTHORIZATION_FAILED
+FURTHER = frozenset({"join", "sync", "assign", "answer", "stop"})
+ERRORS = dict.fromkeys(("write", "write_count"), 29)  # TOPIC_AUTHORIZATION_FAILED
+ERRORS |= dict.fromkeys(("join", "sync", "assign"), 27)  # REBALANCE_IN_PROGRESS: the worker joins once more
+UNAVAILABLE = 500  # HTTP's
 BROKEN = "broken by the driver"
+_FENCE = re.compile(r"/connectors/([^/]+)/fence")
 
 Thread = tuple[int, str, int, int, int]
 Actor = tuple[object, ...]
@@ -74,6 +89,7 @@ class Gates:
         self.stalled: set[int] = set()
         self.deaf: set[int] = set()
         self.forbidden: set[str] = set()
+        self.further: frozenset[str] = frozenset()
         self.joins = [0] * len(self.nodes)  # how often each worker has asked the group in
         self._lock = threading.RLock()
         self._waits: list[Wait] = []
@@ -81,21 +97,25 @@ class Gates:
         self._rejoining: set[int] = set()
         self._losing: set[int] = set()  # workers whose leader's next EndTxn is lost
         self._numbers, self._of_actor, self._ages = itertools.count(1), dict[Actor, int](), itertools.count()
-        self._polls: dict[str, int] = {}  # ages, by the probe's instance
+        self._calls: dict[object, int] = {}  # ages of polls and stops, by the probe's instance, and of answers
         self._last, self._stirred, self._is_step, self._begun = time.monotonic(), False, False, 0
         self._synced = self._last
         cluster.control.hold(self._called)  # once for each call
         for name, node in self.nodes.items():
             cluster.proxies[name].gate = partial(self._came, node)
+        self._answers = [each.hold(self._is_answer, answers=True) for each in cluster.rest.values()]
 
     @property
     def numbers(self) -> Iterator[int]:
         return self._numbers
 
-    def close(self, observer: Observer) -> None:
-        """Hold the requests that are about the observer's connectors from now on."""
+    def close(self, observer: Observer, further: Iterable[str] = ()) -> None:
+        """Hold the requests that are about the observer's connectors from now on, and those operations of `FURTHER`.
+        Raise ValueError for others."""
+        if unknown := {*further} - FURTHER:
+            raise ValueError(f"{', '.join(sorted(unknown))} cannot wait; these can: {', '.join(sorted(FURTHER))}")
         with self._lock:
-            self.observer = observer
+            self.observer, self.further = observer, frozenset(further)
 
     def open(self) -> None:
         """Let everything go on that waits, and hold nothing."""
@@ -109,6 +129,8 @@ class Gates:
             wait.gated.release()
         for call in self._held():
             call.answer()
+        for asked in self._answered_rounds():
+            asked.release()
 
     # -- what comes, in the threads of proxies and of the control server
 
@@ -139,6 +161,8 @@ class Gates:
 
     def _operation(self, node: int, request: Request) -> tuple[str, Owner, Actor] | None:
         """Return what a request does, for whom, and who of the worker does it; "end" is that of a leader's write."""
+        if self.observer is not None and request.name in FOR_OTHERS:
+            return self._in_group(node, request)
         if self.observer is None or (owner := self.observer.owner(request)) is None:
             return None
         if not owner.connector:
@@ -159,6 +183,24 @@ class Gates:
             instance = self.observer.of_pair(*pair)
             return "commit", owner, _actor(instance) if instance else ("producer", *pair)
         return None
+
+    def _in_group(self, node: int, request: Request) -> tuple[str, Owner, Actor] | None:
+        operation = "join" if request.name == "JoinGroup" else "assign" if request.payload.assignments else "sync"
+        is_held = operation in self.further and request.payload.member_id
+        return (operation, Owner(""), ("herder", node)) if is_held else None
+
+    def _is_answer(self, asked: Asked) -> bool:
+        with self._lock:
+            self._last, self._calls[asked] = time.monotonic(), next(self._ages)
+            return "answer" in self.further and self._round(asked) is not None
+
+    def _round(self, asked: Asked) -> Thread | None:
+        """Return the thread that answers the request for a round, and None for any other request."""
+        matched = _FENCE.fullmatch(asked.path)
+        if matched is None or self.observer is None or matched[1] not in self.observer.names:
+            return None
+        connector, node = self.observer.names[matched[1]], self.nodes[asked.worker]
+        return self._number(("asked", asked)), "answer", node, connector, -1
 
     def _answered(self, node: int, exchange: Exchange, frame: bytes | None) -> None:
         request = exchange.request
@@ -194,9 +236,9 @@ class Gates:
             number = int(call.fields.get("set", -1))
             self._last = time.monotonic()
             instance = self.observer.called(node, call.name, Owner(call.connector, call.task), call.instance, number)
-            if call.name != "poll" or instance is None:
+            if instance is None or call.name not in {"poll", *self.further & {"stop"}}:
                 return False
-            self._polls[call.instance] = next(self._ages)
+            self._calls[call.instance] = next(self._ages)
             return True
 
     # -- what the driver does
@@ -223,11 +265,11 @@ class Gates:
     @property
     def are_holding(self) -> bool:
         """Return whether something waits here besides polls."""
-        return bool(self._waits)
+        return bool(self._waits) or any(call.name == "stop" for call in self._held())
 
     def threads(self) -> list[Thread]:
         """Return what waits, the oldest first, without the threads of stalled workers."""
-        polls = self._held()
+        calls = self._held()
         with self._lock:
             if self.observer is None:
                 return []
@@ -237,11 +279,14 @@ class Gates:
                 for wait in self._waits
                 if wait.gated.is_next
             ]
-            for call in polls:
+            for call in calls:
                 if (instance := self._instance(call)) is not None:
-                    owner = instance.owner
-                    thread = self._number(_actor(instance)), "poll", instance.node, self._connector(owner), owner.task
-                    found.append((self._polls[call.instance], thread))
+                    connector, task = self._connector(instance.owner), instance.owner.task
+                    thread = self._number(_actor(instance)), call.name, instance.node, connector, task
+                    found.append((self._calls[call.instance], thread))
+            for asked in self._answered_rounds():
+                if (answering := self._round(asked)) is not None:
+                    found.append((self._calls[asked], answering))
             return [thread for _, thread in sorted(found) if thread[2] not in self.stalled]
 
     def step(self, number: int, outcome: str) -> None:
@@ -252,7 +297,7 @@ class Gates:
             if wait is not None:
                 self._waits.remove(wait)
         if wait is None:
-            self._poll(number, outcome)
+            self._call(number, outcome)
         elif outcome == "failed":
             wait.gated.refuse(ERRORS.get(wait.operation, DENIED))
         elif outcome == "lost" and wait.operation.startswith("write"):  # the records are committed with it
@@ -264,15 +309,22 @@ class Gates:
             wait.gated.release()
         self.settle()
 
-    def _poll(self, number: int, outcome: str) -> None:
+    def _call(self, number: int, outcome: str) -> None:
         with self._lock:
             held = self._held()
             of = {self._number(_actor(found)): call for call in held if (found := self._instance(call)) is not None}
+            rounds = {self._number(("asked", asked)): asked for asked in self._answered_rounds()}
+        if number in rounds:
+            rounds[number].instead = None if outcome == "ok" else UNAVAILABLE
+            rounds[number].release()
         call = of.get(number)
         if call is None:
             return
-        if outcome == "failed":
+        if outcome == "failed" or (outcome, call.name) == ("lost", "stop"):
             call.answer(throw=BROKEN)
+            return
+        if call.name == "stop":
+            call.answer()
             return
         if outcome == "lost":
             proxy = self.cluster.proxies[call.worker]
@@ -314,7 +366,8 @@ class Gates:
         """Let the tasks that are about to poll see whether they have to stop, if they may have to."""
         with self._lock:
             stirred, self._stirred = self._stirred, False
-            calls = [call for call in self._held() if self.nodes.get(call.worker) not in self.stalled]
+            polls = [call for call in self._held() if call.name == "poll"]
+            calls = [call for call in polls if self.nodes.get(call.worker) not in self.stalled]
             if not stirred or not calls:
                 return False
             self._last = time.monotonic()
@@ -323,7 +376,10 @@ class Gates:
         return True
 
     def _held(self) -> list[Call]:
-        return [call for call in [*self.cluster.control.held] if call.instance in self._polls]
+        return [call for call in [*self.cluster.control.held] if call.instance in self._calls]
+
+    def _answered_rounds(self) -> list[Asked]:
+        return [asked for each in self._answers for asked in [*each.waiting]]
 
     def _instance(self, call: Call) -> Instance | None:
         found = self.observer.instances if self.observer is not None else []

@@ -5,7 +5,8 @@ wants it.
 
 One cluster serves all the systems of a process that want one of this size and release, one after the other; each has
 connectors with names of their own, and the workers are awake, and enabled, when it begins. Virtual time is short: what
-takes a second or more of it takes the milliseconds in `REAL_MS`, for which the workers are configured.
+takes a second or more of it takes the milliseconds in `REAL_MS`, for which the workers are configured. ``held`` names
+operations that wait besides those that always do (`stepping.FURTHER`).
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ class ConnectSystem:
         self._partitions = int(config.get("max_tasks", 1))
         self._observer = Observer(live.cluster.group, self._names, live.gates.numbers)
         self._workers = [*live.cluster.workers]
-        live.gates.close(self._observer)
+        live.gates.close(self._observer, config.get("held", ()))
 
     def threads(self) -> Sequence[Thread]:
         return self._gates.threads()
@@ -166,8 +167,8 @@ class ConnectSystem:
         self._gates.settle()
 
     def advance(self, ms: int) -> None:
-        if ms >= self._heartbeat_ms:
-            self._gates.deaf.clear()
+        if ms >= self._heartbeat_ms:  # a paused worker has not heard by then
+            self._gates.deaf &= self._gates.stalled
         self._gates.begin()
         waiting = LONG_MS if self._gates.are_holding else REAL_MS[1][0]  # else every task can stop
         time.sleep(next(real for least, real in REAL_MS if min(ms, waiting) >= least) / 1000)
