@@ -189,13 +189,10 @@ class Live:
     """A `Live` is a cluster that serves one system after the other."""
 
     cluster: ConnectCluster
-    gates: Gates = field(init=False)
+    gates: Gates
     sets: Iterator[int] = field(default_factory=lambda: itertools.count(1))
     _programs: Iterator[int] = field(default_factory=lambda: itertools.count(1))
     _used: list[str] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self.gates = Gates(self.cluster)
 
     @property
     def topic(self) -> str:
@@ -260,16 +257,23 @@ class Live:
         return [*self.cluster.workers][worker]
 
 
-_LIVE: dict[tuple[str, int], Live] = {}
+_LIVE: dict[tuple[str, int, type[Gates]], Live] = {}
 _OPEN = contextlib.ExitStack()
 atexit.register(_OPEN.close)
 
 
 def own(config: Mapping[str, Any]) -> ConnectSystem:
-    """Return a system on a cluster of this process, which is started for the first one; ``cache`` is the folder of
-    what is made once a machine. Raise WireError where that is not possible."""
-    release, size = str(config.get("release", BROKERS)), int(config["workers"])
-    if (release, size) not in _LIVE:
+    """Return a system on a cluster of this process; ``cache`` is the folder of what is made once a machine. Raise
+    WireError where that is not possible."""
+    return ConnectSystem(live(config, int(config["workers"]), Gates), config)
+
+
+def live(config: Mapping[str, Any], size: int, gates: type[Gates]) -> Live:
+    """Return the cluster of this process with so many workers and such gates, which is started for the first system.
+    Raise WireError where that is not possible."""
+    release = str(config.get("release", BROKERS))
+    key = release, size, gates
+    if key not in _LIVE:
         end()
         folder = Path(_OPEN.enter_context(tempfile.TemporaryDirectory(prefix="fencepost-connect-")))
         cache = Path(config.get("cache") or Path(tempfile.gettempdir()) / "fencepost-connect")
@@ -278,10 +282,11 @@ def own(config: Mapping[str, Any]) -> ConnectSystem:
             cluster = ConnectCluster(
                 cache, folder / "cluster", release, size, settings=SETTINGS, broker_settings=config_topic.CLEANING
             )
-            _LIVE[release, size] = Live(_OPEN.enter_context(cluster))
+            _OPEN.enter_context(cluster)
         except ClusterError as error:
             raise WireError(f"no cluster of Kafka Connect {release} can be started: {error}") from error
-    return ConnectSystem(_LIVE[release, size], config)
+        _LIVE[key] = Live(cluster, gates(cluster))
+    return _LIVE[key]
 
 
 def end() -> None:
