@@ -11,7 +11,7 @@ from typing import Any
 from fencepost.properties.conformance_spec import driven
 from fencepost.properties.machine import redrawn, variants
 from fencepost.properties.roles import OneOf
-from fencepost.properties.source_offsets.events import FROM_THE_START, REFUTED, SOURCE_OFFSETS
+from fencepost.properties.source_offsets.events import FROM_THE_START, SOURCE_OFFSETS
 from fencepost.properties.source_offsets.scenarios import STEPS, WEIGHTS, Scenarios
 from hypothesis import strategies as st
 
@@ -36,9 +36,9 @@ class Live(
 
     call_type = DRIVEN.call
     sizes = st.fixed_dictionaries({
-        **{name: st.just(value) for name, value in SIZE.items()}, "seed": st.just(0),
-        "tasks": st.sampled_from((1, 2)), "partitions": st.sampled_from((2, 1)), "records": st.just(8),
-        "batch": st.sampled_from((2, 1, 3)), "separate": st.booleans(),
+        "seed": st.just(0), **{name: st.just(value) for name, value in SIZE.items()},
+        "tasks": st.sampled_from((1, 1, 2)), "partitions": st.sampled_from((1, 2)), "records": st.just(8),
+        "batch": st.sampled_from((2, 3, 1)), "separate": st.booleans(),
         "boundary": st.sampled_from(("poll", "poll", "connector")), "transaction_timeout_ms": st.sampled_from((2_000, 400)),
     })  # fmt: skip
 
@@ -49,7 +49,11 @@ class Live(
     )  # fmt: skip
 
 
-MACHINES = variants(Live, dict.fromkeys(("shipped", FROM_THE_START, *sorted(REFUTED)), Live.sizes))
+BEGINS = {"shipped": False, FROM_THE_START: True, "shipped-own-topic-later": False, "shipped-own-topic-taken": True}
+"""By variant, whether a connector begins with an offsets topic of its own."""
+MACHINES = variants(
+    Live, {name: Live.sizes.map(lambda size, own=own: {**size, "separate": own}) for name, own in BEGINS.items()}
+)
 
 ON_A_CLUSTER = replace(
     DRIVEN, implementation="fencepost.reference_impl.live.connect.source_offsets:own", follow=None, probed=False,

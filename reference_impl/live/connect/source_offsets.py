@@ -48,7 +48,7 @@ from fencepost.reference_impl.live.tcp.reading import Patience
 end = task_counts.end
 
 Thread = tuple[int, str, int, int]
-SIZE = 3
+SIZE = 2
 WORKERS, OWN = 0, 1
 """The offsets topics: the worker's, and the connector's own."""
 GIVEN, TAKEN = frozenset({"shipped-own-topic-later", "shipped-own-topic-taken"}), "shipped-own-topic-taken"
@@ -315,6 +315,11 @@ class SourceGates(Gates):
                 self._polls[call.instance] = next(self._ages)
             return waits
 
+    @property
+    def stirred_s(self) -> float:
+        """When something but reading and heartbeats was last seen, or the driver last did something."""
+        return self._last
+
     def operations(self) -> list[Thread]:
         """Return what waits, the oldest first, without what stands still and without polls of what is read."""
         calls, tasks = self._held(), self.observer
@@ -363,18 +368,19 @@ class SourceSystem:
     """A `SourceSystem` is a `fencepost.properties.source_offsets.interface.System`."""
 
     def __init__(self, live: Live, config: Mapping[str, Any]) -> None:
+        assert isinstance(live.gates, SourceGates)
         self._live, self._cluster, self._gates, self._config = live, live.cluster, live.gates, config
         self._workers, self._mode = [*live.cluster.workers], str(config["mode"])
         (name,) = live.names(1)
         self._tasks = Tasks(live, name, config)
         self._auditor, self._read = Auditor(live.cluster.kafka.bootstrap), 0
+        self._calm_s = -1.0
         live.gates.close(self._tasks)
         is_separate = self._mode == ALWAYS or (self._mode != NONE and bool(config["separate"]))
         if not self._configured(int(config["tasks"]), is_separate):
             raise WireError(f"connector {name} is not taken by any worker of {live.cluster.release}")
 
     def threads(self) -> Sequence[Thread]:
-        assert isinstance(self._gates, SourceGates)
         return self._gates.operations()
 
     def step(self, number: int, outcome: str = "ok") -> None:
@@ -468,14 +474,17 @@ class SourceSystem:
 
     def advance(self, ms: int) -> None:
         self._tasks.now += ms
-        for each in [*self._tasks.instances]:
-            work = self._tasks.work(each)
-            if 0 <= work.since <= self._tasks.now - int(self._config["transaction_timeout_ms"]):
-                work.since = -1
-                self._auditor.time_out(self._id(each.owner.task))
+        due = self._tasks.now - int(self._config["transaction_timeout_ms"])
+        late = [each for each in self._tasks.instances if 0 <= self._tasks.work(each).since <= due]
+        if not late and not self._gates.deaf and self._gates.stirred_s == self._calm_s:
+            return  # nothing has happened since it was last waited for
+        for each in late:
+            self._tasks.work(each).since = -1
+            self._auditor.time_out(self._id(each.owner.task))
         self._gates.deaf.clear()
         self._gates.begin()
         self._gates.settle()
+        self._calm_s = self._gates.stirred_s
 
     # -- what is seen
 
