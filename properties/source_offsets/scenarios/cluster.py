@@ -23,7 +23,14 @@ HIDDEN = {
 ONE_BROKER = {"lead", "fail_over", "stop"}
 OPERATIONS = OneOf("open", "ask_end", "run", "send", "flush", "commit")
 SIZE: Mapping[str, Any] = {"rounds": 1, "filtered": 0, "interval_ms": 100, "timeout_check_ms": 50}
-SMALL: Mapping[str, Any] = {"tasks": 2, "partitions": 2, "records": 8, "batch": 2, "boundary": "poll", "separate": False}
+SMALL: Mapping[str, Any] = {
+    "tasks": 2,
+    "partitions": 2,
+    "records": 8,
+    "batch": 2,
+    "boundary": "poll",
+    "separate": False,
+}
 
 DRIVEN = driven("source-offsets")
 
@@ -42,6 +49,7 @@ class Live(
         "boundary": st.sampled_from(("poll", "poll", "connector")), "transaction_timeout_ms": st.sampled_from((2_000, 400)),
     })  # fmt: skip
 
+    ended_in_order = taken_away = None  # type: ignore[assignment]
     overtaken = redrawn(Scenarios.overtaken, at=OPERATIONS)
     interrupted = redrawn(
         Scenarios.interrupted, at=OneOf("open", "send", "flush", "commit", "commit", "abort", "copy", "ask_end", "poll"),

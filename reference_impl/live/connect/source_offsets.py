@@ -27,6 +27,7 @@ from typing import Any
 
 from fencepost.reference_impl.live.connect import task_counts
 from fencepost.reference_impl.live.connect.auditing import Auditor
+from fencepost.reference_impl.live.connect.cluster import ConnectCluster
 from fencepost.reference_impl.live.connect.control import Call
 from fencepost.reference_impl.live.connect.observing import (
     CONCURRENT_TRANSACTIONS,
@@ -42,6 +43,8 @@ from fencepost.reference_impl.live.connect.rest import Reply
 from fencepost.reference_impl.live.connect.stepping import BROKEN, Actor, Gates
 from fencepost.reference_impl.live.connect.task_counts import Live
 from fencepost.reference_impl.live.proxy.frames import Request
+from fencepost.reference_impl.live.proxy.links import Exchange
+from fencepost.reference_impl.live.proxy.rules import Gated, Met
 from fencepost.reference_impl.live.tcp.connection import NoAnswer, WireError
 from fencepost.reference_impl.live.tcp.reading import Patience
 
@@ -61,7 +64,7 @@ OF_TASKS: Mapping[str, object] = {
     "producer__override__transaction__timeout__ms": LONG_MS,
 }  # fmt: skip
 """Each record is a request of its own, and transactions time out only when the driver says so."""
-STARTS_S = 20.0
+STARTS_S, MOVES_S = 20.0, 3.0
 AUDIT_S = 20.0
 COMMITS_EVERY = 2
 """Where the connector defines the boundaries, it wants that many batches in a transaction if not asked otherwise."""
@@ -75,6 +78,7 @@ class Work:
     last: dict[int, int] = field(default_factory=dict)
     batch: set[tuple[int, int]] = field(default_factory=set)  # of its last poll, and not sent yet
     inside: list[tuple[int, int]] = field(default_factory=list)  # polled since its last transaction ended
+    offsets: list[tuple[int, int]] = field(default_factory=list)  # in its transaction
     since: int = -1  # when its transaction began, -1 while there is none
     asked: str = ""  # for its next batch: commit or abort
     batches: int = 0
@@ -131,6 +135,10 @@ class Tasks(Observer):
         if not work.is_over and work.generation >= 0:
             self.tell(kind, instance, runtime=0)
         work.is_over, work.is_closing, work.since = True, False, -1
+
+    def gives_up(self, number: int) -> None:
+        for each in self.instances:
+            each.is_ended |= each.number == number
 
     # -- what the control server sees
 
@@ -245,12 +253,7 @@ class Tasks(Observer):
                 work.batch.discard(record)
                 if not work.batch:
                     self.tell("batch_ended", instance)
-        for partition, offset in self._offsets(records):
-            topic = self.sets_topic(work.generation)
-            self.tell("offset_sent", instance, **columns, topic=topic, partition=partition, offset=offset)
-
-    def sets_topic(self, generation: int) -> int:
-        return next(topic for number, _, topic in self.sets.values() if number == generation)
+        work.offsets += self._offsets(records)
 
     def _copied(self, instance: Instance, records: Sequence[tuple[str, Any]], error: int) -> None:
         for partition, offset in self._offsets(records):
@@ -260,10 +263,14 @@ class Tasks(Observer):
 
     def _is_at_end(self, instance: Instance, committed: bool, error: int) -> None:
         work = self.work(instance)
-        columns = {"producer_id": instance.producer_id, "epoch": instance.epoch, "outcome": int(committed)}
-        self.tell("end_sent", instance, **columns)
+        pair = {"producer_id": instance.producer_id, "epoch": instance.epoch}
+        topic = next(topic for number, _, topic in self.sets.values() if number == work.generation)
+        for partition, offset in work.offsets:  # requests to several topics have no order but that of transactions
+            self.tell("offset_sent", instance, **pair, topic=topic, partition=partition, offset=offset)
+        self.tell("end_sent", instance, **pair, outcome=int(committed))
         if not self.is_lost:
-            self.tell("end_told", instance, **columns, error=error)
+            self.tell("end_told", instance, **pair, outcome=int(committed), error=error)
+        work.offsets = []
         if error:
             return
         work.since = -1
@@ -282,7 +289,32 @@ class Tasks(Observer):
 
 
 class SourceGates(Gates):
-    """`SourceGates` are those at which the operations of source tasks wait."""
+    """`SourceGates` are those at which the operations of source tasks wait. A worker that is ``deaf`` reads no new
+    configurations either, as these would have it join the group again."""
+
+    def __init__(self, cluster: ConnectCluster) -> None:
+        self._unread: list[Gated] = []
+        super().__init__(cluster)
+
+    def open(self) -> None:
+        super().open()
+        self.hear()
+
+    def hear(self) -> None:
+        """Let all workers learn what they have missed."""
+        with self._lock:
+            self.deaf.clear()
+            unread, self._unread = self._unread, []
+        for gated in unread:
+            gated.release()
+
+    def _came(self, node: int, exchange: Exchange) -> Met | None:
+        request = exchange.request
+        with self._lock:
+            if node in self.deaf and request.name == "Fetch" and request.client_id.endswith("-configs"):
+                self._unread.append(self.cluster.proxies[self._name(node)].gated(exchange))
+                return self._unread[-1]
+        return super()._came(node, exchange)
 
     def _operation(self, node: int, request: Request) -> tuple[str, Owner, Actor] | None:
         tasks = self.observer
@@ -295,6 +327,9 @@ class SourceGates(Gates):
             return None
         elif request.name == "InitProducerId":
             operation, instance = "open", tasks.opening(node, owner)
+            if self._opens(instance):  # that one is given up
+                instance.is_ended = True
+                instance = tasks.opening(node, owner)
         elif request.name == "Produce":
             pair, records = contents(request)
             is_data = any(is_map(value) and "instance" in value for _, value in records)
@@ -315,6 +350,10 @@ class SourceGates(Gates):
                 self._polls[call.instance] = next(self._ages)
             return waits
 
+    def _opens(self, instance: Instance) -> bool:
+        number = self._number(("task", instance.number))
+        return any((wait.number, wait.operation) == (number, "open") for wait in self._waits)
+
     @property
     def stirred_s(self) -> float:
         """When something but reading and heartbeats was last seen, or the driver last did something."""
@@ -326,8 +365,11 @@ class SourceGates(Gates):
         with self._lock:
             if not isinstance(tasks, Tasks):
                 return []
-            self._waits = [wait for wait in self._waits if not wait.gated.is_gone]
             of = {number: actor for actor, number in self._of_actor.items()}
+            for wait in [wait for wait in self._waits if wait.gated.is_gone]:
+                self._waits.remove(wait)
+                if wait.operation == "open":
+                    tasks.gives_up(int(str(of[wait.number][1])))
             found = [
                 (wait.age, wait.number, wait.operation, wait.node, wait.owner.task, int(str(of[wait.number][1])))
                 for wait in self._waits
@@ -399,10 +441,15 @@ class SourceSystem:
         return self._configured(tasks, separate)
 
     def restart(self, task: int) -> bool:
-        if task >= self._tasks.count or not self._is_whole():
+        if task >= self._tasks.count:
             return False
-        before = next(self._gates.numbers)
-        if self._tasks.newest(task) is None or not self._started(before, task):
+        before, newest = next(self._gates.numbers), self._tasks.newest(task)
+        is_away = newest is None or newest.node in self._gates.stalled
+        if not self._is_whole():
+            return False
+        if is_away:  # the group gives it to another worker
+            self._until(lambda: self._started(before, task), MOVES_S)
+        if not self._started(before, task):
             self._ask("POST", f"/tasks/{task}/restart")
             self._until(lambda: self._started(before, task))
         return True
@@ -481,7 +528,7 @@ class SourceSystem:
         for each in late:
             self._tasks.work(each).since = -1
             self._auditor.time_out(self._id(each.owner.task))
-        self._gates.deaf.clear()
+        self._gates.hear()
         self._gates.begin()
         self._gates.settle()
         self._calm_s = self._gates.stirred_s
@@ -533,9 +580,9 @@ class SourceSystem:
     def _started(self, before: int, task: int) -> bool:
         return any(each.number > before and each.owner.task == task for each in self._tasks.instances)
 
-    def _until(self, condition: Callable[[], bool]) -> None:
+    def _until(self, condition: Callable[[], bool], patience_s: float = STARTS_S) -> None:
         """Let the group go on until the condition is true; not for long, as another operation may be in its way."""
-        for _ in Patience(STARTS_S):
+        for _ in Patience(patience_s):
             self._gates.begin()
             self._gates.settle()
             if condition():
@@ -555,7 +602,9 @@ class SourceSystem:
         self._gates.settle()
         return any(worker.is_awake for worker in self._cluster.workers.values())
 
-    def _ask(self, method: str, path: str, body: Any = None, patience_s: float = task_counts.PATIENCE_S) -> Reply | None:
+    def _ask(
+        self, method: str, path: str, body: Any = None, patience_s: float = task_counts.PATIENCE_S
+    ) -> Reply | None:
         """Return the answer of the first worker that is awake, None while it waits for an operation."""
         to = next((each for each in self._cluster.workers.values() if each.is_awake), None)
         if to is None:
