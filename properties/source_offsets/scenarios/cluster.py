@@ -46,13 +46,15 @@ class Live(
         "seed": st.just(0), **{name: st.just(value) for name, value in SIZE.items()},
         "tasks": st.sampled_from((1, 1, 2)), "partitions": st.sampled_from((1, 2)), "records": st.just(8),
         "batch": st.sampled_from((2, 3, 1)), "separate": st.booleans(),
-        "boundary": st.sampled_from(("poll", "poll", "connector")), "transaction_timeout_ms": st.sampled_from((2_000, 400)),
+        "boundary": st.sampled_from(("poll", "poll", "connector")),
+        "transaction_timeout_ms": st.sampled_from((2_000, 400)),
     })  # fmt: skip
 
     ended_in_order = taken_away = None  # type: ignore[assignment]
     overtaken = redrawn(Scenarios.overtaken, at=OPERATIONS)
     interrupted = redrawn(
-        Scenarios.interrupted, at=OneOf("open", "send", "flush", "commit", "commit", "abort", "copy", "ask_end", "poll"),
+        Scenarios.interrupted,
+        at=OneOf("open", "send", "flush", "commit", "commit", "abort", "copy", "ask_end", "poll"),
         how=OneOf("failed", "failed", "lost", "lost", "kill", "restart"),
     )  # fmt: skip
 

@@ -18,33 +18,26 @@ connector and topics of its own.
 from __future__ import annotations
 
 import contextlib
-import json
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from fencepost.reference_impl.live.connect import task_counts
 from fencepost.reference_impl.live.connect.auditing import Auditor
-from fencepost.reference_impl.live.connect.cluster import ConnectCluster
 from fencepost.reference_impl.live.connect.control import Call
 from fencepost.reference_impl.live.connect.observing import (
     CONCURRENT_TRANSACTIONS,
     Event,
     Instance,
-    Observer,
     Owner,
     contents,
-    is_map,
     is_task,
 )
 from fencepost.reference_impl.live.connect.rest import Reply
-from fencepost.reference_impl.live.connect.stepping import BROKEN, Actor, Gates
+from fencepost.reference_impl.live.connect.sources import OF_TASKS, Source, SourceGates, records_in
 from fencepost.reference_impl.live.connect.task_counts import Live
 from fencepost.reference_impl.live.proxy.frames import Request
-from fencepost.reference_impl.live.proxy.links import Exchange
-from fencepost.reference_impl.live.proxy.rules import Gated, Met
 from fencepost.reference_impl.live.tcp.connection import NoAnswer, WireError
 from fencepost.reference_impl.live.tcp.reading import Patience
 
@@ -58,12 +51,6 @@ GIVEN, TAKEN = frozenset({"shipped-own-topic-later", "shipped-own-topic-taken"})
 """The variants in `GIVEN` have connectors that get an offsets topic of their own, and `TAKEN` has one that loses it."""
 NONE, ALWAYS = "shipped", "shipped-own-topic-from-the-start"
 CALLS = {"start": "ask_end", "started": "run", "poll": "poll"}
-LONG_MS = 900_000  # the longest that brokers allow
-OF_TASKS: Mapping[str, object] = {
-    "producer__override__batch__size": 0, "producer__override__linger__ms": 0,
-    "producer__override__transaction__timeout__ms": LONG_MS,
-}  # fmt: skip
-"""Each record is a request of its own, and transactions time out only when the driver says so."""
 STARTS_S, MOVES_S = 20.0, 3.0
 AUDIT_S = 20.0
 COMMITS_EVERY = 2
@@ -87,15 +74,13 @@ class Work:
     is_over: bool = False
 
 
-class Tasks(Observer):
-    """A `Tasks` has the events of one connector in ``seen``, and what its instances have done."""
+class Tasks(Source):
+    """A `Tasks` has the events of one connector, and what its instances have done."""
 
     def __init__(self, live: Live, name: str, config: Mapping[str, Any]) -> None:
-        super().__init__(live.cluster.group, [name], live.gates.numbers)
-        self.name, self.config, self.now = name, config, 0
-        self.seen: list[Event] = []
+        super().__init__(live, name, config)
+        self.now = 0
         self.sets: dict[int, tuple[int, int, int]] = {}  # generation, tasks and topic, by the number of the set
-        self.is_lost = False  # the answer of what goes on now
         self._work: dict[int, Work] = {}
         self._newest = -1
 
@@ -136,22 +121,15 @@ class Tasks(Observer):
             self.tell(kind, instance, runtime=0)
         work.is_over, work.is_closing, work.since = True, False, -1
 
-    def gives_up(self, number: int) -> None:
-        for each in self.instances:
-            each.is_ended |= each.number == number
-
     # -- what the control server sees
 
-    def took(self, node: int, call: Call) -> bool:
-        """Note a call, and return whether it waits for the driver."""
-        number = int(call.fields.get("set", -1))
-        instance = self.called(node, call.name, Owner(call.connector, call.task), call.instance, number)
-        self.events.clear()
+    def took(self, node: int, call: Call) -> str:
+        instance = self.take(node, call)
         if instance is None:
-            return False
+            return ""
         work = self.work(instance)
         if call.name == "start":
-            work.generation, count, topic = self.sets[number]
+            work.generation, count, topic = self.sets[int(call.fields["set"])]
             if work.generation > self._newest:  # fenced is what was before
                 self._newest = work.generation
                 self.tell("configured", generation=work.generation, count=count, topic=topic, runtime=0)
@@ -166,18 +144,20 @@ class Tasks(Observer):
             self.tell("commit_called", instance)
         elif call.name == "stop":
             work.is_closing = True
-        return call.name in CALLS
+        return CALLS.get(call.name, "")
+
+    def is_due(self, instance: Instance, operation: str) -> bool:
+        return operation != "poll" or bool(self.batch(instance))
+
+    def answer(self, instance: Instance, operation: str) -> Mapping[str, object]:
+        if operation == "poll":
+            return self.polls(instance)
+        if operation == "run":
+            self.tell("instance_running", instance)
+        return {}
 
     def batch(self, instance: Instance) -> list[tuple[int, int]]:
-        """Return the records of the next poll, those of the partition that has polled least first."""
-        last, found = dict(self.work(instance).last), list[tuple[int, int]]()
-        for _ in range(int(self.config["batch"])):
-            partition = min(last, key=lambda p: (last[p], p), default=-1)
-            if partition < 0 or last[partition] >= int(self.config["records"]):
-                break
-            last[partition] += 1
-            found.append((partition, last[partition]))
-        return found
+        return self.next_records(self.work(instance).last)
 
     def polls(self, instance: Instance) -> dict[str, object]:
         """Note that a poll returns the next batch, and return the answer for it."""
@@ -198,9 +178,26 @@ class Tasks(Observer):
 
     # -- what the proxies see
 
+    def operation(self, node: int, request: Request) -> tuple[str, Instance] | None:
+        owner, asked = self.owner(request), request.payload
+        if owner is None:
+            copier = self.copier(node, request) if request.name == "Produce" else None
+            return None if copier is None else ("copy", copier)
+        if not owner.connector or not is_task(request.client_id):
+            return None
+        if request.name == "InitProducerId":
+            return "open", self.opening(node, owner)
+        if request.name == "Produce":
+            pair, records = contents(request)
+            operation, instance = "send" if records_in(records) else "flush", self.of_pair(*pair)
+        else:
+            operation = "commit" if asked.committed else "abort"
+            instance = self.of_pair(int(asked.producer_id), int(asked.producer_epoch))
+        return None if instance is None else (operation, instance)
+
     def copier(self, node: int, request: Request) -> Instance | None:
         """Return whose source offset a worker sends to its own topic."""
-        for partition, _ in self._offsets(contents(request)[1]) if request.payload is not None else ():
+        for partition, _ in self.offsets_in(contents(request)[1]):
             for each in self.alive():
                 if each.node == node and partition in self.work(each).last:
                     return each
@@ -246,17 +243,15 @@ class Tasks(Observer):
         if work.since < 0:
             work.since = self.now
             self.tell("txn_begun", instance, **columns)
-        for _, value in records:
-            if is_map(value) and "instance" in value:
-                record = int(value["p"]), int(value["n"])
-                self.tell("record_sent", instance, **columns, partition=record[0], round=0, offset=record[1])
-                work.batch.discard(record)
-                if not work.batch:
-                    self.tell("batch_ended", instance)
-        work.offsets += self._offsets(records)
+        for record in records_in(records):
+            self.tell("record_sent", instance, **columns, partition=record[0], round=0, offset=record[1])
+            work.batch.discard(record)
+            if not work.batch:
+                self.tell("batch_ended", instance)
+        work.offsets += self.offsets_in(records)
 
     def _copied(self, instance: Instance, records: Sequence[tuple[str, Any]], error: int) -> None:
-        for partition, offset in self._offsets(records):
+        for partition, offset in self.offsets_in(records):
             self.tell("copy_sent", instance, topic=WORKERS, partition=partition, offset=offset)
             if not self.is_lost:
                 self.tell("copy_told", instance, topic=WORKERS, partition=partition, offset=offset, error=error)
@@ -279,132 +274,6 @@ class Tasks(Observer):
                 self.tell("given_up", instance, partition=partition, round=0, offset=offset)
         work.inside, work.aborts = [], False
 
-    def _offsets(self, records: Sequence[tuple[str, Any]]) -> Iterator[tuple[int, int]]:
-        """Yield the source offsets of this connector, as (partition, offset)."""
-        for key, value in records:
-            with contextlib.suppress(ValueError):
-                found = json.loads(key)
-                if isinstance(found, list) and found[0] == self.name:
-                    yield int(found[1]["p"]), int(value["n"]) if is_map(value) else 0
-
-
-class SourceGates(Gates):
-    """`SourceGates` are those at which the operations of source tasks wait. A worker that is ``deaf`` reads no new
-    configurations either, as these would have it join the group again."""
-
-    def __init__(self, cluster: ConnectCluster) -> None:
-        self._unread: list[Gated] = []
-        super().__init__(cluster)
-
-    def open(self) -> None:
-        super().open()
-        self.hear()
-
-    def hear(self) -> None:
-        """Let all workers learn what they have missed."""
-        with self._lock:
-            self.deaf.clear()
-            unread, self._unread = self._unread, []
-        for gated in unread:
-            gated.release()
-
-    def _came(self, node: int, exchange: Exchange) -> Met | None:
-        request = exchange.request
-        with self._lock:
-            if node in self.deaf and request.name == "Fetch" and request.client_id.endswith("-configs"):
-                self._unread.append(self.cluster.proxies[self._name(node)].gated(exchange))
-                return self._unread[-1]
-        return super()._came(node, exchange)
-
-    def _operation(self, node: int, request: Request) -> tuple[str, Owner, Actor] | None:
-        tasks = self.observer
-        if not isinstance(tasks, Tasks) or request.name not in ("InitProducerId", "Produce", "EndTxn"):
-            return None
-        owner, instance, operation = tasks.owner(request), None, "copy"
-        if owner is None and request.name == "Produce":
-            instance = tasks.copier(node, request)
-        elif owner is None or not owner.connector or not is_task(request.client_id):
-            return None
-        elif request.name == "InitProducerId":
-            operation, instance = "open", tasks.opening(node, owner)
-            if self._opens(instance):  # that one is given up
-                instance.is_ended = True
-                instance = tasks.opening(node, owner)
-        elif request.name == "Produce":
-            pair, records = contents(request)
-            is_data = any(is_map(value) and "instance" in value for _, value in records)
-            operation, instance = "send" if is_data else "flush", tasks.of_pair(*pair)
-        else:
-            operation = "commit" if request.payload.committed else "abort"
-            instance = tasks.of_pair(int(request.payload.producer_id), int(request.payload.producer_epoch))
-        if instance is None:
-            return None
-        return operation, instance.owner, ("copy" if operation == "copy" else "task", instance.number)
-
-    def _called(self, call: Call) -> bool:
-        with self._lock:
-            if not isinstance(self.observer, Tasks) or call.connector not in self.observer.names:
-                return False
-            self._last, waits = time.monotonic(), self.observer.took(self.nodes.get(call.worker, -1), call)
-            if waits:
-                self._polls[call.instance] = next(self._ages)
-            return waits
-
-    def _opens(self, instance: Instance) -> bool:
-        number = self._number(("task", instance.number))
-        return any((wait.number, wait.operation) == (number, "open") for wait in self._waits)
-
-    @property
-    def stirred_s(self) -> float:
-        """When something but reading and heartbeats was last seen, or the driver last did something."""
-        return self._last
-
-    def operations(self) -> list[Thread]:
-        """Return what waits, the oldest first, without what stands still and without polls of what is read."""
-        calls, tasks = self._held(), self.observer
-        with self._lock:
-            if not isinstance(tasks, Tasks):
-                return []
-            of = {number: actor for actor, number in self._of_actor.items()}
-            for wait in [wait for wait in self._waits if wait.gated.is_gone]:
-                self._waits.remove(wait)
-                if wait.operation == "open":
-                    tasks.gives_up(int(str(of[wait.number][1])))
-            found = [
-                (wait.age, wait.number, wait.operation, wait.node, wait.owner.task, int(str(of[wait.number][1])))
-                for wait in self._waits
-                if wait.gated.is_next
-            ]
-            for call in calls:
-                instance = self._instance(call)
-                if instance is not None and (call.name != "poll" or tasks.batch(instance)):
-                    number = self._number(("task", instance.number))
-                    of_call = number, CALLS[call.name], instance.node, instance.owner.task, instance.number
-                    found.append((self._polls[call.instance], *of_call))
-            return [
-                (number, operation, task, instance)
-                for _, number, operation, node, task, instance in sorted(found)
-                if node not in self.stalled
-            ]
-
-    def _poll(self, number: int, outcome: str) -> None:
-        tasks = self.observer
-        for call in self._held():
-            instance = self._instance(call)
-            if instance is None or not isinstance(tasks, Tasks) or self._number(("task", instance.number)) != number:
-                continue
-            if outcome != "ok":
-                call.answer(throw=BROKEN)
-            elif call.name == "poll":
-                with self._lock:
-                    answer = tasks.polls(instance)
-                call.answer(**answer)
-            else:
-                if call.name == "started":
-                    tasks.tell("instance_running", instance)
-                call.answer()
-            return
-
 
 class SourceSystem:
     """A `SourceSystem` is a `fencepost.properties.source_offsets.interface.System`."""
@@ -423,7 +292,7 @@ class SourceSystem:
             raise WireError(f"connector {name} is not taken by any worker of {live.cluster.release}")
 
     def threads(self) -> Sequence[Thread]:
-        return self._gates.operations()
+        return [(number, name, each.owner.task, each.number) for number, name, each in self._gates.operations()]
 
     def step(self, number: int, outcome: str = "ok") -> None:
         self._tasks.is_lost = outcome == "lost"
