@@ -18,8 +18,9 @@ from fencepost.reference_impl.live.connect.task_counts import Live
 from fencepost.reference_impl.live.proxy.frames import Request
 from fencepost.reference_impl.live.proxy.links import Exchange
 from fencepost.reference_impl.live.proxy.rules import Gated, Met
+from kio.records.readers import read_batch
 
-APART = frozenset({"copy", "record", "offset"})
+APART = frozenset({"copy", "record", "offset", "tell"})
 """The operations in `APART` are of no thread that does something else: each has a number of its own."""
 WRITES = frozenset({"InitProducerId", "Produce", "EndTxn"})
 LONG_MS = 900_000  # the longest that brokers allow
@@ -84,6 +85,24 @@ class Source(Observer):
                 found = json.loads(key)
                 if isinstance(found, list) and found[0] == self.name:
                     yield int(found[1]["p"]), int(value["n"]) if is_map(value) else 0
+
+
+def written(request: Request, answer: Any) -> Iterator[tuple[int, str, Any]]:
+    """Yield the place, the key as text and the value as JSON of each record of a Produce."""
+    bases = {
+        (_named(topic), int(each.index)): int(each.base_offset)
+        for topic in answer.responses
+        for each in topic.partition_responses
+    }
+    for topic in request.payload.topic_data:
+        for partition in topic.partition_data:
+            batch, _ = read_batch(bytes(partition.records or b""), 0)
+            for place, record in enumerate(batch.records, bases[_named(topic), int(partition.index)]):
+                yield place, (record.key or b"").decode(), json.loads(record.value) if record.value else None
+
+
+def _named(topic: Any) -> str:
+    return str(getattr(topic, "name", None) or topic.topic_id)
 
 
 def records_in(records: Sequence[tuple[str, Any]]) -> list[tuple[int, int]]:

@@ -190,6 +190,7 @@ class Live:
 
     cluster: ConnectCluster
     gates: Gates
+    support: str = "enabled"
     sets: Iterator[int] = field(default_factory=lambda: itertools.count(1))
     _programs: Iterator[int] = field(default_factory=lambda: itertools.count(1))
     _used: list[str] = field(default_factory=list)
@@ -232,10 +233,10 @@ class Live:
             if worker in self.gates.stalled:
                 self.resume(worker)
             each = self.cluster.workers[name]
-            if each.process is not None and each.support != "enabled":
+            if each.process is not None and each.support != self.support:
                 self.crash(worker)
             if each.process is None:
-                self.start(worker, "enabled")
+                self.start(worker, self.support)
         self.cluster.wait_until_ready()
         for name in self._used:
             self._delete(name)
@@ -257,7 +258,7 @@ class Live:
         return [*self.cluster.workers][worker]
 
 
-_LIVE: dict[tuple[str, int, type[Gates]], Live] = {}
+_LIVE: dict[tuple[str, int, type[Gates], str], Live] = {}
 _OPEN = contextlib.ExitStack()
 atexit.register(_OPEN.close)
 
@@ -268,11 +269,14 @@ def own(config: Mapping[str, Any]) -> ConnectSystem:
     return ConnectSystem(live(config, int(config["workers"]), Gates), config)
 
 
-def live(config: Mapping[str, Any], size: int, gates: type[Gates]) -> Live:
+def live(
+    config: Mapping[str, Any], size: int, gates: type[Gates], settings: Mapping[str, object] = SETTINGS,
+    support: str = "enabled",
+) -> Live:  # fmt: skip
     """Return the cluster of this process with so many workers and such gates, which is started for the first system.
     Raise WireError where that is not possible."""
     release = str(config.get("release", BROKERS))
-    key = release, size, gates
+    key = release, size, gates, support
     if key not in _LIVE:
         end()
         folder = Path(_OPEN.enter_context(tempfile.TemporaryDirectory(prefix="fencepost-connect-")))
@@ -280,12 +284,13 @@ def live(config: Mapping[str, Any], size: int, gates: type[Gates]) -> Live:
         try:
             archive(cache, folder / "archive", release)
             cluster = ConnectCluster(
-                cache, folder / "cluster", release, size, settings=SETTINGS, broker_settings=config_topic.CLEANING
-            )
+                cache, folder / "cluster", release, size, support=support, settings=settings,
+                broker_settings=config_topic.CLEANING,
+            )  # fmt: skip
             _OPEN.enter_context(cluster)
         except ClusterError as error:
             raise WireError(f"no cluster of Kafka Connect {release} can be started: {error}") from error
-        _LIVE[key] = Live(cluster, gates(cluster))
+        _LIVE[key] = Live(cluster, gates(cluster), support)
     return _LIVE[key]
 
 
