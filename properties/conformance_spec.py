@@ -372,7 +372,7 @@ CLUSTERS: Found[Agreeing] = Found(("scenarios.agreement", "scenarios.cluster"), 
 
 def on_a_cluster(protocol: str) -> Agreeing | None:
     """Return how a cluster is driven that is started for it, or None where that is not supported."""
-    return CLUSTERS[protocol] if protocol in CLUSTERS else None
+    return CLUSTERS.get(protocol)
 
 
 WITH_CHURN: Found[Callable[[Agreeing, int], Agreeing]] = Found(("scenarios.lives",), "with_churn")

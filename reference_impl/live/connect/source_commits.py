@@ -300,6 +300,8 @@ class CommitSystem:
         before = len(self._commits.instances)
         worker = next(iter(self._cluster.workers.values()))
         if worker.process is None:
+            if self._commits.is_once:  # it reads offsets first, which lasts as long as a transaction is open
+                self._auditor.time_out(f"{self._cluster.group}-{self._commits.name}-0")
             self._live.start(0, self._live.support)
             self._cluster.wait_until_ready()
         if not self._has_config:

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -119,7 +119,7 @@ class Tasks(Source):
         work = self.work(instance)
         if not work.is_over and work.generation >= 0:
             self.tell(kind, instance, runtime=0)
-        work.is_over, work.is_closing, work.since = True, False, -1
+        work.is_over, work.is_closing = True, False
 
     # -- what the control server sees
 
@@ -394,9 +394,7 @@ class SourceSystem:
         late = [each for each in self._tasks.instances if 0 <= self._tasks.work(each).since <= due]
         if not late and not self._gates.deaf and self._gates.stirred_s == self._calm_s:
             return  # nothing has happened since it was last waited for
-        for each in late:
-            self._tasks.work(each).since = -1
-            self._auditor.time_out(self._id(each.owner.task))
+        self._time_out(late)
         self._gates.hear()
         self._gates.begin()
         self._gates.settle()
@@ -461,7 +459,8 @@ class SourceSystem:
         """Put stalled workers out of the group, start those that are down, and return whether one is awake."""
         for node, name in enumerate(self._workers):
             worker = self._cluster.workers[name]
-            if worker.process is None:
+            if worker.process is None:  # it reads offsets first, which lasts as long as a transaction is open
+                self._time_out(self._tasks.instances)
                 self._live.start(node, worker.support)
             elif node in self._gates.stalled and node not in self._gates.deaf:
                 self._gates.deaf.add(node)  # it goes on without news of that
