@@ -109,11 +109,15 @@ class Tasks(Source):
         self.seen.append({"kind": kind, **own, **columns})
 
     def drained(self) -> list[Event]:
-        for each in self.instances:
-            if self.work(each).is_closing:
-                self.ends("instance_stopped", each)
         found, self.seen = self.seen, []
         return found
+
+    def stopped(self, *states: str) -> None:
+        """Note which instances that stop have stopped in order: those whose task has one of these states, or (without)
+        all of which no state is written any more, as they were left behind."""
+        for each in self.instances:
+            if self.work(each).is_closing and (not states or self.statuses.get(each.owner, ("",))[0] in states):
+                self.ends("instance_stopped", each)
 
     def ends(self, kind: str, instance: Instance) -> None:
         work = self.work(instance)
@@ -127,8 +131,12 @@ class Tasks(Source):
         instance = self.take(node, call)
         if instance is None:
             return ""
+        if instance.producer_id < 0:  # asked to stop before it opens one, it starts all the same, and ends at once
+            instance.is_ended = True
+            return ""
         work = self.work(instance)
         if call.name == "start":
+            self.stopped()
             work.generation, count, topic = self.sets[int(call.fields["set"])]
             if work.generation > self._newest:  # fenced is what was before
                 self._newest = work.generation
@@ -214,6 +222,7 @@ class Tasks(Source):
                 for each in self.instances:
                     if each.owner.task == event["task"] and each.number != event["instance"]:
                         self.work(each).since = -1
+        self.stopped("UNASSIGNED")
         if answer is None or request.payload is None:
             return
         owner = self.owner(request)
@@ -404,6 +413,7 @@ class SourceSystem:
 
     def audit(self) -> bool:
         """Return whether no transaction is open, so that a worker could be asked where a restart resumes."""
+        self._tasks.stopped()
         is_decided = self._auditor.is_decided(map(self._id, range(int(self._config["tasks"]))))
         for position, key, _ in self._auditor.committed(self._topic("data"))[self._read :]:
             self._read += 1
@@ -469,6 +479,12 @@ class SourceSystem:
                     self._cluster.expire(name)
         self._gates.settle()
         return any(worker.is_awake for worker in self._cluster.workers.values())
+
+    def _time_out(self, instances: Iterable[Instance]) -> None:
+        for each in instances:
+            if self._tasks.work(each).since >= 0:
+                self._tasks.work(each).since = -1
+                self._auditor.time_out(self._id(each.owner.task))
 
     def _ask(
         self, method: str, path: str, body: Any = None, patience_s: float = task_counts.PATIENCE_S

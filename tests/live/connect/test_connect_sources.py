@@ -105,9 +105,9 @@ def test_a_copy_of_what_is_not_committed_loses_records(made: Made) -> None:
     driven.goes_to("copy")
     driven.step("copy")
     driven.step("commit", "failed")
-    assert driven.of("instance_failed")
     assert driven.system.configure(1, False)
     driven.goes_to("poll")
+    assert driven.of("instance_failed")
     assert driven.of("offset_found")[-1]["offset"] == 2
     finish(driven.system, 1)
     assert driven.output() == [3, 4]
