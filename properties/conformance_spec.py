@@ -368,10 +368,13 @@ def over_the_wire(protocol: str) -> Agreeing | None:
     return found
 
 
+CLUSTERS: Found[Agreeing] = Found(("scenarios.agreement", "scenarios.cluster"), "ON_A_CLUSTER")
+"""Of these protocols a cluster can be driven that is started for it."""
+
+
 def on_a_cluster(protocol: str) -> Agreeing | None:
     """Return how a cluster is driven that is started for it, or None where that is not supported."""
-    found: Agreeing | None = getattr(DRIVEN.module(protocol), "ON_A_CLUSTER", None)
-    return found
+    return CLUSTERS.get(protocol)
 
 
 WITH_CHURN: Found[Callable[[Agreeing, int], Agreeing]] = Found(("scenarios.lives",), "with_churn")

@@ -366,8 +366,7 @@ class Gates:
         """Let the tasks that are about to poll see whether they have to stop, if they may have to."""
         with self._lock:
             stirred, self._stirred = self._stirred, False
-            polls = [call for call in self._held() if call.name == "poll"]
-            calls = [call for call in polls if self.nodes.get(call.worker) not in self.stalled]
+            calls = [c for c in self._held() if c.name == "poll" and self.nodes.get(c.worker) not in self.stalled]
             if not stirred or not calls:
                 return False
             self._last = time.monotonic()

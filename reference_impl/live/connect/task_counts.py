@@ -190,13 +190,11 @@ class Live:
     """A `Live` is a cluster that serves one system after the other."""
 
     cluster: ConnectCluster
-    gates: Gates = field(init=False)
+    gates: Gates
+    support: str = "enabled"
     sets: Iterator[int] = field(default_factory=lambda: itertools.count(1))
     _programs: Iterator[int] = field(default_factory=lambda: itertools.count(1))
     _used: list[str] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self.gates = Gates(self.cluster)
 
     @property
     def topic(self) -> str:
@@ -236,10 +234,10 @@ class Live:
             if worker in self.gates.stalled:
                 self.resume(worker)
             each = self.cluster.workers[name]
-            if each.process is not None and each.support != "enabled":
+            if each.process is not None and each.support != self.support:
                 self.crash(worker)
             if each.process is None:
-                self.start(worker, "enabled")
+                self.start(worker, self.support)
         self.cluster.wait_until_ready()
         for name in self._used:
             self._delete(name)
@@ -261,28 +259,40 @@ class Live:
         return [*self.cluster.workers][worker]
 
 
-_LIVE: dict[tuple[str, int], Live] = {}
+_LIVE: dict[tuple[str, int, type[Gates], str], Live] = {}
 _OPEN = contextlib.ExitStack()
 atexit.register(_OPEN.close)
 
 
 def own(config: Mapping[str, Any]) -> ConnectSystem:
-    """Return a system on a cluster of this process, which is started for the first one; ``cache`` is the folder of
-    what is made once a machine. Raise WireError where that is not possible."""
-    release, size = str(config.get("release", BROKERS)), int(config["workers"])
-    if (release, size) not in _LIVE:
+    """Return a system on a cluster of this process; ``cache`` is the folder of what is made once a machine. Raise
+    WireError where that is not possible."""
+    return ConnectSystem(live(config, int(config["workers"]), Gates), config)
+
+
+def live(
+    config: Mapping[str, Any], size: int, gates: type[Gates], settings: Mapping[str, object] = SETTINGS,
+    support: str = "enabled",
+) -> Live:  # fmt: skip
+    """Return the cluster of this process with so many workers and such gates, which is started for the first system.
+    Raise WireError where that is not possible."""
+    release = str(config.get("release", BROKERS))
+    key = release, size, gates, support
+    if key not in _LIVE:
         end()
         folder = Path(_OPEN.enter_context(tempfile.TemporaryDirectory(prefix="fencepost-connect-")))
         cache = Path(config.get("cache") or Path(tempfile.gettempdir()) / "fencepost-connect")
         try:
             archive(cache, folder / "archive", release)
             cluster = ConnectCluster(
-                cache, folder / "cluster", release, size, settings=SETTINGS, broker_settings=config_topic.CLEANING
-            )
-            _LIVE[release, size] = Live(_OPEN.enter_context(cluster))
+                cache, folder / "cluster", release, size, support=support, settings=settings,
+                broker_settings=config_topic.CLEANING,
+            )  # fmt: skip
+            _OPEN.enter_context(cluster)
         except ClusterError as error:
             raise WireError(f"no cluster of Kafka Connect {release} can be started: {error}") from error
-    return ConnectSystem(_LIVE[release, size], config)
+        _LIVE[key] = Live(cluster, gates(cluster), support)
+    return _LIVE[key]
 
 
 def end() -> None:

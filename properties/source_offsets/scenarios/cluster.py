@@ -1,0 +1,73 @@
+"""This module drives the source tasks of a real Connect cluster with the scenarios of the reference.
+
+Nobody can ask one task of a release to stop, and the cluster has one broker. Transactions that end by the clock,
+records that a transformation drops, and null offsets are left to the reference.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from fencepost.properties.conformance_spec import driven
+from fencepost.properties.machine import redrawn, variants
+from fencepost.properties.roles import OneOf
+from fencepost.properties.source_offsets.events import FROM_THE_START, SOURCE_OFFSETS
+from fencepost.properties.source_offsets.scenarios import STEPS, WEIGHTS, Scenarios
+from hypothesis import strategies as st
+
+HIDDEN = {
+    "topic_deleted", "instance_checked", "end_asked", "end_reached", "filtered", "owner_started", "looked", "migrated",
+    "owner_done", "owner_stalled", "owner_resumed",
+}  # fmt: skip
+"""What no client and no request reveals, or no release does."""
+ONE_BROKER = {"lead", "fail_over", "stop"}
+OPERATIONS = OneOf("open", "ask_end", "run", "send", "flush", "commit")
+SIZE: Mapping[str, Any] = {"rounds": 1, "filtered": 0, "interval_ms": 100, "timeout_check_ms": 50}
+SMALL: Mapping[str, Any] = {
+    "tasks": 2,
+    "partitions": 2,
+    "records": 8,
+    "batch": 2,
+    "boundary": "poll",
+    "separate": False,
+}
+
+DRIVEN = driven("source-offsets")
+
+
+class Live(
+    Scenarios, steps={name: method for name, method in STEPS.items() if name not in ONE_BROKER},
+    weights={name: weight for name, weight in WEIGHTS.items() if name not in ("ended_in_order", "taken_away")},
+):  # fmt: skip
+    """A `Live` drives real workers, one cluster for all programs."""
+
+    call_type = DRIVEN.call
+    sizes = st.fixed_dictionaries({
+        "seed": st.just(0), **{name: st.just(value) for name, value in SIZE.items()},
+        "tasks": st.sampled_from((1, 1, 2)), "partitions": st.sampled_from((1, 2)), "records": st.just(8),
+        "batch": st.sampled_from((2, 3, 1)), "separate": st.booleans(),
+        "boundary": st.sampled_from(("poll", "poll", "connector")),
+        "transaction_timeout_ms": st.sampled_from((2_000, 400)),
+    })  # fmt: skip
+
+    ended_in_order = taken_away = None  # type: ignore[assignment]
+    overtaken = redrawn(Scenarios.overtaken, at=OPERATIONS)
+    interrupted = redrawn(
+        Scenarios.interrupted,
+        at=OneOf("open", "send", "flush", "commit", "commit", "abort", "copy", "ask_end", "poll"),
+        how=OneOf("failed", "failed", "lost", "lost", "kill", "restart"),
+    )  # fmt: skip
+
+
+BEGINS = {"shipped": False, FROM_THE_START: True, "shipped-own-topic-later": False, "shipped-own-topic-taken": True}
+"""By variant, whether a connector begins with an offsets topic of its own."""
+MACHINES = variants(
+    Live, {name: Live.sizes.map(lambda size, own=own: {**size, "separate": own}) for name, own in BEGINS.items()}
+)
+
+ON_A_CLUSTER = replace(
+    DRIVEN, implementation="fencepost.reference_impl.live.connect.source_offsets:own", follow=None, probed=False,
+    black_box=frozenset(SOURCE_OFFSETS.black_box - HIDDEN), small={**DRIVEN.small, **SIZE, **SMALL}, machines=MACHINES,
+    tries=3, replays=20, between=True, steps=2, unfollowed=frozenset(),
+)  # fmt: skip
+"""Real workers are held against the promises: no model can be followed where the reading of topics is unseen."""

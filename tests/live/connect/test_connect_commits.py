@@ -1,0 +1,136 @@
+"""A source task of a real Connect worker commits in steps, without exactly-once support and with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fencepost.proofs.testing.observing import outside
+from fencepost.proofs.testing.search import Search
+from fencepost.properties.conformance_spec import on_a_cluster
+from fencepost.properties.source_commits.scenarios import all_goes_on, arrive, commit, finish, work
+from fencepost.properties.source_commits.scenarios.cluster import SMALL
+from fencepost.reference_impl.live.connect.install import BROKERS, Installed
+from fencepost.reference_impl.live.connect.source_commits import COMMITTER, ONCE, TASK, CommitSystem, end, own
+from nights import night
+
+pytestmark = [pytest.mark.kafka, pytest.mark.timeout(900)]
+
+PROGRAMS = 6
+Made = Callable[[str], "Driven"]
+
+
+class Driven:
+    """A system, with all its events so far."""
+
+    def __init__(self, system: CommitSystem) -> None:
+        self.system, self.events = system, list[dict[str, Any]]()
+
+    def of(self, kind: str, **columns: int) -> list[dict[str, Any]]:
+        self.events += self.system.drain_events()
+        return [e for e in self.events if e["kind"] == kind and columns.items() <= e.items()]
+
+    def step(self, operation: str, outcome: str = "ok") -> None:
+        assert self.system.step(next(each[0] for each in self.system.threads() if each[1] == operation), outcome)
+
+    @property
+    def waiting(self) -> list[str]:
+        return [each[1] for each in self.system.threads()]
+
+
+@pytest.fixture(scope="module")
+def made(cache: Path, installed: Callable[[str], Installed]) -> Iterator[Made]:
+    """A system on a cluster of one worker, of a variant."""
+    installed(BROKERS)
+    yield lambda mode: Driven(own({**SMALL, "mode": mode, "cache": cache}))
+    end()
+
+
+def test_the_committer_commits_when_it_is_due(made: Made) -> None:
+    """What was acknowledged is stored by the flush of the next commit, and commit is called after it; the end of the
+    task stores the rest."""
+    driven = made("shipped")
+    assert driven.system.start()
+    work(driven.system, 3, "record")
+    assert driven.waiting == ["record"]
+    assert not driven.of("acknowledged")
+    arrive(driven.system)
+    assert [event["record"] for event in driven.of("acknowledged")] == [1, 2]
+    assert driven.system.commit_due()
+    arrive(driven.system, "offset")
+    work(driven.system, 1)  # what it takes off its queue is committable
+    assert driven.system.commit_due() or "offset" in driven.waiting or "tell" in driven.waiting
+    all_goes_on(driven.system, 4)
+    commit(driven.system)
+    assert driven.of("told", thread=COMMITTER)
+    written = driven.of("offset_written")
+    assert driven.of("discarded")[-1]["offset"] <= written[-1]["offset"] < 6
+    assert driven.system.stop()
+    all_goes_on(driven.system, 4)
+    assert driven.of("told", thread=TASK)
+    assert driven.of("instance_stopped")
+    driven.system.audit()
+    assert driven.of("audited")[-1]["offset"] == len(driven.of("acknowledged"))
+
+
+@pytest.mark.nightly
+def test_a_flush_that_fails_is_repeated(made: Made) -> None:
+    """The write of an offset fails, and commit is not called; the next commit has the offset."""
+    driven = made("shipped")
+    driven.system.start()
+    work(driven.system, 4)
+    driven.system.commit_due()
+    driven.step("offset", "failed")
+    assert not driven.of("offset_written")
+    arrive(driven.system)
+    assert driven.of("offset_written")
+    assert "tell" in driven.waiting
+    driven.step("tell", "failed")
+    assert driven.of("telling_failed", thread=COMMITTER)
+    finish(driven.system, 6, 1)
+    assert driven.of("audited")[-1]["offset"] == 6
+
+
+@pytest.mark.nightly
+def test_a_transaction_has_records_and_offsets(made: Made) -> None:
+    """Nothing counts before the commit; the task is told after it. A worker that is gone leaves it to the next one."""
+    driven = made(ONCE)
+    driven.system.start()
+    for _ in range(9):
+        if "commit" in driven.waiting:
+            break
+        work(driven.system, 1)
+    assert driven.of("polled")
+    assert not driven.of("produced")
+    assert not driven.system.commit_due()
+    driven.step("commit")
+    assert [event["record"] for event in driven.of("produced")] == [1, 2]
+    assert driven.of("offset_written", offset=2)
+    driven.step("tell")
+    assert driven.of("told", thread=TASK)
+    assert driven.system.kill()
+    assert driven.system.start()
+    assert driven.system.abort()
+    finish(driven.system, 6, 1)
+    assert driven.of("resumed")[-1]["offset"] == 2
+    assert [event["record"] for event in driven.of("given_up")] == [3, 4]
+    assert [event["record"] for event in driven.of("output_read")] == [1, 2, 5, 6]
+    assert driven.of("audited")[-1]["offset"] == 6
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(3_600)
+@pytest.mark.parametrize("variant", ["shipped", ONCE])
+def test_generated_programs_keep_what_is_seen(made: Made, cache: Path, variant: str) -> None:
+    """Others each night."""
+    agreeing = on_a_cluster("source-commits")
+    assert agreeing is not None
+    made(variant)
+    search = Search(
+        agreeing, outside(own, agreeing.black_box), variant, {"cache": cache}, frozenset(), agreeing.black_box, (), None
+    )
+    search.search(night() or 0, PROGRAMS, agreeing.steps, None)
+    assert [failure.disagreed for failure in search.failures] == []
+    assert search.examples == PROGRAMS
