@@ -432,7 +432,7 @@ class Herder:
         leader itself assigned last."""
         if self.is_eager or self.env.config.assignor == "balanced":
             return ASSIGNORS[self.env.config.protocol](members, connectors, tasks)
-        sessions = {worker: (worker, self.group.sessions[worker]) for worker in members}
+        sessions = {worker: self.group.member_id(worker) for worker in sorted(members, key=self.group.place)}
         return self.assignor.assign(members, sessions, connectors, tasks, self.generation, generation, self.env.now_ms)
 
     # A rebalance: after the sync

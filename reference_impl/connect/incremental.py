@@ -4,6 +4,7 @@ worker to return, and load is balanced with a growing delay."""
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping
 from math import log
+from typing import Any
 
 from fencepost.reference_impl.connect.group import Assignment, Members, TaskId
 
@@ -19,8 +20,8 @@ from fencepost.reference_impl.connect.group import Assignment, Members, TaskId
 # Work moves for balance only while nothing is lost. Where one rebalance after another revokes for balance, the second
 # revokes nothing and asks for a further one after 40 ms, the third after 1.6 s, and so on up to `max_delay_ms`; with 0
 # there is no such delay. (IncrementalCooperativeAssignor of 3.5 and later: performTaskAssignment,
-# handleLostAssignments, performLoadBalancingRevocations. Members come here by worker number; there in the order of a
-# hash map.)
+# handleLostAssignments, performLoadBalancingRevocations. Members come in the order of ``sessions``; there in that of a
+# hash map of their ids, by which those go that have the same load when work is given out: WorkerLoad.taskComparator.)
 
 NONE = -1
 CONNECTOR = -1  # stands for a task's number where the item is the Connector itself
@@ -46,15 +47,16 @@ class IncrementalAssignor:
         self.in_a_row = 0
 
     def assign(
-        self, members: Members, sessions: Mapping[int, Hashable], connectors: Iterable[str], tasks: Iterable[TaskId],
+        self, members: Members, sessions: Mapping[int, Any], connectors: Iterable[str], tasks: Iterable[TaskId],
         completed: int, generation: int, now_ms: int,
     ) -> dict[int, Assignment]:  # fmt: skip
         """Return the assignment of each worker in this generation, whose leader last ``completed`` another one.
-        ``sessions`` has another value for a worker that was expired since: it is another member."""
+        ``sessions`` has the workers in order with their ids, which can be compared: a worker that was expired since has
+        another one."""
         if self.generation != completed:
             self.assigned = set()
         configured: Items = {(name, CONNECTOR) for name in connectors} | set(tasks)
-        claims = {worker: _items(members[worker].connectors, members[worker].tasks) for worker in sorted(members)}
+        claims = {worker: _items(members[worker].connectors, members[worker].tasks) for worker in sessions}
         claimed = Counter(item for mine in claims.values() for item in mine)
         if self.revoked & claimed.keys():  # a member has not learnt of it
             self.assigned = set(claimed)
@@ -70,7 +72,7 @@ class IncrementalAssignor:
             revoked[worker] |= surplus
             shares[worker] -= surplus
         for new, again in zip(_kinds(created), _kinds(found), strict=True):
-            give([*sorted(new), *sorted(again)], shares)
+            give([*sorted(new), *sorted(again)], shares, sessions)
         self.generation, self.members = generation, frozenset(sessions[worker] for worker in members)
         self.revoked = set().union(*revoked.values())
         self.assigned = (set().union(*shares.values()) - self.revoked) | lost
@@ -78,7 +80,7 @@ class IncrementalAssignor:
 
     # Lost work
 
-    def take_lost(self, lost: Items, shares: Shares, sessions: Mapping[int, Hashable], now_ms: int) -> Items:
+    def take_lost(self, lost: Items, shares: Shares, sessions: Mapping[int, Any], now_ms: int) -> Items:
         """Return what of the lost work is given out now like new work; what new members get goes into their shares."""
         if not lost and not self.balancing:
             self.end_delay()
@@ -161,11 +163,11 @@ def _kinds(items: Items) -> tuple[Items, Items]:
     return connectors, items - connectors
 
 
-def give(items: Iterable[TaskId], shares: Shares) -> None:
-    """Give items of one kind, in turn, to the workers that have the fewest of that kind."""
+def give(items: Iterable[TaskId], shares: Shares, sessions: Mapping[int, Any]) -> None:
+    """Give items of one kind, in turn, to the workers that have the fewest of that kind, by id among equals."""
     items = list(items)
     held = {worker: len(_kinds(mine)[items[0][1] != CONNECTOR]) if items else 0 for worker, mine in shares.items()}
-    order = sorted(held, key=lambda worker: (held[worker], worker))
+    order = sorted(held, key=lambda worker: (held[worker], sessions[worker]))
     for item in items:
         worker = min(order, key=held.__getitem__)
         shares[worker].add(item)
