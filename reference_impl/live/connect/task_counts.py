@@ -179,6 +179,17 @@ class ConnectSystem:
         """Return what stands in the status topic, which is what REST reports."""
         return self._observer.statuses.get(Owner(self._names[connector], task), ("", ""))
 
+    def found(self) -> Mapping[tuple[int, int], int]:
+        """Return with which offset of its own source partition each (connector, task) began that polls now."""
+        polls = {call.instance: call for call in [*self._cluster.control.held] if call.name == "poll"}
+        started = [each for each in [*self._cluster.control.calls] if each.name == "started" and each.instance in polls]
+        offsets = {
+            (self._names.index(each.connector), each.task): dict(pair.split(":") for pair in each.fields["found"].split(","))
+            for each in started
+            if each.connector in self._names
+        }
+        return {of: int(found[str(of[1])]) for of, found in offsets.items()}
+
     def drain_events(self) -> Sequence[Event]:
         events, self._observer.events = self._observer.events, []
         return events
