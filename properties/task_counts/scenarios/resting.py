@@ -161,8 +161,8 @@ ORDERS = 300
 
 
 def differences(program: Program, one: Factory, other: Factory, orders: int = ORDERS) -> list[str]:
-    """Return what the first cluster has come to, after the first call with which the second one cannot come to the same,
-    and what that one comes to instead; nothing where it can."""
+    """Return the first call after which the second cluster cannot have come to the same as the first one, what that one
+    has come to, and what the second comes to instead; nothing where it can."""
     seen = tuple(came_to(one(program.config), program))
     return compared(program, seen, other, orders)
 
@@ -181,8 +181,11 @@ def compared(program: Program, seen: Sequence[Rest], other: Factory, orders: int
         else:
             return []
     number, _, lines = nearest
-    calls = [*rests(program)][number]
-    return [f"after {', '.join(f'{each.name}{each.arguments}' for each in calls)}:", *lines]
+    return [f"after {' '.join(map(_text, [*rests(program)][number]))}:", *lines]
+
+
+def _text(call: Call) -> str:
+    return f"{call.name}({', '.join(f'{name}={value!r}' for name, value in call.arguments)})"
 
 
 def _told(mine: Rest, its: Rest) -> Iterator[str]:

@@ -184,7 +184,9 @@ class ConnectSystem:
         polls = {call.instance: call for call in [*self._cluster.control.held] if call.name == "poll"}
         started = [each for each in [*self._cluster.control.calls] if each.name == "started" and each.instance in polls]
         offsets = {
-            (self._names.index(each.connector), each.task): dict(pair.split(":") for pair in each.fields["found"].split(","))
+            (self._names.index(each.connector), each.task): dict(
+                pair.split(":") for pair in each.fields["found"].split(",")
+            )
             for each in started
             if each.connector in self._names
         }
