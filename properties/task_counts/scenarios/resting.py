@@ -11,7 +11,7 @@ chosen, and what it comes to in any of `ORDERS` is the same.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from random import Random
@@ -118,8 +118,9 @@ class Named:
 
     def found(self) -> Mapping[tuple[int, int], int]:
         """Return what a system shows, or what was committed when each task began to run."""
-        if hasattr(self.system, "found"):
-            return self.system.found()
+        shown: Callable[[], Mapping[tuple[int, int], int]] | None = getattr(self.system, "found", None)
+        if shown is not None:
+            return shown()
         committed, found = Counter[tuple[int, int]](), dict[tuple[int, int], int]()
         for event in self.events:
             of = read(event, "connector", ABSENT), read(event, "task", ABSENT)
@@ -190,8 +191,8 @@ def _text(call: Call) -> str:
 
 def _told(mine: Rest, its: Rest) -> Iterator[str]:
     for name, one, other in zip(Rest._fields, mine, its, strict=True):
-        if isinstance(one, Mapping):
-            for of in sorted(one.keys() | other.keys(), key=str):
+        if isinstance(one, Mapping) and isinstance(other, Mapping):
+            for of in sorted({*one, *other}, key=str):
                 if one.get(of) != other.get(of):
                     yield f"{name} of {of}: {one.get(of)}, and not {other.get(of)}"
         elif one != other:
@@ -232,6 +233,8 @@ def drawn(seed: int, steps: int = STEPS) -> Program:
             continue
         away[back.get(name, name)] = away.get(back.get(name, name), 0) + (1 if leaves else -1 if name in back else 0)
         calls.append(_drawn(name, chance, config))
+        if name == "stop_connector":  # else a configuration leaves it stopped
+            calls.append(Call("delete", 0, calls[-1].get("connector")))
         if name in ("configure", "restart_task") and chance.random() < HOLDS:
             held, then = chance.choice(HELD), chance.choice(AT_HOLD)
             if then != "crash" or sum(away.values()) < config["workers"] - 1:
