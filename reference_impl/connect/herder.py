@@ -78,7 +78,7 @@ class Herder:
         self.wanted = 0  # a rebalance is needed that knows what stands before this
         self.rejoin = True
         self.rejoin_ms = NONE  # when the rebalance is due for which the assignment asked
-        self.assignor = self.assignor_type(env.config.rebalance_delay_ms)
+        self.assignor = self.assignor_type(env.config.rebalance_delay_ms, env.config.member_order)
         self.expired_ms = NONE
         self.owned_connectors: frozenset[str] = frozenset()
         self.owned_tasks: frozenset[TaskId] = frozenset()

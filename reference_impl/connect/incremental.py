@@ -2,8 +2,9 @@
 worker to return, and load is balanced with a growing delay."""
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from math import log
+from random import Random
 from typing import Any
 
 from fencepost.reference_impl.connect.group import Assignment, Members, TaskId
@@ -34,8 +35,9 @@ Shares = dict[int, Items]
 class IncrementalAssignor:
     """An `IncrementalAssignor` has what one worker has assigned as a leader; ``delay_ms`` goes with the assignment."""
 
-    def __init__(self, max_delay_ms: int) -> None:
+    def __init__(self, max_delay_ms: int, order: int = 0) -> None:
         self.max_delay_ms = max_delay_ms
+        self.order = order  # seed of the hashes of work; 0: it goes by name and number
         self.generation = NONE  # of the last assignment, with what it gave, what it revoked, and to which members
         self.assigned: Items = set()
         self.revoked: Items = set()
@@ -112,7 +114,7 @@ class IncrementalAssignor:
         if self.delay_ms:
             self.balancing = False
             return {}
-        surplus = surpluses(configured, shares, lost)
+        surplus = surpluses(configured, shares, lost, self.place)
         if self.balancing and surplus:
             self.in_a_row += 1
             self.delay_ms = back_off_ms(self.in_a_row, self.max_delay_ms)
@@ -124,15 +126,19 @@ class IncrementalAssignor:
         self.balancing = bool(surplus)
         return surplus
 
+    def place(self, item: TaskId) -> Any:
+        """Return the place of work in a hash map."""
+        return Random(f"{self.order} {item}").random() if self.order else item
+
 
 def back_off_ms(times: int, most_ms: int) -> int:
     """Return the delay after so many revoking rebalances in a row, in floating point as ExponentialBackoff does it."""
     return min(int(GROWTH ** min(times, log(most_ms, GROWTH))), most_ms) if most_ms else 0
 
 
-def surpluses(configured: Items, shares: Shares, lost: Items) -> Shares:
+def surpluses(configured: Items, shares: Shares, lost: Items, place: Callable[[TaskId], Any]) -> Shares:
     """Return what each worker has beyond its part of all that is configured, Connectors and tasks apart, first of what
-    was not ``lost`` and given to it just now.
+    was not ``lost`` and given to it just now, and in the order of ``place``.
 
     Shares may have items that are not configured; the first workers with more than the least keep the odd ones.
     """
@@ -149,7 +155,7 @@ def surpluses(configured: Items, shares: Shares, lost: Items) -> Shares:
             if len(items) > least and odd:
                 odd, may_keep = odd - 1, least + 1
             if len(items) > may_keep:
-                by_age = sorted(items, key=lambda item: (item in lost, item))
+                by_age = sorted(items, key=lambda item: (item in lost, place(item)))
                 found.setdefault(worker, set()).update(by_age[: len(items) - may_keep])
     return found
 

@@ -117,16 +117,16 @@ class Named:
         return Counter((read(e, "connector"), read(e, "task")) for e in self.events if read(e, "kind") == kind)
 
     def found(self) -> Mapping[tuple[int, int], int]:
-        """Return what a system shows, or what was committed when each task began to run."""
-        shown: Callable[[], Mapping[tuple[int, int], int]] | None = getattr(self.system, "found", None)
+        """Return what a live system found, or what was committed when each task began to run."""
+        live: Callable[[], Mapping[tuple[int, int], int]] | None = getattr(self.system, "found", None)
         committed, found = Counter[tuple[int, int]](), dict[tuple[int, int], int]()
-        for event in self.events if shown is None else ():
+        for event in self.events if live is None else ():
             of = read(event, "connector", ABSENT), read(event, "task", ABSENT)
             committed[of] += read(event, "kind") == "transaction_committed"
             if read(event, "kind") == "task_running":
                 found[of] = committed[of]
         polling = {thread[3:] for thread in self.system.threads() if thread[1] in AT_WORK}
-        return {of: offset for of, offset in (shown() if shown else found).items() if of in polling}
+        return {of: offset for of, offset in (live() if live else found).items() if of in polling}
 
 
 def came_to(system: System, program: Program, leaders_before: int = 0) -> Iterator[Rest]:
@@ -178,7 +178,7 @@ def compared(program: Program, seen: Sequence[Rest], other: Factory, orders: int
         others = came_to(other(config), program, order % program.config["workers"])
         for number, (mine, its) in enumerate(zip(seen, others, strict=True)):
             if mine != its:
-                lines = [*_told(mine, its)]
+                lines = [*_lines(mine, its)]
                 nearest = max(nearest, (number, -len(lines), lines), key=lambda each: each[:2])
                 break
         else:
@@ -191,7 +191,7 @@ def _text(call: Call) -> str:
     return f"{call.name}({', '.join(f'{name}={value!r}' for name, value in call.arguments)})"
 
 
-def _told(mine: Rest, its: Rest) -> Iterator[str]:
+def _lines(mine: Rest, its: Rest) -> Iterator[str]:
     for name, one, other in zip(Rest._fields, mine, its, strict=True):
         if isinstance(one, Mapping) and isinstance(other, Mapping):
             for of in sorted({*one, *other}, key=str):
