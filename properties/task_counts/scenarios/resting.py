@@ -29,8 +29,8 @@ class Rest(NamedTuple):
     """A `Rest` is what a cluster has come to. ``sets``, ``counts`` and ``claims`` are as in `interface.Resting`.
     ``workers`` has the tasks (connector, task) that poll on each worker that is awake, the leader first. ``statuses``
     are those of the Connectors and of the tasks of the newest sets. ``committed`` has how many transactions each
-    (connector, task) has committed in all, which is the offset of its source partition, and ``refused`` how many were
-    refused. ``found`` has the offset with which the instance began that polls now."""
+    (connector, task) has committed in all, which is the offset of its source partition, and ``refused`` how many of its
+    instances were refused. ``found`` has the offset with which the instance began that polls now."""
 
     sets: Mapping[int, int]
     counts: Mapping[int, int]
@@ -110,10 +110,17 @@ class Named:
         return Rest(
             resting.sets, resting.counts, tuple(self.tasks(worker) for worker in self.awake()), resting.claims,
             {of: self.system.status(*of)[0] for of in newest},
-            self.number_of("transaction_committed"), self.number_of("transaction_refused"), self.found(),
+            self.committed(), self.refused(), self.found(),
         )  # fmt: skip
 
-    def number_of(self, kind: str) -> Counter[tuple[int, int]]:
+    def refused(self) -> Counter[tuple[int, int]]:
+        """Return how many instances were refused, some of which try another request before they fail."""
+        kind, names = "transaction_refused", ("connector", "task", "instance")
+        found = {tuple(read(e, name) for name in names) for e in self.events if read(e, "kind") == kind}
+        return Counter(each[:2] for each in found)
+
+    def committed(self) -> Counter[tuple[int, int]]:
+        kind = "transaction_committed"
         return Counter((read(e, "connector"), read(e, "task")) for e in self.events if read(e, "kind") == kind)
 
     def found(self) -> Mapping[tuple[int, int], int]:

@@ -172,6 +172,32 @@ def test_a_zombie_is_fenced(driven: Driven) -> None:
     assert not system.threads()
 
 
+def test_a_task_of_a_deleted_connector_commits(driven: Driven) -> None:
+    """618.53: a connector is deleted while the worker of one of its tasks is paused past its session. When it is back,
+    the task polls and commits, until there is another rebalance."""
+    system = driven.system
+    driven.begin(2)
+    leader = driven.of("set_written")[-1]["node"]
+    task, worker = next(each for each in driven.polling.items() if each[1] != leader)
+    other = next(node for node in range(3) if node not in (leader, worker))
+    system.stall(worker)
+    assert system.delete(leader, 0)
+    run(system)
+    system.expire(worker)
+    run(system)
+    system.resume(worker)
+    system.advance(LATE_MS)
+    run(system)
+    assert driven.of("connector_tombstoned")
+    assert driven.polling == {task: worker}
+    work(system)
+    assert driven.of("transaction_committed", node=worker, task=task)
+    system.expire(other)
+    system.advance(LATE_MS)
+    run(system)
+    assert not driven.polling
+
+
 @pytest.mark.nightly
 @pytest.mark.timeout(3_600)
 def test_programs_are_held_against_promises(own_cluster: Callable[[], ConnectSystem], cache: Path) -> None:
