@@ -75,6 +75,9 @@ class Config(Configuration):
     assignor: Annotated[str, OneOf("balanced", "released")] = "balanced"
     rebalance_delay_ms: Natural = 0  # scheduled.rebalance.max.delay.ms (default there 300000), of the released assignor
     starts_removed_tasks: bool = False  # as released: every assigned task for which there is a configuration (618.52)
+    # The seed of workers' names, and of the hashes of member ids and of work, by which the coordinator finds another
+    # leader, and its assignor what moves. 0: all of it goes by number, and the first to join leads.
+    member_order: Natural = 0
     preemptive_stop: bool = True  # tasks of an old set are stopped before the worker joins again (618.22)
     group_id: str = "connect"
     support: str | tuple[str, ...] = "disabled"  # exactly.once.source.support, of all workers or of each (618.46)

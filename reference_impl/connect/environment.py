@@ -45,7 +45,7 @@ class Environment(environment.Environment[Config]):
         self.numbers = {name: number for number, name in enumerate(config.connector_names)}
         partition = CONFIG_TOPIC if sibling is None else SECOND_CONFIG_TOPIC
         self.topic = parts.topic(self.brokers, self.log, self.numbers, partition)
-        self.group = Group(self.log)
+        self.group = Group(self.log, config.member_order)
         self.workers: list[Worker] = []
         self.statuses: dict[tuple[str, int], Status] = {}  # the status topic; task -1 is the Connector
         self.written_by: dict[tuple[str, int], tuple[int, int]] = {}  # worker, and generation of its assignment

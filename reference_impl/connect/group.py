@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import cycle
+from random import Random
 from typing import NamedTuple, TypeVar
 
 from fencepost.reference_impl.connect.config import ConnectEventLog, Kind
@@ -201,6 +202,7 @@ class Group:
     """A `Group` has the ``members`` of the current generation and those ``joining`` the next one."""
 
     log: ConnectEventLog
+    member_order: int = 0  # seed of ids and their hashes; 0: by number
     members: dict[int, Join] = field(default_factory=dict)
     joining: dict[int, Join] = field(default_factory=dict)
     preparing: bool = False  # members are awaited
@@ -209,6 +211,15 @@ class Group:
     offset: int = 0
     assignments: dict[int, Assignment] | None = None  # of this generation, once the leader has handed them in
     sessions: Counter[int] = field(default_factory=Counter)  # that have ended: the next one has another member id
+
+    def member_id(self, worker: int) -> tuple[float, int]:
+        """Return the id of a member: the worker's name (client.id), and what is another one for each session."""
+        name = Random(f"{self.member_order} {worker}").random() if self.member_order else worker
+        return name, self.sessions[worker]
+
+    def place(self, worker: int) -> float:
+        """Return the place of a member in a hash map of ids."""
+        return Random(f"{self.member_order} {self.member_id(worker)}").random() if self.member_order else worker
 
     def must_rejoin(self, worker: int) -> bool:
         """Return whether a heartbeat would be answered with REBALANCE_IN_PROGRESS or UNKNOWN_MEMBER_ID."""
@@ -249,7 +260,7 @@ class Group:
         self.sessions[worker] += 1
         self.log.emit(Kind.MEMBER_EXPIRED, node=worker, member=self.generation)
         if self.leader == worker:  # it would come back as another member
-            self.leader = NONE
+            self.leader = min(self.members, key=self.place, default=NONE) if self.member_order else NONE
         self.preparing = self.preparing or bool(self.members)
         self.complete()
         return True

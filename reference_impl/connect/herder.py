@@ -78,7 +78,7 @@ class Herder:
         self.wanted = 0  # a rebalance is needed that knows what stands before this
         self.rejoin = True
         self.rejoin_ms = NONE  # when the rebalance is due for which the assignment asked
-        self.assignor = self.assignor_type(env.config.rebalance_delay_ms)
+        self.assignor = self.assignor_type(env.config.rebalance_delay_ms, env.config.member_order)
         self.expired_ms = NONE
         self.owned_connectors: frozenset[str] = frozenset()
         self.owned_tasks: frozenset[TaskId] = frozenset()
@@ -372,8 +372,14 @@ class Herder:
 
     def outdated(self) -> list[TaskId]:
         """Return the running tasks of sets that are not the newest, and of deleted connectors."""
-        state = self.view.state
-        return [task.id for task in self.tasks.values() if not task.ended and task.set != state.set_place(task.id[0])]
+        return [task.id for task in self.tasks.values() if not task.ended and not self.may_stay(task)]
+
+    def may_stay(self, task: SourceTask) -> bool:
+        """Return whether a task need not stop for a newer set. As released, a set without tasks stops none, and neither
+        does the deletion of the connector: they stop where they are revoked (618.53;
+        KafkaConfigBackingStore.processTasksCommitRecord, DistributedHerder.processTaskConfigUpdates…)."""
+        state, name = self.view.state, task.id[0]
+        return task.set == state.set_place(name) or (self.starts_removed_tasks and not state.tasks(name))
 
     def revoke(self, tasks: Iterable[TaskId], connectors: Iterable[str]) -> Script:
         tasks = sorted(tasks)
@@ -432,7 +438,7 @@ class Herder:
         leader itself assigned last."""
         if self.is_eager or self.env.config.assignor == "balanced":
             return ASSIGNORS[self.env.config.protocol](members, connectors, tasks)
-        sessions = {worker: (worker, self.group.sessions[worker]) for worker in members}
+        sessions = {worker: self.group.member_id(worker) for worker in sorted(members, key=self.group.place)}
         return self.assignor.assign(members, sessions, connectors, tasks, self.generation, generation, self.env.now_ms)
 
     # A rebalance: after the sync
@@ -480,7 +486,6 @@ class Herder:
         WorkerCoordinator keeps `assignmentSnapshot` and claims the task in `metadata`, and
         IncrementalCooperativeAssignor revokes only what two members claim.
         """
-        state = self.view.state
         yield from self.stop_tasks(self.outdated())
         for name in sorted(self.owned_connectors):
             if name not in self.connectors:
@@ -489,7 +494,7 @@ class Herder:
                 self.connectors[name].rebalanced()
         for name, task in sorted(self.owned_tasks):
             there = self.tasks.get((name, task))
-            current = there is not None and there.set == state.set_place(name)
+            current = there is not None and self.may_stay(there)
             if there is None or not current or (there.ended and not there.failed):
                 self.start_task(name, task)
 

@@ -2,8 +2,10 @@
 worker to return, and load is balanced with a growing delay."""
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from math import log
+from random import Random
+from typing import Any
 
 from fencepost.reference_impl.connect.group import Assignment, Members, TaskId
 
@@ -19,8 +21,8 @@ from fencepost.reference_impl.connect.group import Assignment, Members, TaskId
 # Work moves for balance only while nothing is lost. Where one rebalance after another revokes for balance, the second
 # revokes nothing and asks for a further one after 40 ms, the third after 1.6 s, and so on up to `max_delay_ms`; with 0
 # there is no such delay. (IncrementalCooperativeAssignor of 3.5 and later: performTaskAssignment,
-# handleLostAssignments, performLoadBalancingRevocations. Members come here by worker number; there in the order of a
-# hash map.)
+# handleLostAssignments, performLoadBalancingRevocations. Members come in the order of ``sessions``; there in that of a
+# hash map of their ids, by which those go that have the same load when work is given out: WorkerLoad.taskComparator.)
 
 NONE = -1
 CONNECTOR = -1  # stands for a task's number where the item is the Connector itself
@@ -33,8 +35,9 @@ Shares = dict[int, Items]
 class IncrementalAssignor:
     """An `IncrementalAssignor` has what one worker has assigned as a leader; ``delay_ms`` goes with the assignment."""
 
-    def __init__(self, max_delay_ms: int) -> None:
+    def __init__(self, max_delay_ms: int, order: int = 0) -> None:
         self.max_delay_ms = max_delay_ms
+        self.order = order  # seed of the hashes of work; 0: it goes by name and number
         self.generation = NONE  # of the last assignment, with what it gave, what it revoked, and to which members
         self.assigned: Items = set()
         self.revoked: Items = set()
@@ -46,15 +49,16 @@ class IncrementalAssignor:
         self.in_a_row = 0
 
     def assign(
-        self, members: Members, sessions: Mapping[int, Hashable], connectors: Iterable[str], tasks: Iterable[TaskId],
+        self, members: Members, sessions: Mapping[int, Any], connectors: Iterable[str], tasks: Iterable[TaskId],
         completed: int, generation: int, now_ms: int,
     ) -> dict[int, Assignment]:  # fmt: skip
         """Return the assignment of each worker in this generation, whose leader last ``completed`` another one.
-        ``sessions`` has another value for a worker that was expired since: it is another member."""
+        ``sessions`` has the workers in order with their ids, which can be compared: a worker that was expired since has
+        another one."""
         if self.generation != completed:
             self.assigned = set()
         configured: Items = {(name, CONNECTOR) for name in connectors} | set(tasks)
-        claims = {worker: _items(members[worker].connectors, members[worker].tasks) for worker in sorted(members)}
+        claims = {worker: _items(members[worker].connectors, members[worker].tasks) for worker in sessions}
         claimed = Counter(item for mine in claims.values() for item in mine)
         if self.revoked & claimed.keys():  # a member has not learnt of it
             self.assigned = set(claimed)
@@ -70,7 +74,7 @@ class IncrementalAssignor:
             revoked[worker] |= surplus
             shares[worker] -= surplus
         for new, again in zip(_kinds(created), _kinds(found), strict=True):
-            give([*sorted(new), *sorted(again)], shares)
+            give([*sorted(new), *sorted(again)], shares, sessions)
         self.generation, self.members = generation, frozenset(sessions[worker] for worker in members)
         self.revoked = set().union(*revoked.values())
         self.assigned = (set().union(*shares.values()) - self.revoked) | lost
@@ -78,7 +82,7 @@ class IncrementalAssignor:
 
     # Lost work
 
-    def take_lost(self, lost: Items, shares: Shares, sessions: Mapping[int, Hashable], now_ms: int) -> Items:
+    def take_lost(self, lost: Items, shares: Shares, sessions: Mapping[int, Any], now_ms: int) -> Items:
         """Return what of the lost work is given out now like new work; what new members get goes into their shares."""
         if not lost and not self.balancing:
             self.end_delay()
@@ -110,7 +114,7 @@ class IncrementalAssignor:
         if self.delay_ms:
             self.balancing = False
             return {}
-        surplus = surpluses(configured, shares, lost)
+        surplus = surpluses(configured, shares, lost, self.place)
         if self.balancing and surplus:
             self.in_a_row += 1
             self.delay_ms = back_off_ms(self.in_a_row, self.max_delay_ms)
@@ -122,15 +126,19 @@ class IncrementalAssignor:
         self.balancing = bool(surplus)
         return surplus
 
+    def place(self, item: TaskId) -> Any:
+        """Return the place of work in a hash map."""
+        return Random(f"{self.order} {item}").random() if self.order else item
+
 
 def back_off_ms(times: int, most_ms: int) -> int:
     """Return the delay after so many revoking rebalances in a row, in floating point as ExponentialBackoff does it."""
     return min(int(GROWTH ** min(times, log(most_ms, GROWTH))), most_ms) if most_ms else 0
 
 
-def surpluses(configured: Items, shares: Shares, lost: Items) -> Shares:
+def surpluses(configured: Items, shares: Shares, lost: Items, place: Callable[[TaskId], Any]) -> Shares:
     """Return what each worker has beyond its part of all that is configured, Connectors and tasks apart, first of what
-    was not ``lost`` and given to it just now.
+    was not ``lost`` and given to it just now, and in the order of ``place``.
 
     Shares may have items that are not configured; the first workers with more than the least keep the odd ones.
     """
@@ -147,7 +155,7 @@ def surpluses(configured: Items, shares: Shares, lost: Items) -> Shares:
             if len(items) > least and odd:
                 odd, may_keep = odd - 1, least + 1
             if len(items) > may_keep:
-                by_age = sorted(items, key=lambda item: (item in lost, item))
+                by_age = sorted(items, key=lambda item: (item in lost, place(item)))
                 found.setdefault(worker, set()).update(by_age[: len(items) - may_keep])
     return found
 
@@ -161,11 +169,11 @@ def _kinds(items: Items) -> tuple[Items, Items]:
     return connectors, items - connectors
 
 
-def give(items: Iterable[TaskId], shares: Shares) -> None:
-    """Give items of one kind, in turn, to the workers that have the fewest of that kind."""
+def give(items: Iterable[TaskId], shares: Shares, sessions: Mapping[int, Any]) -> None:
+    """Give items of one kind, in turn, to the workers that have the fewest of that kind, by id among equals."""
     items = list(items)
     held = {worker: len(_kinds(mine)[items[0][1] != CONNECTOR]) if items else 0 for worker, mine in shares.items()}
-    order = sorted(held, key=lambda worker: (held[worker], worker))
+    order = sorted(held, key=lambda worker: (held[worker], sessions[worker]))
     for item in items:
         worker = min(order, key=held.__getitem__)
         shares[worker].add(item)

@@ -56,7 +56,8 @@ class Connector:
         unchanged = yield from self.publish()
         if self.stopping:
             return
-        self.herder.put_status(self.name, NONE, "RUNNING")
+        stopped = self.herder.view.state.target_state(self.name) == "STOPPED"
+        self.herder.put_status(self.name, NONE, "STOPPED" if stopped else "RUNNING")
         asks = self.env.revision.rounds_by == CONNECTOR and self.herder.enabled
         self.due = self.due or unchanged
         while asks and not self.failed:

@@ -50,6 +50,7 @@ REAL_MS = ((5_000, GRACEFUL_MS + 200), (1_000, 600), (0, 300))
 """That many real milliseconds stand for at least so many virtual ones: a task that does not stop is given up, and a
 back-off is over."""
 PATIENCE_S = 90.0
+LEFT_S = 5.0
 GONE = frozenset({404})
 
 
@@ -180,6 +181,19 @@ class ConnectSystem:
         """Return what stands in the status topic, which is what REST reports."""
         return self._observer.statuses.get(Owner(self._names[connector], task), ("", ""))
 
+    def found(self) -> Mapping[tuple[int, int], int]:
+        """Return with which offset of its own source partition each (connector, task) began that polls now."""
+        polls = {call.instance: call for call in [*self._cluster.control.held] if call.name == "poll"}
+        started = [each for each in [*self._cluster.control.calls] if each.name == "started" and each.instance in polls]
+        offsets = {
+            (self._names.index(each.connector), each.task): dict(
+                pair.split(":") for pair in each.fields["found"].split(",")
+            )
+            for each in started
+            if each.connector in self._names
+        }
+        return {of: int(found[str(of[1])]) for of, found in offsets.items()}
+
     def drain_events(self) -> Sequence[Event]:
         events, self._observer.events = self._observer.events, []
         return events
@@ -250,8 +264,10 @@ class Live:
                 each.ask("GET", f"/connectors/{name}").status not in GONE for each in self.cluster.workers.values()
             ]
             if not any(known):
-                self.cluster.wait_until_over(name)
-                return
+                with contextlib.suppress(TimeoutError):
+                    return self.cluster.wait_until_over(name, LEFT_S)
+                self.cluster.expire(self._name(0))  # a task may run on until the next rebalance, which nobody asks for
+                return self.cluster.wait_until_over(name)
             reply = self.cluster.ask("delete", name, "DELETE", "")
         raise WireError(f"connector {name} cannot be deleted within {PATIENCE_S:.0f} s: {reply}")
 

@@ -1,4 +1,5 @@
-"""A real Connect is driven operation by operation, and held against the promises with the programs of the reference."""
+"""A real Connect is driven operation by operation, held against the promises with the programs of the reference, and
+against the reference itself by what both come to at rest."""
 
 from __future__ import annotations
 
@@ -10,12 +11,17 @@ from typing import Any
 import pytest
 from fencepost.proofs.testing.observing import outside
 from fencepost.proofs.testing.search import Failure, Search
-from fencepost.properties.driving import read
-from fencepost.properties.task_counts.interface import BLACK_BOX, System, run, work
+from fencepost.properties.driving import Factory, Program, read
+from fencepost.properties.task_counts.interface import BLACK_BOX, Call, System, run, work
 from fencepost.properties.task_counts.scenarios.agreement import ON_A_CLUSTER
+from fencepost.properties.task_counts.scenarios.resting import CONFIG as AT_REST
+from fencepost.properties.task_counts.scenarios.resting import came_to, compared, differences, drawn
 from fencepost.properties.task_counts.scenarios.steps import Seen
+from fencepost.reference_impl.defects import task_counts as defects
 from fencepost.reference_impl.live.connect.install import BROKERS, OLD_CONNECT, Installed
 from fencepost.reference_impl.live.connect.task_counts import ConnectSystem, end, own
+from fencepost.reference_impl.systems.task_counts import released
+from fencepost.reference_impl.systems.task_counts_cluster import RELEASED
 from nights import night
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(900)]
@@ -25,6 +31,13 @@ LATE_MS = 10_000
 RELEASES = (BROKERS, "4.4.0")
 STEPS, PROGRAMS = 10_000, 30
 """A search ends with its first failure, or after so many programs."""
+PROGRAMS_AT_REST = 40
+"""Each takes from 15 s to half a minute."""
+FEWER = Program(
+    {**AT_REST, "connectors": 1, "max_tasks": 2},
+    (Call("configure", 0, 0, 2), Call("work"), Call("configure", 0, 0, 1)),
+)
+"""A connector gets fewer tasks, which a round of fencing has to precede."""
 ZOMBIES = {"618.P1", "618.P3", "618.19"}
 """What is broken where a task that the newest set has not is started again, as 4.3.1 does."""
 
@@ -167,6 +180,32 @@ def test_a_zombie_is_fenced(driven: Driven) -> None:
     assert not system.threads()
 
 
+def test_a_task_of_a_deleted_connector_commits(driven: Driven) -> None:
+    """618.53: a connector is deleted while the worker of one of its tasks is paused past its session. When it is back,
+    the task polls and commits, until there is another rebalance."""
+    system = driven.system
+    driven.begin(2)
+    leader = driven.of("set_written")[-1]["node"]
+    task, worker = next(each for each in driven.polling.items() if each[1] != leader)
+    other = next(node for node in range(3) if node not in (leader, worker))
+    system.stall(worker)
+    assert system.delete(leader, 0)
+    run(system)
+    system.expire(worker)
+    run(system)
+    system.resume(worker)
+    system.advance(LATE_MS)
+    run(system)
+    assert driven.of("connector_tombstoned")
+    assert driven.polling == {task: worker}
+    work(system)
+    assert driven.of("transaction_committed", node=worker, task=task)
+    system.expire(other)
+    system.advance(LATE_MS)
+    run(system)
+    assert not driven.polling
+
+
 @pytest.mark.nightly
 def test_a_rebalance_goes_in_steps(own_cluster: Callable[..., ConnectSystem]) -> None:
     """Nobody is assigned anything before everyone has joined, nor takes it before the leader has assigned it; where the
@@ -273,3 +312,33 @@ def is_known(failure: Failure) -> bool:
         if one.set < topic.polled or (one.number, True) == (read(bad, "instance", -1), one.set < topic.newest)
     ]  # fmt: skip
     return bool(late) and all(one.task >= topic.sets[topic.newest] for one in late)
+
+
+@pytest.fixture
+def live(own_cluster: Callable[..., ConnectSystem], cache: Path) -> Factory:
+    """A new system of a configuration, on the same cluster."""
+    own_cluster()
+    return lambda config: own({**config, "cache": cache})
+
+
+def without(defect: str) -> Factory:
+    """The reference implementation as released, with a mechanism switched off."""
+    return lambda config: getattr(defects, defect)({**RELEASED, **config})
+
+
+def test_it_comes_to_the_same_as_the_reference(live: Factory) -> None:
+    """And to something else than the reference with a mechanism switched off."""
+    seen = tuple(came_to(live(FEWER.config), FEWER))
+    assert not compared(FEWER, seen, released)
+    assert "claims of (0, 1)" in " ".join(compared(FEWER, seen, without("no_fencing")))
+    assert "counts of 0: 1, and not 2" in compared(FEWER, seen, without("record_old_count"))
+    assert "counts of 0: 2, and not None" in compared(FEWER, seen, without("does_not_ask"))
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(3_600)
+def test_programs_come_to_the_same_as_the_reference(live: Factory) -> None:
+    """Other programs each night."""
+    first = (night() or 0) * PROGRAMS_AT_REST
+    for seed in range(first, first + PROGRAMS_AT_REST):
+        assert not differences(drawn(seed), live, released), f"drawn({seed})"
