@@ -8,6 +8,7 @@ committed copies of the second record of source partition 1"""
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
@@ -44,19 +45,19 @@ class Probe:
         self.ask(tasks, worker, **more)
         return self.cluster.wait_until_polled(self.name)
 
-    def spread(self, **more: object) -> dict[int, Instance]:
-        """Configure as many tasks as there are workers, and return them when each has polled on a worker of its own, so
-        that no rebalance follows. Raise ClusterError where the assignor has it otherwise."""
-        workers = set(self.cluster.workers)
-        self.ask(len(workers), **more)
+    def spread(self, each: int = 1, **more: object) -> dict[int, Instance]:
+        """Configure so many tasks for each worker, and return them when all have polled and are spread evenly, so that
+        no rebalance follows. Raise ClusterError where the assignor has it otherwise."""
+        workers = Counter(dict.fromkeys(self.cluster.workers, each))
+        self.ask(workers.total(), **more)
 
         def tasks() -> dict[int, Instance]:
             return {each.task: each for each in self.control.alive(self.name) if each.polls}
 
         try:
-            self.cluster.wait_for("it", lambda: {each.worker for each in tasks().values()} == workers, DUE_S)
+            self.cluster.wait_for("it", lambda: Counter(each.worker for each in tasks().values()) == workers, DUE_S)
         except TimeoutError as error:
-            raise ClusterError(f"no task of {self.name} on each worker within {DUE_S:g} s: {tasks()}") from error
+            raise ClusterError(f"no even spread of {self.name}'s tasks within {DUE_S:g} s: {tasks()}") from error
         return tasks()
 
     def ask(self, tasks: int, worker: str = "", **more: object) -> int:
@@ -133,6 +134,18 @@ class Probe:
         self.cluster.wait_for(f"failure of task {task}", lambda: self.state(task, worker)[0] == "FAILED")
         return self.state(task, worker)[1]
 
+    def settles(self, task: int) -> None:
+        """Wait until a task of the newest set has polled or failed; one that has failed is restarted."""
+        number, _ = self.cluster.sets[self.name]
+
+        def ended() -> bool:
+            mine = [each for each in self.control.alive(self.name) if (each.task, each.set) == (task, number)]
+            return any(each.polls for each in mine) or self.state(task)[0] == "FAILED"
+
+        self.cluster.wait_for(f"end of the start of task {task}", ended)
+        if self.state(task)[0] == "FAILED":
+            self.cluster.restart(self.name, task)
+
     def times(self, worker: str, text: str) -> int:
         """How many lines with this text a worker has written."""
         return sum(text in line for line in self.cluster.workers[worker].tail(1_000_000).splitlines())
@@ -181,6 +194,21 @@ class Probe:
 
         return self.cluster.proxies[worker].hold_next("InitProducerId", self.id(task), where=is_fence)
 
+    def late_commit(self, task: Instance) -> Held:
+        """Have a task poll a record, and hold the commit of its transaction: whatever stops the task, the commit may
+        still come."""
+        self.hold_polls(lambda call: call.instance == task.name)
+        commit = self.cluster.proxies[task.worker].hold_next("EndTxn", self.id(task.task))
+        self.polls(instance=task.name).answer(records=f"{task.task}:1")
+        commit.wait()
+        return commit
+
+    def fences(self, begun: int) -> list[str]:
+        """The ids of its tasks that were fenced since a line of `seen`, in order of their names."""
+        opened = self.seen.since(begun, api="InitProducerId", error=0)
+        ids = (line["transactional_id"] for line in opened if line["timeout_ms"] != TASK_TIMEOUT_MS)
+        return sorted(each for each in ids if each.startswith(self.id(0)[:-1]))
+
     def let_go(self) -> None:
         """Hold no polls any more."""
         for holding in self._holdings:
@@ -197,6 +225,17 @@ class Probe:
             if each.name in self.cluster.sets:
                 self.cluster.delete(each.name)
             self.cluster.wait_until_over(each.name)
+
+
+def writes(text: str) -> Callable[[Any], bool]:
+    """Whether a Produce request has a record with this text."""
+
+    def is_it(request: Any) -> bool:
+        return any(
+            text.encode() in bytes(p.records or b"") for topic in request.topic_data for p in topic.partition_data
+        )
+
+    return is_it
 
 
 def _text(value: object) -> str:
