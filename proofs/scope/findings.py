@@ -365,12 +365,13 @@ FINDINGS = (
         "producer, and reads the config topic with the default isolation level. It goes by a count record whose transaction was "
         "aborted, and lets tasks of workers start that are enabled already; none of these ever sees that record, and after the "
         "last restart of the upgrade the count that fences is the one before.",
-        "Connect, config topic", "its classes", ("618.35", "618.50", "618.P1", "618.P3"), "new",
+        "Connect, config topic", "live clusters, and its classes", ("618.35", "618.50", "618.P1", "618.P2", "618.P3"), "new",
         f"{_CONNECT}::test_a_preparing_leader_reads_uncommitted",
-        "what the classes show is the isolation level and the transactions; that a zombie commits is in the model; one text "
-        "of the proposal has read_committed regardless of the setting",
+        "on a live cluster a source record is committed twice when all workers are enabled; what the classes show is the "
+        "isolation level and the transactions; one text of the proposal has read_committed regardless of the setting",
         variants=("exactly-once-upgrade/two-rolling-upgrades-as-shipped",),
         seen=("3.9.2", "4.0.0", "4.0.2", "4.1.2", "4.2.2", "4.3.1", "4.4.0"), means="classes",
+        also=(f"{LIVE_CONNECT}removed_task.py::test_a_preparing_leader_goes_by_an_aborted_count",),
     ),
     Finding(
         "a fencing round that is over still answers", "A round that has written its count stays among those under way until the "
@@ -404,18 +405,18 @@ FINDINGS = (
     ),
     Finding(
         "a removed task is started again", "A connector gets fewer tasks. The worker of a task that is no more was paused past "
-        "its session, or the leader is new, or its assignment before did not get through: the assignor leaves the task with "
-        "the worker for one rebalance. It starts the task with its old configuration, the newest generation, and an epoch of "
-        "its own that comes after the fence: it commits source records next to the tasks that have them now, and no count "
-        "covers its producer.",
+        "its session, or the leader is new: the assignor leaves the task with the worker until another rebalance. It starts "
+        "the task with its old configuration, the newest generation, and an epoch of its own that comes after the fence: it "
+        "commits source records next to the tasks that have them now, and no count covers its producer.",
         "Connect, assignor and herder", "live clusters, and its classes",
         ("618.52", "618.53", "618.P1", "618.P2", "618.P3"), "new", f"{_CONNECT}::test_a_removed_task_is_started_again",
         "nearest: KAFKA-9184 and KAFKA-9841, of tasks that there still are, which fencing was to make harmless; on live "
         "clusters, with a paused worker and the default time-outs, in 2 of 5 tries; one such run is recorded, "
-        "task-counts-connect-removed-task; what repairs it: removed-task.md, by `fencepost findings NAME`",
+        "task-counts-connect-removed-task, and followed by the model shipped-claims; what repairs it: removed-task.md, by `fencepost findings NAME`",
         variants=("task-counts/core-shipped-claims", "task-counts/core-removed", "source-offsets/shipped-removed-task"),
         seen=("3.3.2", "3.9.1", "3.9.2", "4.0.0", "4.0.2", "4.1.2", "4.2.2", "4.3.1", "4.4.0"),
-        also=(f"{LIVE_CONNECT}removed_task.py::test_a_removed_task_commits",), means="classes",
+        also=tuple(f"{LIVE_CONNECT}removed_task.py::test_a_removed_task_commits{how}" for how in ("", "_under_a_new_leader")),
+        means="classes",
     ),
     Finding(
         "one thread forwards everything to the leader", "While a request for a round of one connector is not answered, which may "

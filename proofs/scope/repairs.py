@@ -35,11 +35,13 @@ REMOVED_TASK = Report(
     "a removed task is started again",
     "task-counts/core-shipped-claims/no_zombie",
     "Exactly-once source support, incremental cooperative rebalancing (`connect.protocol` as it is by default), and "
-    "a connector that gets fewer tasks than it had. Then any of these: the worker of a task that is no more was "
-    "away for longer than its session; the rebalance is the first of a new leader; or the leader's assignment "
-    "before it did not get through. In each, `IncrementalCooperativeAssignor.performTaskAssignment` has not got the "
-    "task among those that it assigned last (`deleted = diff(previousAssignment, configured)`), and leaves it with "
-    "the worker that names it.",
+    "a connector that gets fewer tasks than it had. Then one of these: the worker of a task that is no more was "
+    "away for longer than its session; or the rebalance is the first of a new leader, and no worker was away. In each, "
+    "`IncrementalCooperativeAssignor.performTaskAssignment` has not got the task among those that it assigned last "
+    "(`deleted = diff(previousAssignment, configured)`), and leaves it with the worker that names it. It does "
+    "so too where its assignment before, of the older set, did not get through. No live cluster has shown that: the "
+    "leader writes sets and takes part in rebalances in one thread, and where the assignment that was lost was of the "
+    "newest set, the next one revokes the task again (`previousRevocation`).",
     {
         "elect": "A worker leads the group and claims the config topic "
         "(`KafkaConfigBackingStore.claimWritePrivileges`).",

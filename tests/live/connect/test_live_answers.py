@@ -7,57 +7,112 @@ from collections.abc import Callable
 
 import pytest
 from connect_probe import DUE_S, PATIENT, Probe, writes
-from fencepost.reference_impl.live.connect.cluster import TASK_TIMEOUT_MS
+from fencepost.reference_impl.live.connect.control import Instance
+from fencepost.reference_impl.live.proxy.rules import Held
 from fencepost.reference_impl.live.tcp.brokers import TRANSACTION, Brokers
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(600), pytest.mark.nightly]
 Special = Callable[..., Probe]
 
 REFUSED = (47, 90)  # INVALID_PRODUCER_EPOCH, PRODUCER_FENCED
-NEW_SET_OF_1 = ["set of 1", "count 1"]
+
+
+class Zombie:
+    """A task whose worker is out of the group, and hears neither of that nor of newer sets when it goes on. Starts of
+    the task on other workers wait before they open a producer: `starts` are those that do."""
+
+    def __init__(self, probe: Probe, task: Instance) -> None:
+        self.probe, self.task = probe, task
+        polls = probe.hold_polls(lambda call: call.instance == task.name)
+        self.poll = probe.polls(instance=task.name)
+        own = probe.cluster.proxies[task.worker]
+        self.beat = own.hold_next("Heartbeat", client=task.worker)
+        self.read = own.hold_next_answer("Fetch", client=f"connect-{task.worker}-configs")
+        self.beat.wait()
+        self.read.wait()
+        others = [probe.cluster.proxies[name] for name in probe.others(task.worker)]
+        client = f"connector-producer-{probe.name}-{task.task}"
+        self._opens = [
+            (proxy, proxy.hold_next("InitProducerId", probe.id(task.task), client))
+            for proxy in others for _ in range(2)
+        ]  # fmt: skip
+        probe.put_out(task.worker)
+        polls.end()
+
+    def starts(self, count: int) -> list[Held]:
+        """Wait for so many starts of the task, and return them in the order in which they came."""
+        came = list[Held]()
+
+        def enough() -> bool:
+            came.extend(each for _, each in self._opens if each.has_come and each not in came)
+            return len(came) == count
+
+        self.probe.cluster.wait_for(f"{count} starts", enough)
+        return came
+
+    def goes_on(self) -> int:
+        """Have its poll give a record, and return the error with which its transaction ends."""
+        begun, own_id = len(self.probe.seen.lines), self.probe.id(self.task.task)
+        self.poll.answer(records=f"{self.task.task}:1")
+        self.probe.come_back(self.task.worker)
+        ends = self.probe.seen.wait_for(
+            "end", lambda line: line["api"] in ("Produce", "EndTxn"), DUE_S, begun, source="kafka",
+            worker=self.task.worker, transactional_id=own_id, event="answered",
+        )  # fmt: skip
+        return int(ends["error"])
+
+    def ends(self) -> None:
+        """Its worker hears of everything, and later starts do not wait."""
+        for proxy, each in self._opens:
+            proxy.forget(each)
+        self.beat.release()
+        self.read.release()
+        self.probe.cluster.wait_for("group of all workers", self.probe.cluster.is_whole)
 
 
 def test_one_task_after_one_is_fenced_by_its_successor(probe: Probe) -> None:
     """618.5: nobody is fenced where a set of one task follows another. The old task may commit while the new one's
     producer is not open yet, and the new one begins behind that."""
-    late = probe.late_commit(probe.configure(1)[0])
-    proxies = probe.cluster.proxies.values()
-    opens = {proxy: proxy.hold_next("InitProducerId", probe.id(0)) for proxy in proxies}
-    begun = probe.ask(1)
-    opened = probe.cluster.wait_for("start", lambda: next((each for each in opens.values() if each.has_come), None))
-    assert opened.request.transaction_timeout.total_seconds() * 1000 == TASK_TIMEOUT_MS
-    probe.shows(probe.sets_and_counts, NEW_SET_OF_1 * 2)
-    late.release()
-    assert late.answer().error_code == 0
-    opened.release()
-    new = probe.control.wait_for("started", DUE_S, connector=probe.name, task=0, since=begun)
-    assert (new.fields["found"], probe.fences(begun)) == ("0:1", [])
-    for proxy, each in opens.items():
-        proxy.forget(each)
+    zombie = Zombie(probe, probe.configure(1)[0])
+    [taken_over] = zombie.starts(1)
+    begun = probe.ask(1, probe.others(zombie.task.worker)[0])
+    _, new = zombie.starts(2)
+    probe.shows(probe.sets_and_counts, ["set of 1", "count 1"] * 2)
+    assert zombie.goes_on() == 0
+    taken_over.drop()
+    new.release()
+    started = probe.control.wait_for("started", DUE_S, connector=probe.name, task=0, since=begun)
+    assert (started.fields["found"], probe.fences(begun)) == ("0:1", [])
+    zombie.ends()
 
 
 def test_a_connector_that_is_deleted_leaves_its_count(probe: Probe) -> None:
     """618.38: a connector is deleted and created with fewer tasks. The count of the deleted one stands, so that each of
     its tasks is fenced."""
-    late = probe.late_commit(probe.configure(2)[1])
-    probe.cluster.delete(probe.name)
+    zombie = Zombie(probe, probe.configure(2)[1])
+    [taken_over] = zombie.starts(1)
+    other = probe.others(zombie.task.worker)[0]
+    probe.cluster.delete(probe.name, other)
     begun = len(probe.seen.lines)
-    probe.configure(1)
-    probe.shows(probe.sets_and_counts, ["set of 2", "count 2", *NEW_SET_OF_1])
+    probe.ask(1, other)
+    probe.shows(probe.sets_and_counts, ["set of 2", "count 2", "set of 1", "count 1"])
     assert probe.fences(begun) == [probe.id(0), probe.id(1)]
-    late.release()
-    assert late.answer().error_code in REFUSED
+    assert zombie.goes_on() in REFUSED
+    taken_over.drop()
+    zombie.ends()
     probe.shows(probe.keys, [])
 
 
 def test_an_empty_set_has_no_count(probe: Probe) -> None:
     """618.5, 618.42: for a set without tasks there is no round, and an old task may commit as long as none of a newer
     one runs, which fences it. A reset of the offsets fences too, and counts 0 tasks."""
-    late = probe.late_commit(probe.configure(2)[1])
-    begun = probe.ask(0)
+    zombie = Zombie(probe, probe.configure(2)[1])
+    [taken_over] = zombie.starts(1)
+    begun = probe.ask(0, probe.others(zombie.task.worker)[0])
     probe.shows(probe.sets_and_counts, ["set of 2", "count 2", "set of 0"])
-    late.release()
-    assert late.answer().error_code == 0
+    assert zombie.goes_on() == 0
+    taken_over.drop()
+    zombie.ends()
     probe.shows(probe.keys, ["1:1"])
     assert probe.fences(begun) == []
     new = probe.configure(2)[1]
@@ -85,7 +140,7 @@ def test_an_aborted_record_is_done(probe: Probe) -> None:
     probe.commits(third, "0:4", boundary="commit")
     probe.shows(probe.keys, ["0:4"])
     told = [(each["record"], each["at"]) for each in probe.seen.since(call="commitRecord", connector=probe.name)]
-    assert (told, probe.offsets()) == ([("0:1", "0"), ("0:2", "1"), ("0:4", "4")], [3, 4])
+    assert (told, probe.offsets()) == ([("0:1", "0"), ("0:2", "1"), ("0:4", "3")], [3, 4])
 
 
 @pytest.mark.parametrize("support", ["disabled", "preparing"])
