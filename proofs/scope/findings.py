@@ -365,7 +365,7 @@ FINDINGS = (
         "producer, and reads the config topic with the default isolation level. It goes by a count record whose transaction was "
         "aborted, and lets tasks of workers start that are enabled already; none of these ever sees that record, and after the "
         "last restart of the upgrade the count that fences is the one before.",
-        "Connect, config topic", "live clusters, and its classes", ("618.35", "618.50", "618.P1", "618.P2", "618.P3"), "new",
+        "Connect, config topic", "live clusters, and its classes", ("618.35", "618.50", "618.P1", "618.P3"), "new",
         f"{_CONNECT}::test_a_preparing_leader_reads_uncommitted",
         "on a live cluster a source record is committed twice when all workers are enabled; what the classes show is the "
         "isolation level and the transactions; one text of the proposal has read_committed regardless of the setting",

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from connect_probe import DUE_S, PATIENT, Probe, writes
+from connect_probe import DUE_S, PATIENT, Probe
 from fencepost.reference_impl.live.connect.control import Instance
 from fencepost.reference_impl.live.proxy.rules import Held
 from fencepost.reference_impl.live.tcp.brokers import TRANSACTION, Brokers
@@ -23,7 +23,7 @@ class Zombie:
 
     def __init__(self, probe: Probe, task: Instance) -> None:
         self.probe, self.task = probe, task
-        polls = probe.hold_polls(lambda call: call.instance == task.name)
+        probe.hold_polls(lambda call: call.instance == task.name)
         self.poll = probe.polls(instance=task.name)
         own = probe.cluster.proxies[task.worker]
         self.beat = own.hold_next("Heartbeat", client=task.worker)
@@ -37,7 +37,6 @@ class Zombie:
             for proxy in others for _ in range(2)
         ]  # fmt: skip
         probe.put_out(task.worker)
-        polls.end()
 
     def starts(self, count: int) -> list[Held]:
         """Wait for so many starts of the task, and return them in the order in which they came."""
@@ -67,6 +66,7 @@ class Zombie:
             proxy.forget(each)
         self.beat.release()
         self.read.release()
+        self.probe.let_go()
         self.probe.cluster.wait_for("group of all workers", self.probe.cluster.is_whole)
 
 
@@ -169,8 +169,10 @@ def test_what_a_stuck_flush_has_is_not_told(special: Special) -> None:
     probe = special(support="disabled", size=1, settings=settings)
     probe.configure(1)
     probe.hold_polls()
-    flush = probe.cluster.proxies["w0"].hold_next("Produce", where=writes(f'["{probe.name}",'))
-    probe.polls().answer(records="0:1")
+    flush = probe.cluster.proxies["w0"].hold_next("Produce", client="connect-w0-offsets")
+    first = probe.polls()
+    probe.commits(first, "0:1")
+    probe.polls(since=first.line + 1).answer()  # the task's own thread takes what may be flushed, between polls
     flush.wait()
     begun = len(probe.seen.lines)
     given_up = "Timed out waiting to flush offsets to storage"
