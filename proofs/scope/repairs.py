@@ -39,7 +39,7 @@ REMOVED_TASK = Report(
     "away for longer than its session; or the rebalance is the first of a new leader, and no worker was away. In each, "
     "`IncrementalCooperativeAssignor.performTaskAssignment` has not got the task among those that it assigned last "
     "(`deleted = diff(previousAssignment, configured)`), and leaves it with the worker that names it. It does "
-    "so too where its assignment before, of the older set, did not get through. No live cluster has shown that: the "
+    "so too where its assignment before, of the older set, did not get through. No live cluster did: the "
     "leader writes sets and takes part in rebalances in one thread, and where the assignment that was lost was of the "
     "newest set, the next one revokes the task again (`previousRevocation`).",
     {

@@ -6,68 +6,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from connect_probe import DUE_S, PATIENT, Probe
-from fencepost.reference_impl.live.connect.control import Instance
-from fencepost.reference_impl.live.proxy.rules import Held
+from connect_probe import DUE_S, PATIENT, Probe, Zombie
 from fencepost.reference_impl.live.tcp.brokers import TRANSACTION, Brokers
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(600), pytest.mark.nightly]
 Special = Callable[..., Probe]
 
 REFUSED = (47, 90)  # INVALID_PRODUCER_EPOCH, PRODUCER_FENCED
-
-
-class Zombie:
-    """A task whose worker is out of the group, and hears neither of that nor of newer sets when it goes on. Starts of
-    the task on other workers wait before they open a producer: `starts` are those that do."""
-
-    def __init__(self, probe: Probe, task: Instance) -> None:
-        self.probe, self.task = probe, task
-        probe.hold_polls(lambda call: call.instance == task.name)
-        self.poll = probe.polls(instance=task.name)
-        own = probe.cluster.proxies[task.worker]
-        self.beat = own.hold_next("Heartbeat", client=task.worker)
-        self.read = own.hold_next_answer("Fetch", client=f"connect-{task.worker}-configs")
-        self.beat.wait()
-        self.read.wait()
-        others = [probe.cluster.proxies[name] for name in probe.others(task.worker)]
-        client = f"connector-producer-{probe.name}-{task.task}"
-        self._opens = [
-            (proxy, proxy.hold_next("InitProducerId", probe.id(task.task), client))
-            for proxy in others for _ in range(2)
-        ]  # fmt: skip
-        probe.put_out(task.worker)
-
-    def starts(self, count: int) -> list[Held]:
-        """Wait for so many starts of the task, and return them in the order in which they came."""
-        came = list[Held]()
-
-        def enough() -> bool:
-            came.extend(each for _, each in self._opens if each.has_come and each not in came)
-            return len(came) == count
-
-        self.probe.cluster.wait_for(f"{count} starts", enough)
-        return came
-
-    def goes_on(self) -> int:
-        """Have its poll give a record, and return the error with which its transaction ends."""
-        begun, own_id = len(self.probe.seen.lines), self.probe.id(self.task.task)
-        self.poll.answer(records=f"{self.task.task}:1")
-        self.probe.come_back(self.task.worker)
-        ends = self.probe.seen.wait_for(
-            "end", lambda line: line["api"] in ("Produce", "EndTxn"), DUE_S, begun, source="kafka",
-            worker=self.task.worker, transactional_id=own_id, event="answered",
-        )  # fmt: skip
-        return int(ends["error"])
-
-    def ends(self) -> None:
-        """Its worker hears of everything, and later starts do not wait."""
-        for proxy, each in self._opens:
-            proxy.forget(each)
-        self.beat.release()
-        self.read.release()
-        self.probe.let_go()
-        self.probe.cluster.wait_for("group of all workers", self.probe.cluster.is_whole)
 
 
 def test_one_task_after_one_is_fenced_by_its_successor(probe: Probe) -> None:
@@ -128,19 +73,20 @@ def test_an_empty_set_has_no_count(probe: Probe) -> None:
 
 
 def test_an_aborted_record_is_done(probe: Probe) -> None:
-    """618.28: where a connector aborts, offsets are committed without their records, and commitRecord is called, also
-    with a place in the topic, for those that had been sent."""
+    """618.28: where a connector aborts, offsets are committed without their records, and commitRecord is called, with a
+    place in the topic, for those that had been sent."""
     probe.configure(1, transaction__boundary="connector", exactly__once__support="required")
     probe.hold_polls()
     first = probe.polls()
     first.answer(records="0:2")
+    probe.shows(lambda: [key for key, _ in probe.read(probe.name, committed=False)], ["0:1", "0:2"])
     second = probe.polls(since=first.line + 1)
     second.answer(records="0:1", boundary="abort")
     third = probe.polls(since=second.line + 1)
     probe.commits(third, "0:4", boundary="commit")
     probe.shows(probe.keys, ["0:4"])
-    told = [(each["record"], each["at"]) for each in probe.seen.since(call="commitRecord", connector=probe.name)]
-    assert (told, probe.offsets()) == ([("0:1", "0"), ("0:2", "1"), ("0:4", "3")], [3, 4])
+    told = {each["record"]: each["at"] for each in probe.seen.since(call="commitRecord", connector=probe.name)}
+    assert (told["0:1"], told["0:2"], probe.offsets()) == ("0", "1", [3, 4])
 
 
 @pytest.mark.parametrize("support", ["disabled", "preparing"])

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from connect_probe import DUE_S, Probe, writes
+from connect_probe import DUE_S, Probe, Zombie, writes
 from fencepost.reference_impl.live.connect.control import Call, Instance
 from fencepost.reference_impl.live.proxy.rules import Held, Met
 
@@ -114,32 +114,33 @@ def test_a_preparing_leader_goes_by_an_aborted_count(special: Callable[..., Prob
     (KafkaConfigBackingStore.setupAndCreateKafkaBasedLog)"""
     probe = special(support=("preparing", "enabled", "enabled"), leader="w0")
     cluster, leads = probe.cluster, f"connect-cluster-{probe.cluster.group}"
-    probe.configure(2, partitions=3)
+    probe.configure(2, partitions=5)
     count = cluster.proxies["w0"].hold_next("Produce", leads, where=writes("tasks-fencing-"))
-    probe.ask(3, "w0")
+    probe.ask(5, "w0")
     count.wait()
     refused = cluster.proxies["w0"].refuse_next("EndTxn", INVALID_EPOCH, leads)
     count.release()
     refused.wait()
-    for task in range(3):
+    for task in range(5):
         probe.settles(task)
     tasks = cluster.wait_until_polled(probe.name)
-    counts = ["set of 2", "count 2", "set of 3"]
+    counts = ["set of 2", "count 2", "set of 5"]
     probe.shows(probe.sets_and_counts, counts)
-    late = probe.late_commit(tasks[2])
-    probe.ask(0)
+    zombie = Zombie(probe, next(tasks[number] for number in (2, 3, 4) if tasks[number].worker != "w0"))
+    [taken_over] = zombie.starts(1)
+    probe.ask(0, "w0")
     probe.shows(probe.sets_and_counts, [*counts, "set of 0"])
     cluster.stop("w0")
     cluster.start_worker("w0", support="enabled")
     cluster.wait_until_ready("w0")
-    cluster.wait_for("group of all workers", cluster.is_whole)
-    begun = probe.ask(1, partitions=3)
-    probe.hold_polls()
-    probe.commits(probe.polls(since=begun), "2:1")
+    cluster.wait_for("group of both", cluster.is_whole)
+    begun, twice = probe.ask(1, "w0", partitions=5), f"{zombie.task.task}:1"
+    probe.hold_polls(lambda call: call.task == 0)
+    probe.commits(probe.polls(task=0, since=begun), twice)
     assert probe.fences(begun) == [probe.id(0), probe.id(1)]
-    late.release()
-    assert late.answer().error_code == 0
-    probe.shows(lambda: [each["task"] for each in probe.committed("2:1")], [0, 2])
+    assert zombie.goes_on() == 0
+    taken_over.drop()
+    probe.shows(lambda: [each["task"] for each in probe.committed(twice)], [0, zombie.task.task])
     probe.shows(probe.sets_and_counts, [*counts, "set of 0", "set of 1", "count 1"])
 
 

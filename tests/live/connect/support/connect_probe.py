@@ -194,15 +194,6 @@ class Probe:
 
         return self.cluster.proxies[worker].hold_next("InitProducerId", self.id(task), where=is_fence)
 
-    def late_commit(self, task: Instance) -> Held:
-        """Have a task poll a record, and hold the commit of its transaction: whatever stops the task, the commit may
-        still come."""
-        self.hold_polls(lambda call: call.instance == task.name)
-        commit = self.cluster.proxies[task.worker].hold_next("EndTxn", self.id(task.task))
-        self.polls(instance=task.name).answer(records=f"{task.task}:1")
-        commit.wait()
-        return commit
-
     def fences(self, begun: int) -> list[str]:
         """The ids of its tasks that were fenced since a line of `seen`, in order of their names."""
         opened = self.seen.since(begun, api="InitProducerId", error=0)
@@ -225,6 +216,59 @@ class Probe:
             if each.name in self.cluster.sets:
                 self.cluster.delete(each.name)
             self.cluster.wait_until_over(each.name)
+
+
+class Zombie:
+    """A task whose worker is out of the group, and hears neither of that nor of newer sets when it goes on. Starts of
+    the task on other workers wait before they open a producer: `starts` are those that do."""
+
+    def __init__(self, probe: Probe, task: Instance) -> None:
+        self.probe, self.task = probe, task
+        probe.hold_polls(lambda call: call.instance == task.name)
+        self.poll = probe.polls(instance=task.name)
+        own = probe.cluster.proxies[task.worker]
+        self.beat = own.hold_next("Heartbeat", client=task.worker)
+        self.read = own.hold_next_answer("Fetch", client=f"connect-{task.worker}-configs")
+        self.beat.wait()
+        self.read.wait()
+        others = [probe.cluster.proxies[name] for name in probe.others(task.worker)]
+        client = f"connector-producer-{probe.name}-{task.task}"
+        self._opens = [
+            (proxy, proxy.hold_next("InitProducerId", probe.id(task.task), client))
+            for proxy in others for _ in range(2)
+        ]  # fmt: skip
+        probe.put_out(task.worker)
+
+    def starts(self, count: int) -> list[Held]:
+        """Wait for so many starts of the task, and return them in the order in which they came."""
+        came = list[Held]()
+
+        def enough() -> bool:
+            came.extend(each for _, each in self._opens if each.has_come and each not in came)
+            return len(came) == count
+
+        self.probe.cluster.wait_for(f"{count} starts", enough)
+        return came
+
+    def goes_on(self) -> int:
+        """Have its poll give a record, and return the error with which its transaction ends."""
+        begun, own_id = len(self.probe.seen.lines), self.probe.id(self.task.task)
+        self.poll.answer(records=f"{self.task.task}:1")
+        self.probe.come_back(self.task.worker)
+        ends = self.probe.seen.wait_for(
+            "end", lambda line: line["api"] in ("Produce", "EndTxn"), DUE_S, begun, source="kafka",
+            worker=self.task.worker, transactional_id=own_id, event="answered",
+        )  # fmt: skip
+        return int(ends["error"])
+
+    def ends(self) -> None:
+        """Its worker hears of everything, and later starts do not wait."""
+        for proxy, each in self._opens:
+            proxy.forget(each)
+        self.beat.release()
+        self.read.release()
+        self.probe.let_go()
+        self.probe.cluster.wait_for("group of all workers", self.probe.cluster.is_whole)
 
 
 def writes(text: str) -> Callable[[Any], bool]:
