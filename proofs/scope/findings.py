@@ -374,6 +374,15 @@ FINDINGS = (
         also=(f"{LIVE_CONNECT}removed_task.py::test_a_preparing_leader_goes_by_an_aborted_count",),
     ),
     Finding(
+        "enabled workers do not catch up with a preparing leader", "A preparing leader has read a record of the config topic whose "
+        "transaction was aborted, which enabled workers never read. In a rebalance they find that they are behind it, read to "
+        "the end, and join again, some hundred times a second. They start nothing, until another record is committed.",
+        "Connect, herder", "live clusters", ("618.P4",), "new",
+        f"{LIVE_CONNECT}removed_task.py::test_a_preparing_leader_goes_by_an_aborted_count",
+        "it takes the second upgrade, a write of the leader that fails, and a rebalance before the next write",
+        seen=("4.3.1",),
+    ),
+    Finding(
         "a fencing round that is over still answers", "A round that has written its count stays among those under way until the "
         "admin client's thread takes it out. Where a new set is committed in between, a task of that set which asks is "
         "answered by the round of the set before: it starts, and nothing was fenced or counted for its set.",

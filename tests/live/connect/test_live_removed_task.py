@@ -112,8 +112,8 @@ def test_a_preparing_leader_goes_by_an_aborted_count(special: Callable[..., Prob
     aborted. It reads that all the same, and lets tasks of enabled workers start, which no count covers. When all are
     enabled a smaller set fences by the count before: one of those tasks commits next to it, a source record twice.
 
-    618.P4: in a rebalance before that, enabled workers rejoin again and again: they do not get as far in the topic as
-    the leader, which has read the aborted record, until another one is committed.
+    618.P4: in a rebalance before that, enabled workers join again and again and start nothing: they do not get as far
+    in the topic as the leader, which has read the aborted record, until another one is committed.
     (KafkaConfigBackingStore.setupAndCreateKafkaBasedLog)"""
     probe = special(support=("preparing", "enabled", "enabled"), leader="w0")
     cluster, leads = probe.cluster, f"connect-cluster-{probe.cluster.group}"
@@ -130,9 +130,14 @@ def test_a_preparing_leader_goes_by_an_aborted_count(special: Callable[..., Prob
     counts = ["set of 2", "count 2", "set of 5"]
     probe.shows(probe.sets_and_counts, counts)
 
-    cluster.expire("w1")
+    begun = len(probe.seen.lines)
+    probe.put_out("w2")
     cluster.wait_for("worker that does not catch up", lambda: probe.times("w1", "Catching up to assignment") > 100)
+    assert list(probe.seen.since(begun, call="start", connector=probe.name, worker="w1")) == []
     probe.another(f"{probe.name}-other").configure(1, "w0")  # whose records are committed
+    cluster.wait_until_polled(probe.name)
+    assert list(probe.seen.since(begun, call="start", connector=probe.name, worker="w1")) != []
+    probe.come_back("w2")
     cluster.wait_for("group of all workers", cluster.is_whole)
     probe.shows(probe.sets_and_counts, counts)
 
