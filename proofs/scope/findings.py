@@ -451,14 +451,15 @@ FINDINGS = (
         "Connect, herder", "live clusters", ("618.P4",), "new", f"{_LIVENESS}::test_a_late_fence_shuts_out_a_healthy_task",
         "nothing is committed twice; a late count of such a leader is refused (H12), as the programs next to this one show",
         variants=("task-counts/shipped-late-fence",),
-        seen=("4.3.1", "4.4.0"),
+        seen=("3.9.1", "4.0.0", "4.3.1", "4.4.0"),
     ),
     Finding(
         "who waits for a paused leader fails", "A task waits for a round of a leader that is paused. Another one leads soon, but "
         "the request is still out, until it is given up after 30 s (Jetty's idle time-out): the task fails for good.",
         "Connect, herder", "live clusters", ("618.15", "618.P4"), "new", f"{_LIVENESS}::test_who_asks_a_paused_leader_fails",
+        "in 3.9.1 the request is not given up, for two minutes at least, and its worker forwards nothing meanwhile",
         variants=("task-counts/shipped-unanswered",),
-        seen=("4.3.1", "4.4.0"),
+        seen=("4.0.0", "4.3.1", "4.4.0"), not_seen=("3.9.1",),
     ),
     Finding(
         "connectors with equal ids fence one another", "Connector b-c of group a and connector c of group a-b have the "

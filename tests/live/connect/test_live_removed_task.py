@@ -117,17 +117,17 @@ def test_a_preparing_leader_goes_by_an_aborted_count(special: Callable[..., Prob
     (KafkaConfigBackingStore.setupAndCreateKafkaBasedLog)"""
     probe = special(support=("preparing", "enabled", "enabled"), leader="w0")
     cluster, leads = probe.cluster, f"connect-cluster-{probe.cluster.group}"
-    probe.configure(2, partitions=5)
+    probe.configure(2, partitions=6)
     count = cluster.proxies["w0"].hold_next("Produce", leads, where=writes("tasks-fencing-"))
-    probe.ask(5, "w0")
+    probe.ask(6, "w0")
     count.wait()
     refused = cluster.proxies["w0"].refuse_next("EndTxn", INVALID_EPOCH, leads)
     count.release()
     refused.wait()
-    for task in range(5):
+    for task in range(6):
         probe.settles(task)
     cluster.wait_until_polled(probe.name)
-    counts = ["set of 2", "count 2", "set of 5"]
+    counts = ["set of 2", "count 2", "set of 6"]
     probe.shows(probe.sets_and_counts, counts)
 
     begun = len(probe.seen.lines)
@@ -142,14 +142,14 @@ def test_a_preparing_leader_goes_by_an_aborted_count(special: Callable[..., Prob
     probe.shows(probe.sets_and_counts, counts)
 
     tasks = cluster.wait_until_polled(probe.name)
-    zombie = Zombie(probe, next(tasks[number] for number in (2, 3, 4) if tasks[number].worker != "w0"))
+    zombie = Zombie(probe, next(tasks[number] for number in (2, 3, 4, 5) if tasks[number].worker != "w0"))
     probe.ask(0, "w0")
     probe.shows(probe.sets_and_counts, [*counts, "set of 0"])
     cluster.stop("w0")
     cluster.start_worker("w0", support="enabled")
     cluster.wait_until_ready("w0")
     cluster.wait_for("group of both", cluster.is_whole)
-    begun, twice = probe.ask(1, "w0", partitions=5), f"{zombie.task.task}:1"
+    begun, twice = probe.ask(1, "w0", partitions=6), f"{zombie.task.task}:1"
     probe.hold_polls(lambda call: call.task == 0)
     probe.commits(probe.polls(task=0, since=begun), twice)
     assert probe.fences(begun) == [probe.id(0), probe.id(1)]
