@@ -6,13 +6,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from connect_probe import DUE_S, PATIENT, Probe, Zombie
+from connect_probe import DUE_S, PATIENT, REFUSED, Probe, Zombie
 from fencepost.reference_impl.live.tcp.brokers import TRANSACTION, Brokers
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(600), pytest.mark.nightly]
 Special = Callable[..., Probe]
-
-REFUSED = (47, 90)  # INVALID_PRODUCER_EPOCH, PRODUCER_FENCED
 
 
 def test_one_task_after_one_is_fenced_by_its_successor(probe: Probe) -> None:

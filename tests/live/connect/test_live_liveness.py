@@ -5,8 +5,11 @@ When one of these fails, Kafka is mended or otherwise, and the finding has to sa
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
-from connect_probe import DUE_S, FENCED, Probe, writes
+from connect_probe import DUE_S, FENCED, PATIENT, Probe, writes
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(600)]
 
@@ -126,6 +129,30 @@ def test_who_asks_a_paused_leader_fails(probe: Probe) -> None:
     trace = probe.fails(task, successor)
     assert "IO Error trying to forward REST request: Idle timeout" in trace
     assert not list(probe.seen.since(begun, call="start", connector=probe.name, task=task))
+
+
+@pytest.mark.nightly
+def test_a_start_holds_up_every_worker(special: Callable[..., Probe]) -> None:
+    """618.23: a worker that has to stop a task which is in its start waits for it, at most
+    task.shutdown.graceful.timeout.ms, and the others wait for that worker in the rebalance for the new set: no herder
+    answers."""
+    probe = special(settings=PATIENT | {"task.shutdown.graceful.timeout.ms": 600_000, "rebalance.timeout.ms": 600_000})
+    workers = probe.cluster.workers.values()
+    probe.control.hold(lambda call: call.name == "start" and call.task == 0)
+    probe.ask(1)
+    start = probe.control.wait_for("start", DUE_S, held=True, connector=probe.name, task=0)
+    other = next(name for name in probe.cluster.workers if name != start.worker)
+    joins = probe.cluster.proxies[other].meet_next("JoinGroup", client=other)
+    probe.ask(1)
+    probe.cluster.wait_for("stop", lambda: probe.times(start.worker, f"Stopping task {probe.name}-0"))
+    joins.wait()
+    with ThreadPoolExecutor() as pool:
+        path = f"/connectors/{probe.name}/config"
+        asked = [pool.submit(each.ask, "GET", path, None, 2 * DUE_S) for each in workers]
+        assert [each.ask("GET", "/").status for each in workers for _ in range(50)] == [200] * 100
+        assert not any(each.done() for each in asked)
+        start.answer()
+        assert all(each.result().is_done for each in asked)
 
 
 def test_one_thread_forwards_everything_live(probe: Probe) -> None:

@@ -126,23 +126,19 @@ def test_a_preparing_leader_goes_by_an_aborted_count(special: Callable[..., Prob
     refused.wait()
     for task in range(6):
         probe.settles(task)
-    cluster.wait_until_polled(probe.name)
+    tasks = cluster.wait_until_polled(probe.name)
     counts = ["set of 2", "count 2", "set of 6"]
     probe.shows(probe.sets_and_counts, counts)
 
-    begun = len(probe.seen.lines)
-    probe.put_out("w2")
+    starting = f"Starting task {probe.name}-"
+    begun = probe.times("w1", starting)
+    zombie = Zombie(probe, next(tasks[number] for number in (2, 3, 4, 5) if tasks[number].worker == "w2"))
     cluster.wait_for("worker that does not catch up", lambda: probe.times("w1", "Catching up to assignment") > 100)
-    assert list(probe.seen.since(begun, call="start", connector=probe.name, worker="w1")) == []
+    assert probe.times("w1", starting) == begun
     probe.another(f"{probe.name}-other").configure(1, "w0")  # whose records are committed
-    cluster.wait_until_polled(probe.name)
-    assert list(probe.seen.since(begun, call="start", connector=probe.name, worker="w1")) != []
-    probe.come_back("w2")
-    cluster.wait_for("group of all workers", cluster.is_whole)
+    cluster.wait_for("start", lambda: probe.times("w1", starting) > begun)
     probe.shows(probe.sets_and_counts, counts)
 
-    tasks = cluster.wait_until_polled(probe.name)
-    zombie = Zombie(probe, next(tasks[number] for number in (2, 3, 4, 5) if tasks[number].worker != "w0"))
     probe.ask(0, "w0")
     probe.shows(probe.sets_and_counts, [*counts, "set of 0"])
     cluster.stop("w0")

@@ -20,6 +20,7 @@ from real_client_reading import messages_to_end
 
 PATIENT: Mapping[str, object] = {"session.timeout.ms": 60_000, "rebalance.timeout.ms": 60_000}
 DUE_S = 60.0
+REFUSED = (47, 90)  # INVALID_PRODUCER_EPOCH, PRODUCER_FENCED
 FENCED = ("InvalidProducerEpochException", "ProducerFencedException")
 
 
@@ -256,8 +257,8 @@ class Zombie:
         self.poll.answer(records=f"{self.task.task}:1")
         self.probe.come_back(self.task.worker)
         ends = self.probe.seen.wait_for(
-            "end", lambda line: line["api"] in ("Produce", "EndTxn"), DUE_S, begun, source="kafka",
-            worker=self.task.worker, transactional_id=own_id, event="answered",
+            "end", lambda line: line["error"] in REFUSED or (line["api"], line["error"]) == ("EndTxn", 0), DUE_S, begun,
+            source="kafka", worker=self.task.worker, transactional_id=own_id, event="answered",
         )  # fmt: skip
         return int(ends["error"])
 
