@@ -486,6 +486,14 @@ FINDINGS = (
         seen=("3.9.1", "4.0.0", "4.3.1", "4.4.0"),
     ),
     Finding(
+        "a start that does not end holds up every worker", "A worker that has to stop a task which is still in its start waits for "
+        "it, and the others wait for that worker in the rebalance for the new set: requests of REST that need a herder are not "
+        "answered by any of them meanwhile.",
+        "Connect, herder", "live clusters", (), "false alarm", f"{_LIVENESS}::test_a_start_holds_up_every_worker",
+        "meant so, for task.shutdown.graceful.timeout.ms at most, which is 5 s by default",
+        seen=("4.3.1",),
+    ),
+    Finding(
         "a round fails over an open transaction", "A round that fences a task whose transaction is open fails, since that is "
         "being aborted, and the tasks that have asked fail with it.",
         "Connect, herder; admin client", "live clusters", ("618.12", "618.13", "618.P4"), "confirmed by KAFKA-16570",
