@@ -4,7 +4,6 @@ Each finding was seen on a running system or in a client library of the version 
 is no finding. `fencepost findings --table proofs/verdicts/findings.md` prints the page next to the verdict tables."""
 
 import re
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
@@ -22,7 +21,7 @@ class Finding:
     part of that system. ``version`` has the settings, or the release of a client. ``breaks`` has the promises and
     mechanisms that the defect breaks, none for a false alarm. ``status`` is new, known elsewhere, confirmed by KAFKA-n,
     fixed in a release, or false alarm. ``program`` is the test, or for a known bug the command, that reproduces the
-    defect, and ``also`` another one. ``note`` describes how near the public record is. ``variants`` names the variants (protocol/variant) whose
+    defect, and ``also`` others. ``note`` describes how near the public record is. ``variants`` names the variants (protocol/variant) whose
     model has the defect, and in which it breaks one of these promises. ``seen`` and ``not_seen`` are the exact releases
     of Kafka on which the programs ran and saw it or did not. ``means`` is live brokers, Kafka's own classes without a
     cluster, or a client library that misbehaves on a correct broker; for a known bug it is the reference implementation
@@ -40,7 +39,7 @@ class Finding:
     seen: tuple[str, ...] = ()
     not_seen: tuple[str, ...] = ()
     means: Means = "live"
-    also: str = ""
+    also: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not STATUS.fullmatch(self.status):
@@ -48,33 +47,12 @@ class Finding:
                 f"finding {self.name}: status {self.status!r} is none of {STATUS.pattern}: use one of them"
             )
 
+    @property
+    def programs(self) -> tuple[str, ...]:
+        return (self.program, *self.also)
+
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
-
-
-@dataclass(frozen=True)
-class Repair:
-    """A `Repair` is a change of the system, ``where`` it is made, and the variants (protocol/variant) that have it."""
-
-    name: str
-    where: str
-    variants: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Report:
-    """A `Report` explains the finding of the same name. ``run`` is the property, as protocol/variant/property, of which
-    a shortest counterexample is given. ``steps`` has a sentence by action, with the action's parameters and the
-    ``task`` of its instance in braces. ``conditions`` says what it takes. ``unrepaired`` names variants without any
-    repair, one for each of the models in which repairs are judged."""
-
-    finding: str
-    run: str
-    conditions: str
-    steps: Mapping[str, str]
-    unrepaired: tuple[str, ...]
-    repairs: tuple[Repair, ...]
-    advice: tuple[str, ...]
 
 
 def _corner(name: str) -> str:
@@ -387,12 +365,22 @@ FINDINGS = (
         "producer, and reads the config topic with the default isolation level. It goes by a count record whose transaction was "
         "aborted, and lets tasks of workers start that are enabled already; none of these ever sees that record, and after the "
         "last restart of the upgrade the count that fences is the one before.",
-        "Connect, config topic", "its classes", ("618.35", "618.50", "618.P1", "618.P3"), "new",
+        "Connect, config topic", "live clusters, and its classes", ("618.35", "618.50", "618.P1", "618.P3"), "new",
         f"{_CONNECT}::test_a_preparing_leader_reads_uncommitted",
-        "what the classes show is the isolation level and the transactions; that a zombie commits is in the model; one text "
-        "of the proposal has read_committed regardless of the setting",
+        "on a live cluster a source record is committed twice when all workers are enabled; what the classes show is the "
+        "isolation level and the transactions; one text of the proposal has read_committed regardless of the setting",
         variants=("exactly-once-upgrade/two-rolling-upgrades-as-shipped",),
         seen=("3.9.2", "4.0.0", "4.0.2", "4.1.2", "4.2.2", "4.3.1", "4.4.0"), means="classes",
+        also=(f"{LIVE_CONNECT}removed_task.py::test_a_preparing_leader_goes_by_an_aborted_count",),
+    ),
+    Finding(
+        "enabled workers do not catch up with a preparing leader", "A preparing leader has read a record of the config topic whose "
+        "transaction was aborted, which enabled workers never read. In a rebalance they find that they are behind it, read to "
+        "the end, and join again, some hundred times a second. They start nothing, until another record is committed.",
+        "Connect, herder", "live clusters", ("618.P4",), "new",
+        f"{LIVE_CONNECT}removed_task.py::test_a_preparing_leader_goes_by_an_aborted_count",
+        "it takes the second upgrade, a write of the leader that fails, and a rebalance before the next write",
+        seen=("4.3.1",),
     ),
     Finding(
         "a fencing round that is over still answers", "A round that has written its count stays among those under way until the "
@@ -413,7 +401,7 @@ FINDINGS = (
         "new", f"{_CONNECT}::test_an_own_offsets_topic_hides_the_workers",
         "a null of the connector's own store is laid over the worker's answer",
         variants=("source-offsets/shipped-own-topic-later",),
-        seen=("3.3.2", "3.9.1", "3.9.2", "4.0.0", "4.0.2", "4.1.2", "4.2.2", "4.3.1", "4.4.0"), also=f"{LIVE_CONNECT}offsets_topics.py::test_an_own_offsets_topic_hides_the_workers_live", means="classes",
+        seen=("3.3.2", "3.9.1", "3.9.2", "4.0.0", "4.0.2", "4.1.2", "4.2.2", "4.3.1", "4.4.0"), also=(f"{LIVE_CONNECT}offsets_topics.py::test_an_own_offsets_topic_hides_the_workers_live",), means="classes",
     ),
     Finding(
         "the worker's copy comes before the commit", "The second copy of an offset, for the worker's topic, is written when the "
@@ -422,22 +410,22 @@ FINDINGS = (
         "Connect, source offsets", "live clusters, and its classes", ("618.31", "618.P2"), "new",
         f"{_CONNECT}::test_the_workers_copy_comes_before_the_commit",
         variants=("source-offsets/shipped-own-topic-taken",),
-        seen=("3.3.2", "3.9.1", "3.9.2", "4.0.0", "4.0.2", "4.1.2", "4.2.2", "4.3.1", "4.4.0"), also=f"{LIVE_CONNECT}offsets_topics.py::test_the_workers_copy_comes_before_the_commit_live", means="classes",
+        seen=("3.3.2", "3.9.1", "3.9.2", "4.0.0", "4.0.2", "4.1.2", "4.2.2", "4.3.1", "4.4.0"), also=(f"{LIVE_CONNECT}offsets_topics.py::test_the_workers_copy_comes_before_the_commit_live",), means="classes",
     ),
     Finding(
         "a removed task is started again", "A connector gets fewer tasks. The worker of a task that is no more was paused past "
-        "its session, or the leader is new, or its assignment before did not get through: the assignor leaves the task with "
-        "the worker for one rebalance. It starts the task with its old configuration, the newest generation, and an epoch of "
-        "its own that comes after the fence: it commits source records next to the tasks that have them now, and no count "
-        "covers its producer.",
+        "its session, or the leader is new: the assignor leaves the task with the worker until another rebalance. It starts "
+        "the task with its old configuration, the newest generation, and an epoch of its own that comes after the fence: it "
+        "commits source records next to the tasks that have them now, and no count covers its producer.",
         "Connect, assignor and herder", "live clusters, and its classes",
         ("618.52", "618.53", "618.P1", "618.P2", "618.P3"), "new", f"{_CONNECT}::test_a_removed_task_is_started_again",
         "nearest: KAFKA-9184 and KAFKA-9841, of tasks that there still are, which fencing was to make harmless; on live "
         "clusters, with a paused worker and the default time-outs, in 2 of 5 tries; one such run is recorded, "
-        "task-counts-connect-removed-task; what repairs it: removed-task.md, by `fencepost findings NAME`",
+        "task-counts-connect-removed-task, and followed by the model shipped-claims; what repairs it: removed-task.md, by `fencepost findings NAME`",
         variants=("task-counts/core-shipped-claims", "task-counts/core-removed", "source-offsets/shipped-removed-task"),
         seen=("3.3.2", "3.9.1", "3.9.2", "4.0.0", "4.0.2", "4.1.2", "4.2.2", "4.3.1", "4.4.0"),
-        also=f"{LIVE_CONNECT}removed_task.py::test_a_removed_task_commits", means="classes",
+        also=tuple(f"{LIVE_CONNECT}removed_task.py::test_a_removed_task_commits{how}" for how in ("", "_under_a_new_leader")),
+        means="classes",
     ),
     Finding(
         "a task of a deleted connector runs on", "A connector is deleted while the worker of one of its tasks is paused past "
@@ -454,7 +442,7 @@ FINDINGS = (
         "take 90 s, a worker sends the leader no request of any other: their new task configurations wait.",
         "Connect, herder", "live clusters, and its classes", ("618.9",), "new",
         f"{_CONNECT}::test_one_thread_forwards_everything",
-        seen=("3.9.1", "3.9.2", "4.0.0", "4.0.2", "4.1.2", "4.2.2", "4.3.1", "4.4.0"), also=f"{_LIVENESS}::test_one_thread_forwards_everything_live", means="classes",
+        seen=("3.9.1", "3.9.2", "4.0.0", "4.0.2", "4.1.2", "4.2.2", "4.3.1", "4.4.0"), also=(f"{_LIVENESS}::test_one_thread_forwards_everything_live",), means="classes",
     ),
     Finding(
         "a start that wakes up late shuts out a healthy task", "A start of an older set, whose worker was paused before it "
@@ -473,14 +461,15 @@ FINDINGS = (
         "Connect, herder", "live clusters", ("618.P4",), "new", f"{_LIVENESS}::test_a_late_fence_shuts_out_a_healthy_task",
         "nothing is committed twice; a late count of such a leader is refused (H12), as the programs next to this one show",
         variants=("task-counts/shipped-late-fence",),
-        seen=("4.3.1", "4.4.0"),
+        seen=("3.9.1", "4.0.0", "4.3.1", "4.4.0"),
     ),
     Finding(
         "who waits for a paused leader fails", "A task waits for a round of a leader that is paused. Another one leads soon, but "
         "the request is still out, until it is given up after 30 s (Jetty's idle time-out): the task fails for good.",
         "Connect, herder", "live clusters", ("618.15", "618.P4"), "new", f"{_LIVENESS}::test_who_asks_a_paused_leader_fails",
+        "in 3.9.1 the request is not given up, for two minutes at least, and its worker forwards nothing meanwhile",
         variants=("task-counts/shipped-unanswered",),
-        seen=("4.3.1", "4.4.0"),
+        seen=("4.0.0", "4.3.1", "4.4.0"), not_seen=("3.9.1",),
     ),
     Finding(
         "connectors with equal ids fence one another", "Connector b-c of group a and connector c of group a-b have the "
@@ -507,6 +496,14 @@ FINDINGS = (
         seen=("3.9.1", "4.0.0", "4.3.1", "4.4.0"),
     ),
     Finding(
+        "a start that does not end holds up every worker", "A worker that has to stop a task which is still in its start waits for "
+        "it, and the others wait for that worker in the rebalance for the new set: requests of REST that need a herder are not "
+        "answered by any of them meanwhile.",
+        "Connect, herder", "live clusters", (), "false alarm", f"{_LIVENESS}::test_a_start_holds_up_every_worker",
+        "meant so, for task.shutdown.graceful.timeout.ms at most, which is 5 s by default",
+        seen=("4.3.1",),
+    ),
+    Finding(
         "a round fails over an open transaction", "A round that fences a task whose transaction is open fails, since that is "
         "being aborted, and the tasks that have asked fail with it.",
         "Connect, herder; admin client", "live clusters", ("618.12", "618.13", "618.P4"), "confirmed by KAFKA-16570",
@@ -521,90 +518,3 @@ FINDINGS = (
         seen=("3.3.2",), not_seen=("3.9.1", "4.0.0", "4.3.1", "4.4.0"),
     ),
 )  # fmt: skip
-
-_NUMBER, _CONFIGURATION, _REVOKED = "(a) compare the number", "(b) drop the configuration", "(c) revoke the task"
-
-REMOVED_TASK = Report(
-    "a removed task is started again",
-    "task-counts/core-shipped-claims/no_zombie",
-    "Exactly-once source support, incremental cooperative rebalancing (`connect.protocol` as it is by default), and "
-    "a connector that gets fewer tasks than it had. Then any of these: the worker of a task that is no more was "
-    "away for longer than its session; the rebalance is the first of a new leader; or the leader's assignment "
-    "before it did not get through. In each, `IncrementalCooperativeAssignor.performTaskAssignment` has not got the "
-    "task among those that it assigned last (`deleted = diff(previousAssignment, configured)`), and leaves it with "
-    "the worker that names it.",
-    {
-        "elect": "A worker leads the group and claims the config topic "
-        "(`KafkaConfigBackingStore.claimWritePrivileges`).",
-        "reconfigure": "Set {g} of task configurations is committed, of {n} task(s) "
-        "(`DistributedHerder.publishConnectorTaskConfigs`, `KafkaConfigBackingStore.putTaskConfigs`).",
-        "assign": "A worker gets task c-{task} of set {g}, and starts it: start {k} (`DistributedHerder.startTask`).",
-        "start_round": "The leader begins a round of fencing (`DistributedHerder.doFenceZombieSourceTasks`).",
-        "fence": "It fences the transactional id of task c-{i} (`Worker.fenceZombies`, `Admin.fenceProducers`).",
-        "check_round": "It has fenced all ids that the latest task count record covers, and looks for a newer set.",
-        "write_count": "It writes the task count record of the newest set "
-        "(`KafkaConfigBackingStore.putTaskCountRecord`).",
-        "assign_claimed": "The worker of start {k} has read the newest set, which has no task c-{task}. It stops the "
-        "task (`processTaskConfigUpdatesWithIncrementalCooperative`) and names it when it joins; the assignor "
-        "leaves it there; `startTask` takes its old configuration from `ClusterConfigState.taskConfig`, as nothing "
-        "has removed it from `KafkaConfigBackingStore.taskConfigs`, and the newest `taskConfigGeneration`.",
-        "answer": "Start {k} of task c-{task} asks for a round, and is answered that there is nothing to fence "
-        "(`DistributedHerder.fenceZombieSourceTasks`).",
-        "open_producer": "Start {k} of task c-{task} opens its producer, with an epoch that comes after any fence "
-        "(`ExactlyOnceWorkerSourceTask.prepareToInitializeTask`, `initTransactions`).",
-        "check_after": "Start {k} of task c-{task} looks again: the generation is that with which it started, and "
-        "the task is assigned. It polls and commits (`DistributedHerder.verifyTaskGenerationAndOwnership`).",
-    },
-    ("task-counts/core-removed", "task-counts/shipped-cooperative-claims", "task-counts/shipped-eager-restarted",
-     "task-count-deletion/deletion-claims"),
-    (
-        Repair(
-            _NUMBER, "`startTask`, and `verifyTaskGenerationAndOwnership`: refuse a task whose number is not below "
-            "`configState.taskCount(connector)`",
-            ("task-counts/core-removed-refused", "task-counts/cooperative-claims-refused",
-             "task-counts/cooperative-restarted-refused", "task-count-deletion/deletion-claims-refused"),
-        ),
-        Repair(
-            _CONFIGURATION,
-            "`KafkaConfigBackingStore.processTasksCommitRecord`: remove from `taskConfigs` what the new count excludes",
-            ("task-counts/core-removed-dropped", "task-counts/cooperative-restarted-refused",
-             "task-count-deletion/deletion-claims-refused"),
-        ),
-        Repair(
-            _REVOKED, "`IncrementalCooperativeAssignor.performTaskAssignment`: `deleted` from what is active too",
-            ("task-counts/core-removed-taken", "task-counts/cooperative-claims-taken",
-             "task-counts/cooperative-restarted-taken"),
-        ),
-        Repair("(a) and (b)", "", ("task-counts/core-removed-refused-dropped",)),
-        Repair("(a) and (c)", "", ("task-counts/core-removed-refused-taken",)),
-        Repair("(b) and (c)", "", ("task-counts/core-removed-dropped-taken",)),
-        Repair("all three", "", ("task-counts/core-removed-all-three",)),
-    ),
-    (
-        "(a) is enough, and so is (b); neither needs another. Of (a), either of its two places is enough: at the "
-        "start, count and generation are of one snapshot, and the second look compares that generation (`fencepost "
-        "necessity task-counts --rule 618.52`).",
-        "(b) has to be where `connectorTaskCounts` is set, after `taskConfigs.putAll`, and not in the branch of "
-        "complete sets alone: where compaction has left a worker an incomplete set, Kafka's class sets the count "
-        "and leaves the generation and the old configurations, so that both looks find the same generation. A start "
-        "without configuration fails in `new TaskConfig(null)`, and the task is FAILED until the next rebalance; "
-        "(a) can say why.",
-        "(c) alone is enough for every rebalance, also for the first of a new leader. It is not where no rebalance "
-        "is asked: `processTasksCommitRecord` calls `onTaskConfigUpdate` when it has released its lock, and a "
-        "restart of the task in between (`restartTask`) finds the new count and generation, the old assignment and "
-        "no `needsReconfigRebalance`. That is a race of two threads within one worker, as narrow as the time for "
-        "which the other thread is not scheduled; eager rebalances have it too. (c) spares the cluster a rebalance, "
-        "and the healthy task that load balancing may revoke instead.",
-        "With (a) or (b), a worker that learns of the new set when its start has begun is refused by the generation, "
-        "as before. A connector that is deleted and created again, and one that gets fewer tasks and then more, are "
-        "no exception: sets are numbered on, and a task that the newest set has again starts with that set's "
-        "configuration.",
-        "These verdicts are of models in which a fencing round that is over does not answer any more (618.51): that "
-        "is a finding of its own, which breaks 618.P1 by itself.",
-        "618.P2 (no source record is committed twice) rests on 618.P1: where that holds, 618.P2 is proved of offsets "
-        "in the worker's topic, and without it 618.P2 is broken (`fencepost releases --promise 618.P2`). No model "
-        "joins both.",
-    ),
-)  # fmt: skip
-REPORTS = {REMOVED_TASK.finding: REMOVED_TASK}
-"""`REPORTS` has, by name, the findings on which there is a text for those who would repair them."""

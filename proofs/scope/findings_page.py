@@ -67,7 +67,7 @@ def _cells(each: Finding) -> Iterator[str]:
     yield ", ".join(each.not_seen)
     yield ", ".join(each.breaks) or "nothing"
     yield f"{each.status}{note}"
-    yield ", ".join(f"`{program}`" for program in (each.program, each.also) if program)
+    yield ", ".join(f"`{program}`" for program in each.programs)
 
 
 def _known_cells(each: Finding) -> Iterator[str]:

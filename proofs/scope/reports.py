@@ -9,7 +9,8 @@ from typing import Any
 
 from fencepost.model.rules import RULES
 from fencepost.proofs.results import Trace
-from fencepost.proofs.scope.findings import FINDINGS, REPORTS, Finding, Repair, Report
+from fencepost.proofs.scope.findings import FINDINGS, Finding
+from fencepost.proofs.scope.repairs import REPORTS, Repair, Report
 from fencepost.proofs.scope.reproduced import rows
 from fencepost.properties.catalogue import ProtocolEntry, Variant, bounds_of, find
 from fencepost.properties.entries import CatalogueError
@@ -29,7 +30,7 @@ def report(name: str) -> str:
 
 def _head(finding: Finding, it: Report) -> Iterator[str]:
     yield f"# {finding.name[:1].upper()}{finding.name[1:]}\n\n{finding.what}\n\n{finding.where}; {finding.version}."
-    for program in filter(None, (finding.program, finding.also)):
+    for program in finding.programs:
         seen = [row.release for row in rows() if row.program == program and row.outcome == "seen"]
         yield f"Seen by `{program}` on {', '.join(seen)}."
     yield f"\nPublic record: {finding.note}.\n\n## What it breaks\n"

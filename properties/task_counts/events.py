@@ -326,6 +326,15 @@ B_ASKING = Observation(
     "found_counted", (Do("answer", _instance, when=lambda s, e: _waits(s, e) & ~s.answered[e.instance]),), rule="618.15"
 )
 
+SHIPPED = (
+    *LEADERS, *TASKS, ASKING,
+    Observation(
+        "round_answered",
+        before=lambda s, e: (e.status != OK) | (s.stage[e.instance] == Stage.CHECKED),
+        rule="618.15",
+    ),
+)  # fmt: skip
+
 BY_VARIANT = {
     "A": (*(o for o in LEADERS if o.kind != "round_started"), IN_ASSIGNMENT, *TASKS, OWN_VIEW),
     "M": (*LEADERS, *TASKS, AWAITED),
@@ -335,12 +344,6 @@ BY_VARIANT = {
             "round_answered", before=lambda s, e: (e.status != OK) | s.answered[e.instance], rule="618.15"
         ),
     ),
-    "shipped": (
-        *LEADERS, *TASKS, ASKING,
-        Observation(
-            "round_answered",
-            before=lambda s, e: (e.status != OK) | (s.stage[e.instance] == Stage.CHECKED),
-            rule="618.15",
-        ),
-    ),
+    "shipped": SHIPPED,
+    "shipped-claims": (*SHIPPED, Observation("task_claimed", (Do("assign_claimed", _instance),), rule="618.52")),
 }  # fmt: skip

@@ -15,7 +15,7 @@ from fencepost.model.language import when
 from fencepost.model.task_counts.abstract.as_shipped import Claiming, Lingering
 from fencepost.model.task_counts.abstract.core import Instance, Round, Stage, Task
 from fencepost.model.task_counts.abstract.cores import ABehindCore, ACore, BCore, MCore, ShippedCore
-from fencepost.model.task_counts.abstract.loose import LooseA, LooseB, LooseM, LooseShipped
+from fencepost.model.task_counts.abstract.loose import LooseA, LooseB, LooseClaiming, LooseM, LooseShipped
 from fencepost.properties.column_ops import FEW
 from fencepost.properties.conformance_spec import Beyond, Followed, State
 from fencepost.properties.driving import Event, Made, Message
@@ -25,8 +25,8 @@ from fencepost.properties.event_mapping import EventMapping, Reader
 from fencepost.properties.task_counts.events import BY_VARIANT, MODEL_COLUMNS, OK, SUPPORT, TASK_COUNTS
 from fencepost.properties.translation import Row, Tellers
 
-MODELS = {"shipped": LooseShipped, "A": LooseA, "M": LooseM, "B": LooseB}
-ASKS = ("B", "shipped")
+MODELS = {"shipped": LooseShipped, "A": LooseA, "M": LooseM, "B": LooseB, "shipped-claims": LooseClaiming}
+ASKS = ("B", "shipped", "shipped-claims")
 """In the texts in `ASKS` the answer to a task's request is a step of the model."""
 OF_ALL = frozenset({"assigned", "topic_claimed", "leadership_lost", "worker_stopped", "compacted"})
 """The kinds of event in `OF_ALL` concern every connector."""
@@ -66,6 +66,7 @@ class Connector:
         self.tellers = Tellers(self, "_")
         self.sets: dict[int, int] = {}
         self.newest = 0
+        self._sizes: dict[int, int] = {}  # tasks by set
         self._is_deleted = self._empty = False
         self._owner = -1  # of the topic
         self._counted = set[int]()  # sets
@@ -126,6 +127,7 @@ class Connector:
             return ()
         self.newest, self._empty = self.newest + 1, False
         self.sets[event.set] = self.newest
+        self._sizes[self.newest] = event.count
         return self.as_it_is(event)
 
     def _round_started(self, event: Any) -> Iterable[Row]:
@@ -166,6 +168,15 @@ class Connector:
         if event.status == OK and 0 < self._number(event) < self._gone:
             raise Beyond(COMPACTED)
         return self.as_it_is(event, event.instance)
+
+    def _task_starting(self, event: Any) -> Iterable[Row]:
+        """Start a task that its set does not have by the latest set that has it, and let it be claimed then, where the
+        model has that step."""
+        (row,) = self.as_it_is(event, event.instance)
+        having = [number for number, size in self._sizes.items() if event.task < size]
+        if "task_claimed" not in self.kinds or not having or event.task < self._sizes.get(row["set"], event.task + 1):
+            return (row,)
+        return {**row, "set": max(having)}, self._row("task_claimed", worker=event.node, instance=event.instance)
 
     def _count_written(self, event: Any) -> Iterable[Row]:
         self._counted.add(self._number(event))
@@ -265,7 +276,7 @@ MAPPING = EventMapping(
     names={"instance": ENDS},
     given=lambda variant, config: {},
     translator=lambda variant, given: Connectors(variant),
-    row_kinds=("found_counted",),
+    row_kinds=("found_counted", "task_claimed"),
     read=READ,
     lanes="connector",
     numbered=("set",),

@@ -61,7 +61,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 def _program_of(test: str) -> str | None:
     """The program that a test is, or is a case of: of a finding; or a corner, which says what its release answers."""
-    programs = {program for each in FINDINGS for program in (each.program, each.also)}
+    programs = {program for each in FINDINGS for program in each.programs}
     if test in programs or test.startswith(f"{CORNERS}["):
         return test
     whole = test.partition("[")[0]

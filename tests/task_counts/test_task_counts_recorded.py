@@ -8,7 +8,7 @@ from connect_logs import is_shipped, judged, unpacked, written
 from fencepost.proofs.recording.task_counts.recorder import record_task_counts
 from fencepost.proofs.replays import _replayed, recordings
 from fencepost.proofs.scale.replay import ReplayReport, replay
-from fencepost.proofs.traces import conformance_of
+from fencepost.proofs.traces import conformance_kernel, conformance_of
 from fencepost.properties.catalogue import FOLLOWED, protocols
 from fencepost.properties.history import Manifest
 from fencepost.properties.history.location import Location
@@ -117,6 +117,17 @@ def test_the_first_violation_is_the_removed_task() -> None:
     assert rows[opened]["epoch"] > max(fenced)
     commits = [row for row in rows if row["kind"] == Kind.transaction_committed]
     assert {row["set"] for row in commits if row["instance"] == started["instance"]} == {started["set"] - 8}
+
+
+def test_the_model_with_the_released_start_follows_it_whole() -> None:
+    """618.52: what `shipped` cannot follow is one step of `shipped-claims`, and that follows the lives as well."""
+    for name, place in PLACES.items():
+        config = Manifest.read(Location.of(place)).config
+        for variant, followed in (("shipped", name != REMOVED), ("shipped-claims", True)):
+            kernel = conformance_kernel(variant, config, "task-counts")
+            report = replay(place, cores=1, checks=("sets_whole",), further={"conformance": kernel})
+            assert report.judged["conformance"] == 1
+            assert ("conformance" not in report.violations) == followed, (name, variant)
 
 
 def rows_set(rows: object) -> int:

@@ -6,6 +6,7 @@ a fence only ends what is live. Histories of an implementation are checked again
 """
 
 from fencepost.model.language import action, each
+from fencepost.model.task_counts.abstract.as_shipped import Claiming
 from fencepost.model.task_counts.abstract.core import Core, Task, Worker
 from fencepost.model.task_counts.abstract.cores import ACore, BCore, MCore, ShippedCore
 
@@ -38,3 +39,7 @@ class LooseB(Loose, BCore):
 
 class LooseShipped(Loose, ShippedCore):
     """The loose form of what shipped is Kafka 3.3 and later."""
+
+
+class LooseClaiming(Loose, Claiming):
+    """In the loose form of the releases, a task that the newest set does not have is started again."""

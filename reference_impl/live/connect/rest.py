@@ -67,6 +67,7 @@ class Asked:
     body: bytes
     status: int | None = None
     instead: int | None = None
+    is_lost: bool = False
     _go_on: threading.Event = field(default_factory=threading.Event, repr=False)
 
     def release(self) -> None:
@@ -90,12 +91,13 @@ class HeldRest:
                 raise TimeoutError(f"no {'answer' if self.answers else 'request'} was held within {timeout_s:g} s")
             return self.waiting[0]
 
-    def end(self) -> None:
-        """Hold no more, and release what waits."""
+    def end(self, *, lost: bool = False) -> None:
+        """Hold no more, and release what waits; or have it `lost`: its asker sees a lost connection."""
         self._proxy.stop_holding(self)
         with self.changed:
             waiting = list(self.waiting)
         for asked in waiting:
+            asked.is_lost = lost
             asked.release()
 
     def block(self, asked: Asked) -> None:
@@ -107,6 +109,8 @@ class HeldRest:
         with self.changed:
             self.waiting.remove(asked)
         asked._go_on.clear()
+        if asked.is_lost:
+            raise ConnectionAbortedError("the proxy drops it")
 
 
 class RestProxy(Entering):

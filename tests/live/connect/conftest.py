@@ -5,7 +5,9 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 from connect_classes import POM, SOURCES, Classes, compiled
@@ -96,6 +98,21 @@ def probe(patient: ConnectCluster) -> Iterator[Probe]:
         yield probe
     finally:
         probe.end()
+
+
+@pytest.fixture
+def special(cache: Path, installed: Callable[[str], Installed], tmp_path: Path) -> Iterator[Callable[..., Probe]]:
+    """A probe on a cluster of its own, which is started with the settings that are given."""
+    release = kafka_version(BROKERS)
+    installed(release), installed(BROKERS)
+    RUNNING.stop()
+    with ExitStack() as stack:
+
+        def start(**settings: Any) -> Probe:
+            cluster = ConnectCluster(cache, tmp_path, release, **{"settings": PATIENT, "logs": LOGS} | settings)
+            return Probe(stack.enter_context(cluster), next(NAMES))
+
+        yield start
 
 
 @pytest.hookimpl(trylast=True)  # what a test uses is let go before

@@ -57,11 +57,12 @@ def test_a_removed_task_is_started_again(seen: Seen) -> None:
     """618.P1, 618.P3, 618.P2: who comes back with a task that the newest set has not is left with it for one rebalance,
     and starts it with its old configuration; the round and the look after it let it pass, and the count does not cover
     it. (What is deleted is, for IncrementalCooperativeAssignor.performTaskAssignment, what it assigned last and is not
-    configured any more.) So is a worker that was never away, if the leader is new, or if an assignment was lost."""
+    configured any more.) So is a worker that was never away, if the leader is new, or if an
+    assignment of the set before was lost, but not if one that revoked the task was."""
     left, revoked = "{w1=[c-1], w2=[]}", "{w1=[], w2=[c-0]}"
     assert seen["RemovedTask"] == {
         "away": "{w2=[c-0]}", "back": left, "revoked": "[]", "next": revoked,
-        "leader as it was": revoked, "leader new": left, "assignment lost": left,
+        "leader as it was": revoked, "leader new": left, "assignment lost": left, "revocation lost": revoked,
         "configuration": "{set=1}", "fenced before": "passed", "checked after": "passed", "counts written": "0",
         "restart, not told": "started", "restart, told": "RebalanceNeededException",
         "without configuration": "NullPointerException",

@@ -1,18 +1,22 @@
-"""A worker that comes back starts a task which the newest set does not have, on a live cluster of Kafka Connect.
+"""Tasks that no count covers, on live clusters of Kafka Connect: one that the newest set has not is started again,
+or a leader goes by a count that was aborted.
 
-When this fails, Kafka is mended, and the finding has to say so.
+When one of these fails, Kafka is mended, and the finding has to say so.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
-from connect_probe import DUE_S, Probe
+from connect_probe import DUE_S, Probe, Zombie, writes
 from fencepost.reference_impl.live.connect.control import Call, Instance
 from fencepost.reference_impl.live.proxy.rules import Held, Met
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(600)]
 
 
+REBALANCE, INVALID_EPOCH = 27, 47
 TRIES = 12  # the assignor goes by its members' random ids, and two of three times takes no task from who is back
 
 
@@ -52,6 +56,102 @@ def test_a_removed_task_commits(probe: Probe) -> None:
     probe.shows(lambda: probe.sets_and_counts()[-4:], counts)
     probe.let_go()
     deaf.release()
+
+
+@pytest.mark.nightly
+def test_a_removed_task_commits_under_a_new_leader(probe: Probe) -> None:
+    """618.P1, 618.P2, 618.P3: a connector gets fewer tasks, and the leader drops out before the rebalance for that. The
+    next leader has assigned nothing before, so that a worker which was there all the time is left with its task, and
+    commits as above, here until something else asks for a rebalance."""
+    cluster, tasks = probe.cluster, probe.spread(2, partitions=6)
+    leader = cluster.leads()
+    old = next(tasks[number] for number in (4, 5) if tasks[number].worker != leader)
+    deaf = cluster.proxies[old.worker].hold_next("Heartbeat", client=old.worker)
+    deaf.wait()
+    joins = cluster.proxies[leader].hold_next("JoinGroup", client=leader)
+    begun = probe.ask(4, leader, partitions=6)
+    probe.control.wait_for("stop", DUE_S, instance=old.name)  # it has read the new set
+    probe.hold_polls(lambda call: call.task == old.task)
+    deaf.release()
+    joins.wait()
+    probe.expire(leader)
+    again = probe.polls(task=old.task, since=begun)
+    assert (again.worker, probe.control.instances[again.instance].set) == (old.worker, old.set)
+    healthy = cluster.wait_until_polled(probe.name)[old.task % 4]
+    probe.hold_polls(lambda call: call.instance == healthy.name)
+    twice = f"{old.task}:1"
+    probe.commits(probe.polls(instance=healthy.name), twice)
+    probe.commits(again, twice)
+    order = [(1, healthy.task), (0, old.task)]
+    probe.shows(lambda: [(each["set"] - old.set, each["task"]) for each in probe.committed(twice)], order)
+    probe.shows(probe.sets_and_counts, ["set of 6", "count 6", "set of 4", "count 4"])
+    joins.release()
+
+
+@pytest.mark.nightly
+def test_a_lost_assignment_is_made_up_for(probe: Probe) -> None:
+    """618.53: the leader's assignment for a smaller set does not get through, as a member drops out. Kafka is right: in
+    the next one the leader finds that what it has revoked is still there, and revokes that."""
+    cluster = probe.cluster
+    probe.spread(2, partitions=6)
+    leader = cluster.leads()
+    lost = cluster.proxies[leader].hold_next("SyncGroup", client=leader)
+    begun = probe.ask(4, leader, partitions=6)
+    lost.wait()
+    cluster.expire(probe.others(leader)[0])
+    lost.release()
+    assert lost.answer().error_code == REBALANCE
+    cluster.wait_until_polled(probe.name)
+    cluster.wait_for("group of all workers", cluster.is_whole)
+    assert {each["task"] for each in probe.seen.since(begun, call="start", connector=probe.name)} == {-1, 0, 1, 2, 3}
+
+
+@pytest.mark.nightly
+def test_a_preparing_leader_goes_by_an_aborted_count(special: Callable[..., Probe]) -> None:
+    """618.35, 618.P1, 618.P2, 618.P3: the last worker of the second upgrade is preparing and leads, and its count is
+    aborted. It reads that all the same, and lets tasks of enabled workers start, which no count covers. When all are
+    enabled a smaller set fences by the count before: one of those tasks commits next to it, a source record twice.
+
+    618.P4: in a rebalance before that, enabled workers join again and again and start nothing: they do not get as far
+    in the topic as the leader, which has read the aborted record, until another one is committed.
+    (KafkaConfigBackingStore.setupAndCreateKafkaBasedLog)"""
+    probe = special(support=("preparing", "enabled", "enabled"), leader="w0")
+    cluster, leads = probe.cluster, f"connect-cluster-{probe.cluster.group}"
+    probe.configure(2, partitions=6)
+    count = cluster.proxies["w0"].hold_next("Produce", leads, where=writes("tasks-fencing-"))
+    probe.ask(6, "w0")
+    count.wait()
+    refused = cluster.proxies["w0"].refuse_next("EndTxn", INVALID_EPOCH, leads)
+    count.release()
+    refused.wait()
+    for task in range(6):
+        probe.settles(task)
+    tasks = cluster.wait_until_polled(probe.name)
+    counts = ["set of 2", "count 2", "set of 6"]
+    probe.shows(probe.sets_and_counts, counts)
+
+    starting = f"Starting task {probe.name}-"
+    begun = probe.times("w1", starting)
+    zombie = Zombie(probe, next(tasks[number] for number in (2, 3, 4, 5) if tasks[number].worker == "w2"))
+    cluster.wait_for("worker that does not catch up", lambda: probe.times("w1", "Catching up to assignment") > 100)
+    assert probe.times("w1", starting) == begun
+    probe.another(f"{probe.name}-other").configure(1, "w0")  # whose records are committed
+    cluster.wait_for("start", lambda: probe.times("w1", starting) > begun)
+    probe.shows(probe.sets_and_counts, counts)
+
+    probe.ask(0, "w0")
+    probe.shows(probe.sets_and_counts, [*counts, "set of 0"])
+    cluster.stop("w0")
+    cluster.start_worker("w0", support="enabled")
+    cluster.wait_until_ready("w0")
+    cluster.wait_for("group of both", cluster.is_whole)
+    begun, twice = probe.ask(1, "w0", partitions=6), f"{zombie.task.task}:1"
+    probe.hold_polls(lambda call: call.task == 0)
+    probe.commits(probe.polls(task=0, since=begun), twice)
+    assert probe.fences(begun) == [probe.id(0), probe.id(1)]
+    assert zombie.goes_on() == 0
+    probe.shows(lambda: [each["task"] for each in probe.committed(twice)], [0, zombie.task.task])
+    probe.shows(probe.sets_and_counts, [*counts, "set of 0", "set of 1", "count 1"])
 
 
 def comes_back(probe: Probe, old: Instance) -> tuple[Held, Call | None]:

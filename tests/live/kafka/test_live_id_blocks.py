@@ -16,10 +16,14 @@ import pytest
 from chaos import Run, run_under_fire
 from fencepost.proofs.recording import UNANSWERED
 from fencepost.properties.id_blocks.events import Kind
+from fencepost.reference_impl.live.clusters.kafka import KafkaCluster
+from fencepost.reference_impl.live.tcp.brokers import TRANSACTION, Brokers
+from fencepost.reference_impl.live.tcp.reading import Patience, build, milliseconds
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(400)]
 
 REQUESTS = 12_000
+ASKED, LOADING = 200, 14
 Row = dict[str, int]
 
 
@@ -116,3 +120,28 @@ def test_the_recording_names_what_it_cannot_know(run: Run) -> None:
     assert "block_committed" in manifest["observable"]
     assert "answer_sent" not in manifest["observable"]
     assert manifest["faults"] == {"killed": 9}
+
+
+@pytest.mark.nightly
+def test_no_block_without_a_quorum(jars: Path, tmp_path: Path) -> None:
+    """730.7, 730.P3 (H11): two of three controllers are down, so that no block is committed, and AllocateProducerIds is
+    not answered. A producer without an id is told COORDINATOR_LOAD_IN_PROGRESS, again and again, at once, and gets an
+    id when they are back: the first one of the cluster."""
+    values = {"num.partitions": 20, "replication.factor": 1, "min.isr": 1}
+    settings = {f"transaction.state.log.{name}": value for name, value in values.items()}
+    with KafkaCluster(jars, tmp_path, size=4, controllers=3, settings=settings) as cluster:
+        asking = Brokers(cluster.bootstrap, 30.0)
+        name = next(name for name in map(str, range(100)) if asking.coordinator(TRANSACTION, name) == 4)
+        for number in (2, 3):
+            cluster.kill(number)
+        request = build(
+            "init_producer_id", 4, transactional_id=name, transaction_timeout=milliseconds(60_000), producer_id=-1,
+            producer_epoch=-1,
+        )  # fmt: skip
+        assert {int(asking.ask(4, request).error_code) for _ in range(ASKED)} == {LOADING}
+        for number in (2, 3):
+            cluster.start(number)
+        cluster.wait_until_ready()
+        answer = next(each for _ in Patience(60.0) if not (each := asking.ask(4, request)).error_code)
+        assert int(answer.producer_id) == 0
+        asking.close()

@@ -24,7 +24,7 @@ def test_a_finding_names_known_rules_and_a_program_that_exists(each: Finding) ->
     """The test's file, its function and, for a corner, the corner; a false alarm breaks nothing, all others do."""
     assert set(each.breaks) <= set(RULES)
     assert bool(each.breaks) == (each.status != "false alarm")
-    for program in filter(None, (each.program, each.also)):
+    for program in each.programs:
         path, _, rest = program.partition("::")
         function, _, case = rest.partition("[")
         names = [node.name for node in ast.parse((ROOT / path).read_text()).body if isinstance(node, ast.FunctionDef)]

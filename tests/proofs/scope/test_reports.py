@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from command_line import fencepost
-from fencepost.proofs.scope.findings import REMOVED_TASK
+from fencepost.proofs.scope.repairs import REMOVED_TASK
 from fencepost.proofs.scope.reports import JUDGED, report
 from fencepost.properties.catalogue import bounds_of, find
 from fencepost.properties.entries import Variant

@@ -8,6 +8,7 @@ committed copies of the second record of source partition 1"""
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
@@ -19,6 +20,7 @@ from real_client_reading import messages_to_end
 
 PATIENT: Mapping[str, object] = {"session.timeout.ms": 60_000, "rebalance.timeout.ms": 60_000}
 DUE_S = 60.0
+REFUSED = (47, 90)  # INVALID_PRODUCER_EPOCH, PRODUCER_FENCED
 FENCED = ("InvalidProducerEpochException", "ProducerFencedException")
 
 
@@ -44,19 +46,19 @@ class Probe:
         self.ask(tasks, worker, **more)
         return self.cluster.wait_until_polled(self.name)
 
-    def spread(self, **more: object) -> dict[int, Instance]:
-        """Configure as many tasks as there are workers, and return them when each has polled on a worker of its own, so
-        that no rebalance follows. Raise ClusterError where the assignor has it otherwise."""
-        workers = set(self.cluster.workers)
-        self.ask(len(workers), **more)
+    def spread(self, each: int = 1, **more: object) -> dict[int, Instance]:
+        """Configure so many tasks for each worker, and return them when all have polled and are spread evenly, so that
+        no rebalance follows. Raise ClusterError where the assignor has it otherwise."""
+        workers = Counter(dict.fromkeys(self.cluster.workers, each))
+        self.ask(workers.total(), **more)
 
         def tasks() -> dict[int, Instance]:
             return {each.task: each for each in self.control.alive(self.name) if each.polls}
 
         try:
-            self.cluster.wait_for("it", lambda: {each.worker for each in tasks().values()} == workers, DUE_S)
+            self.cluster.wait_for("it", lambda: Counter(each.worker for each in tasks().values()) == workers, DUE_S)
         except TimeoutError as error:
-            raise ClusterError(f"no task of {self.name} on each worker within {DUE_S:g} s: {tasks()}") from error
+            raise ClusterError(f"no even spread of {self.name}'s tasks within {DUE_S:g} s: {tasks()}") from error
         return tasks()
 
     def ask(self, tasks: int, worker: str = "", **more: object) -> int:
@@ -133,6 +135,18 @@ class Probe:
         self.cluster.wait_for(f"failure of task {task}", lambda: self.state(task, worker)[0] == "FAILED")
         return self.state(task, worker)[1]
 
+    def settles(self, task: int) -> None:
+        """Wait until a task of the newest set has polled or failed; one that has failed is restarted."""
+        number, _ = self.cluster.sets[self.name]
+
+        def ended() -> bool:
+            mine = [each for each in self.control.alive(self.name) if (each.task, each.set) == (task, number)]
+            return any(each.polls for each in mine) or self.state(task)[0] == "FAILED"
+
+        self.cluster.wait_for(f"end of the start of task {task}", ended)
+        if self.state(task)[0] == "FAILED":
+            self.cluster.restart(self.name, task)
+
     def times(self, worker: str, text: str) -> int:
         """How many lines with this text a worker has written."""
         return sum(text in line for line in self.cluster.workers[worker].tail(1_000_000).splitlines())
@@ -181,6 +195,12 @@ class Probe:
 
         return self.cluster.proxies[worker].hold_next("InitProducerId", self.id(task), where=is_fence)
 
+    def fences(self, begun: int) -> list[str]:
+        """The ids of its tasks that were fenced since a line of `seen`, in order of their names."""
+        opened = self.seen.since(begun, api="InitProducerId", error=0)
+        ids = (line["transactional_id"] for line in opened if line["timeout_ms"] != TASK_TIMEOUT_MS)
+        return sorted(each for each in ids if each.startswith(self.id(0)[:-1]))
+
     def let_go(self) -> None:
         """Hold no polls any more."""
         for holding in self._holdings:
@@ -197,6 +217,70 @@ class Probe:
             if each.name in self.cluster.sets:
                 self.cluster.delete(each.name)
             self.cluster.wait_until_over(each.name)
+
+
+class Zombie:
+    """A task whose worker is out of the group, and hears neither of that nor of newer sets when it goes on. Starts of
+    the task on other workers wait before they open a producer: `starts` are those that do."""
+
+    def __init__(self, probe: Probe, task: Instance) -> None:
+        self.probe, self.task = probe, task
+        probe.hold_polls(lambda call: call.instance == task.name)
+        self.poll = probe.polls(instance=task.name)
+        own = probe.cluster.proxies[task.worker]
+        self.beat = own.hold_next("Heartbeat", client=task.worker)
+        self.read = own.hold_next_answer("Fetch", client=f"connect-{task.worker}-configs")
+        self.beat.wait()
+        self.read.wait()
+        others = [probe.cluster.proxies[name] for name in probe.others(task.worker)]
+        client = f"connector-producer-{probe.name}-{task.task}"
+        self._opens = [
+            (proxy, proxy.hold_next("InitProducerId", probe.id(task.task), client))
+            for proxy in others for _ in range(2)
+        ]  # fmt: skip
+        probe.put_out(task.worker)
+
+    def starts(self, count: int) -> list[Held]:
+        """Wait for so many starts of the task, and return them in the order in which they came."""
+        came = list[Held]()
+
+        def enough() -> bool:
+            came.extend(each for _, each in self._opens if each.has_come and each not in came)
+            return len(came) == count
+
+        self.probe.cluster.wait_for(f"{count} starts", enough)
+        return came
+
+    def goes_on(self) -> int:
+        """Have its poll give a record, and return the error with which its transaction ends."""
+        begun, own_id = len(self.probe.seen.lines), self.probe.id(self.task.task)
+        self.poll.answer(records=f"{self.task.task}:1")
+        self.probe.come_back(self.task.worker)
+        ends = self.probe.seen.wait_for(
+            "end", lambda line: line["error"] in REFUSED or (line["api"], line["error"]) == ("EndTxn", 0), DUE_S, begun,
+            source="kafka", worker=self.task.worker, transactional_id=own_id, event="answered",
+        )  # fmt: skip
+        return int(ends["error"])
+
+    def ends(self) -> None:
+        """Its worker hears of everything, and later starts do not wait."""
+        for proxy, each in self._opens:
+            proxy.forget(each)
+        self.beat.release()
+        self.read.release()
+        self.probe.let_go()
+        self.probe.cluster.wait_for("group of all workers", self.probe.cluster.is_whole)
+
+
+def writes(text: str) -> Callable[[Any], bool]:
+    """Whether a Produce request has a record with this text."""
+
+    def is_it(request: Any) -> bool:
+        return any(
+            text.encode() in bytes(p.records or b"") for topic in request.topic_data for p in topic.partition_data
+        )
+
+    return is_it
 
 
 def _text(value: object) -> str:

@@ -27,7 +27,7 @@ LIVE = "tests/live/"
 def programs() -> tuple[list[str], list[str], list[str]]:
     """Those of the findings that run on a live system, or on Kafka's classes; the corners that are none of them; and
     those of the findings that run on a live cluster of Connect, whose releases are others."""
-    every = [program for each in FINDINGS for program in (each.program, each.also) if program.startswith(LIVE)]
+    every = [program for each in FINDINGS for program in each.programs if program.startswith(LIVE)]
     of_findings = [each for each in dict.fromkeys(every) if not each.startswith(LIVE_CONNECT)]
     corners = [f"{CORNERS}[{name}]" for name in KNOWN]
     connect = [each for each in dict.fromkeys(every) if each.startswith(LIVE_CONNECT)]

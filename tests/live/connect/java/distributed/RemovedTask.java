@@ -54,6 +54,9 @@ public class RemovedTask {
         IncrementalCooperativeAssignor lost = afterASetOfTwo();
         lost.performTaskAssignment(setOf(2), 2, 3, members(second(), first()));
         seen.accept("assignment lost", assigned(lost, 2, 4));
+        IncrementalCooperativeAssignor revoked = afterASetOfTwo();
+        revoked.performTaskAssignment(setOf(1), 2, 3, members(second(), first()));
+        seen.accept("revocation lost", assigned(revoked, 2, 4));
     }
 
     private static Object assigned(IncrementalCooperativeAssignor assignor, int last, int generation) {
