@@ -96,13 +96,15 @@ def record_task_counts(
     seen: Path | None = None,
     worker_logs: Sequence[Path] = (),
     topics: Sequence[str] = (),
+    connectors: Sequence[str] = (),
     quiet_end: bool = False,
     kafka_version: str = "unknown",
     progress: Progress | None = None,
 ) -> Recorded:
     """Write the history of the Connect cluster whose brokers have `log_dirs` to `out`. `worker_logs` has a file or a
-    folder for each worker. `quiet_end` is the caller's claim that everything had come to rest. Raise `RecordingError`
-    for input that cannot be used; then nothing is written."""
+    folder for each worker. With `connectors`, it is the history of these alone, and of the group. `quiet_end` is the
+    caller's claim that everything had come to rest. Raise `RecordingError` for input that cannot be used; then nothing
+    is written."""
     brokers = read_brokers(list(map(Path, log_dirs)), topics, seen is not None, progress)
     watched = read_seen(Path(seen)) if seen is not None else None
     if watched is not None and seen is not None and watched.group not in ("", brokers.group):
@@ -111,6 +113,9 @@ def record_task_counts(
     made = _Recording(brokers, watched, [read_worker_log(log_files(Path(each)), brokers.group) for each in worker_logs])
     made.read()
     events, contradictions = in_order(made.events)
+    if connectors:
+        events = made.narrowed(events, connectors)
+    made.compare()
     notes = [*brokers.notes, *made.hiding]
     if contradictions:
         notes.append(f"the sources contradict one another on the order of {contradictions} events")
@@ -159,6 +164,10 @@ def _columns(events: Sequence[Event]) -> dict[str, np.ndarray]:
     return columns
 
 
+def _is_able(event: Event) -> bool:
+    return event.columns.get("support", SUPPORT["enabled"]) == SUPPORT["enabled"]
+
+
 class _Recording:
     """A `_Recording` brings the sources together: which worker and which instance acted, and what came before what."""
 
@@ -172,6 +181,8 @@ class _Recording:
         self.events: list[Event] = [*brokers.events, *brokers.plain]
         self.hidden: set[Kind] = set()
         self.hiding: list[str] = []  # why
+        self.unwritten: list[Event] = []  # counts that no worker's log has
+        self.ran: list[Instance] = []
 
     def read(self) -> None:
         for worker, lines in self.logs:
@@ -186,7 +197,21 @@ class _Recording:
         self._rounds()
         self._group()
         self._name()
-        self._compare()
+
+    def narrowed(self, events: Sequence[Event], connectors: Sequence[str]) -> list[Event]:
+        """Return the events of these connectors and of none. What a worker could not do is over before the first."""
+        numbers = {self.brokers.connectors[name] for name in connectors}
+        begin = next((at for at, event in enumerate(events) if event["connector"] in numbers), len(events))
+        left = [
+            event for at, event in enumerate(events)
+            if event["connector"] in numbers or (event["connector"] < 0 and (at >= begin or _is_able(event)))
+        ]  # fmt: skip
+        ids = {id(event) for event in left}
+        self.brokers.events, self.unwritten = (
+            [event for event in every if id(event) in ids] for every in (self.brokers.events, self.unwritten)
+        )
+        self.ran = [each for each in self.ran if each.connector in numbers]
+        return left
 
     def _is_new(self, event: Event, seen: frozenset[Kind]) -> bool:
         """Return whether an event of a worker's log is not one that the connector or the driver reports as well."""
@@ -261,6 +286,8 @@ class _Recording:
             yield Event(Kind.asked, time_us, columns)
         for time_us, worker in seen.expired:
             yield Event(Kind.member_expired, time_us, {"node": self.nodes[worker]})
+        for time_us, offset in seen.compacted:
+            yield Event(Kind.compacted, time_us, {"offset": offset})
         for answer in seen.refused:
             task = self.brokers.task_of(answer.id)
             columns = {"node": self.nodes[answer.worker], "error": answer.error}
@@ -296,13 +323,12 @@ class _Recording:
             if event.kind in CONFIG and (event["producer_id"], event["epoch"]) in claims:
                 event.columns["node"] = claims[event["producer_id"], event["epoch"]]["node"]
         writings = list(self.logged.writings)
-        self.unwritten = 0
         for event in self.brokers.events:
             if event.kind == Kind.count_written:
                 key = event["node"], event["connector"], event["count"]
                 found = next((each for each in writings if each[:3] == key), None)
                 if found is None:
-                    self.unwritten += 1
+                    self.unwritten.append(event)
                 else:
                     writings.remove(found)
                     event.after.append(found[3])
@@ -344,8 +370,9 @@ class _Recording:
         for event in self.events:
             if event["instance"] >= 0 and event.kind not in (Kind.task_starting, Kind.task_checked_again):
                 event.columns |= self.instances.all[event["instance"]].columns
+        self.ran = [each for each in self.instances.all if "running" in each.marks]
 
-    def _compare(self) -> None:
+    def compare(self) -> None:
         """Find the kinds of event of which the workers' logs do not show all that must have happened."""
         if not self.logs:
             return
@@ -354,19 +381,18 @@ class _Recording:
             self._hide(OF_LOGS, f"the log of worker {missing[0]} is not given")
             return
         opened = [each for each in self.brokers.events if each.kind == Kind.producer_opened]
-        ran = [each for each in self.instances.all if "running" in each.marks]
         fenced = [each for each in self.brokers.events if each.kind == Kind.id_fenced and not max(each["error"], 0)]
         checks = (
-            ({Kind.task_starting}, "starts", [each for each in ran if "start" not in each.marks]),
+            ({Kind.task_starting}, "starts", [each for each in self.ran if "start" not in each.marks]),
             ({Kind.task_starting}, "starts", [each for each in opened if each["instance"] < 0]),
             ({Kind.round_asked, Kind.round_answered}, "requests for rounds", [
                 each for each in opened
                 if each["instance"] >= 0 and "answer" not in self.instances.all[each["instance"]].marks
             ]),
             ({Kind.round_started}, "rounds", [each for each in fenced if each["request"] < 0]),
-            ({Kind.round_checked, Kind.round_started}, "counts", [0] * self.unwritten),
+            ({Kind.round_checked, Kind.round_started}, "counts", self.unwritten),
             ({Kind.task_checked_again}, "looks after the producer was opened",
-             [each for each in ran if "look" not in each.marks]),
+             [each for each in self.ran if "look" not in each.marks]),
         )  # fmt: skip
         for kinds, what, unknown in checks:
             if unknown:

@@ -70,6 +70,7 @@ class Seen:
     workers: list[tuple[int, str, str, str]] = field(default_factory=list)  # time, event, worker, support
     asked: list[Asked] = field(default_factory=list)
     expired: list[tuple[int, str]] = field(default_factory=list)  # time, worker
+    compacted: list[tuple[int, int]] = field(default_factory=list)  # time, offset
     runs: dict[str, TaskRun] = field(default_factory=dict)  # by the instance's name
     given: list[Answer] = field(default_factory=list)
     refused: list[Answer] = field(default_factory=list)
@@ -109,6 +110,8 @@ def _read(us: int, what: tuple[str, str], line: dict[str, Any], seen: Seen, aske
         seen.workers.append((us, what[1], str(line["worker"]), str(line.get("support", ""))))
     elif what == ("cluster", "member_expired"):
         seen.expired.append((us, str(line["worker"])))
+    elif what == ("cluster", "compacted"):
+        seen.compacted.append((us, int(line["offset"])))
     elif what == ("driver", "asked") and line["what"] in (CONFIGURED, DELETED):
         tasks = int(line["tasks"]) if line["what"] == CONFIGURED else -1
         asked[line["n"]] = us, str(line["connector"]), str(line["worker"]), tasks
