@@ -135,7 +135,7 @@ def read_brokers(
     """Read the brokers' logs. `topics` has the config topic, needed if there are several Connect clusters. With
     `signed`, records of the data topics are read as well. Raise `RecordingError` if there is no one order."""
     log = _transaction_log(read_cluster(log_dirs, lambda place: place.topic == TOPIC, progress), log_dirs[0])
-    changes = list(_changes(log))
+    changes = changes_of(log)
     group, config_topic = _group(changes, topics, log_dirs[0])
     data = {
         Place(topic, number)
@@ -174,7 +174,7 @@ def _transaction_log(logs: ClusterLogs, where: Path) -> Committed:
     return log
 
 
-def _changes(log: Committed) -> list[Change]:
+def changes_of(log: Committed) -> list[Change]:
     found = []
     for record in records_in(log):
         try:
