@@ -125,7 +125,7 @@ def agree(
     With --connect a cluster of Kafka Connect is started, and driven by what its workers ask brokers, and by signals. It
     is held against the promises, and what is recorded of each program against all properties and the model.
 
-    With --connect http://HOST:PORT nothing is driven and nothing written. What that cluster shows now is judged: its
+    With --connect http://HOST:PORT nothing is driven and nothing written. What that cluster has now is judged: its
     config topic and transaction log at --bootstrap, and REST. What that does not decide is listed with what it takes.
     """
     from fencepost.proofs.testing import agree as run
@@ -141,9 +141,10 @@ def agree(
     only = _rules("--promise", () if promises_only else promises, promised)
     settings = configured(pairs, USUAL)
     if connect not in (None, OWN):
-        if agreeing.protocol != "task-counts" or variant != "shipped" or implementation is not None:
+        reader = f"fencepost.proofs.recording.{folder(agreeing.protocol)}.foreign"
+        if find_spec(reader) is None or variant != agreeing.variants[0] or implementation is not None:
             raise CatalogueError("--connect URL is about a cluster that runs: write task-counts --connect URL")
-        return _look(connect or "", bootstrap, settings["config_topic"], json_file)
+        return _look(reader, connect or "", bootstrap, settings["config_topic"], json_file)
     config: dict[str, Any] = {}
     if bootstrap is not None:
         agreeing, config = _over_the_wire(agreeing, bootstrap, settings["timeouts"])
@@ -425,14 +426,13 @@ def _on_a_cluster(agreeing: Agreeing, release: str, others: list[str | None]) ->
     return own_cluster, {"release": release or BROKERS}
 
 
-def _look(url: str, bootstrap: str | None, config_topic: str, json_file: Path | None) -> int:
-    """Judge a Connect cluster that somebody else runs by what it shows, and return the exit code."""
-    from fencepost.proofs.recording.task_counts.foreign import judged
-
+def _look(reader: str, url: str, bootstrap: str | None, config_topic: str, json_file: Path | None) -> int:
+    """Judge a cluster that others run by what can be read there, and return the exit code."""
+    judged = import_module(reader).judged
     if not url.startswith("http://"):
         raise CatalogueError(f"--connect {url}: name a worker's REST server as http://HOST:PORT, after the protocol")
     if bootstrap is None:
-        raise CatalogueError("--connect URL: no worker tells where its brokers are: name them with --bootstrap")
+        raise CatalogueError("--connect URL: no worker says where its brokers are: name them with --bootstrap")
     if json_file is not None:
         raise CatalogueError("--json has programs and what they broke, of what is driven: leave it out")
     found = judged(url.rstrip("/"), bootstrap, config_topic)

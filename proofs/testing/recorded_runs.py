@@ -1,6 +1,6 @@
 """This module judges what is recorded of a driven system when its program is over.
 
-found = recording(system, "fencepost.proofs.recording.task_counts.recorder:record_task_counts")
+found = recording(system, "module:record")
 found.broken                        # the first property that is violated, as rule and text
 found.differs                       # or where the model cannot follow, and what is false there
 """

@@ -19,11 +19,12 @@ from fencepost.proofs.recording.logs.log_dirs import Place
 from fencepost.proofs.recording.logs.replicas import Committed
 from fencepost.proofs.recording.task_counts.broker_logs import LEADER, Change, changes_of
 from fencepost.proofs.recording.task_counts.ordering import Event, Names
-from fencepost.proofs.recording.task_counts.recorder import record_task_counts
+from fencepost.proofs.recording.task_counts.recorder import OF_GROUP, OF_LOGS, OF_SEEN, record_task_counts
 from fencepost.proofs.recording.task_counts.records import event_of, records_in, strange
 from fencepost.proofs.recording.transactions.cluster_logs import read_cluster
 from fencepost.proofs.recording.transactions.transaction_log import TOPIC
 from fencepost.proofs.scale.replay import replay
+from fencepost.properties.history.manifest import Manifest
 from fencepost.properties.task_counts.events import Kind
 from fencepost.properties.task_counts.histories.properties import HISTORY
 from fencepost.properties.transactions.events.kinds import COMMIT, State
@@ -41,7 +42,11 @@ RULES = {
     "618.P3": "no task commits that neither the newest set nor the count after it has",
 }
 UNNAMED = "its transaction log has not one topic alone that leaders of Connect (connect-cluster-GROUP) wrote to"
-PLAIN = "is written without a transaction, by a worker whose support was not enabled then: nothing is promised of it"
+TAKES = {
+    "it takes what the connector and proxies of the workers saw: fencepost record … --seen": OF_SEEN,
+    "it takes that and the workers' logs: fencepost record … --seen … --worker-logs": OF_SEEN | OF_GROUP | OF_LOGS,
+}
+PLAIN = "is written without a transaction, by a worker whose support is not enabled or by another program"
 
 
 @dataclass
@@ -65,6 +70,10 @@ class Standing:
         """The count after the newest set."""
         newest, count = self.set, self.latest.get(Kind.count_written)
         return count if newest is not None and count is not None and count["offset"] > newest["offset"] else None
+
+    @property
+    def is_promised(self) -> bool:
+        return self.set is not None and self.plain < self.set["offset"]
 
 
 @dataclass(frozen=True)
@@ -125,7 +134,7 @@ def config_topic_of(log_dir: Path) -> str:
 
 def look(log_dir: Path, config_topic: str, statuses: Mapping[str, Any], brokers: int, scratch: Path) -> Looked:
     """Judge a cluster by its config topic and, if it is there, its transaction log in `log_dir`. `statuses` is what
-    REST shows of each connector, and `brokers` how many there are. Raise `RecordingError`."""
+    REST answers of each connector, and `brokers` how many there are. Raise `RecordingError`."""
     logs = read_cluster([log_dir], lambda place: place in (Place(config_topic, 0), Place(TOPIC, place.partition)))
     config = next((part for part in logs.data if part.place == Place(config_topic, 0)), None)
     if config is None:
@@ -141,26 +150,48 @@ def look(log_dir: Path, config_topic: str, statuses: Mapping[str, Any], brokers:
     violated: dict[str, str] = {}
     lines = []
     for name, one in sorted(found.items()):
-        lines.append(f"connector {name}: {_said(one, statuses.get(name))}")
+        lines.append(f"connector {name}: {_text(one, statuses.get(name))}")
         for rule, text in _broken(name, one, group, changes, SKEW_MS if brokers > 1 else 0):
             violated.setdefault(rule, text)
-    judged = ["618.3"] * any(one.set for one in found.values()) + ["618.42"] * any(one.count for one in found.values())
-    judged += ["618.P3"] * bool(group and "618.42" in judged)
-    holds = [f"{rule} ({RULES[rule]})" for rule in judged if rule not in violated]
-    undecided = {
-        rule: "there is nothing to judge" if group else f"{TOPIC} was not read, or has no leader of this topic"
-        for rule in RULES if rule not in judged
+    counted = [one for one in found.values() if one.count is not None]
+    judged = {
+        "618.3": any(one.set for one in found.values()), "618.42": bool(counted),
+        "618.P3": bool(group) and any(one.is_promised for one in counted),
     }  # fmt: skip
+    undecided = dict.fromkeys(
+        (rule for rule in RULES if not judged[rule]),
+        "there is nothing to judge" if group else f"{TOPIC} was not read, or has no leader of this topic",
+    )
+    by_recording: list[str] = []
+    shipped = Manifest(HISTORY.vocabulary.protocol, (), (), config={"mode": "shipped"})
     try:
         recorded = record_task_counts([log_dir], scratch / "out", topics=[config_topic])
     except RecordingError as error:
-        undecided |= dict.fromkeys(HISTORY.names, str(error).partition(": ")[2])
+        names_of_all = set(HISTORY.names) - HISTORY.unpromised(shipped).keys()
+        undecided |= dict.fromkeys(sorted(names_of_all), str(error).partition(": ")[2])
     else:
         report = replay(scratch / "out", cores=1)
         violated |= {name: broken["first"].told for name, broken in report.violations.items()}
-        holds += [name for name in report.decided if name not in report.violations and name in recorded.decidable]
-        undecided |= report.unknown
-    return Looked(tuple(lines), tuple(holds), violated, undecided)
+        by_recording = [name for name in report.decided if name in recorded.decidable]
+        undecided |= {
+            name: why if name in report.vacuous else _takes(recorded.manifest.observable, name)
+            for name, why in report.unknown.items()
+        }
+    again = {HISTORY.rules[name] for name in by_recording}
+    holds = [f"{rule} ({text})" for rule, text in RULES.items() if judged[rule] and rule not in again]
+    holds = [each for each in (*holds, *by_recording) if each.partition(" ")[0] not in violated]
+    left = {rule: text for rule, text in violated.items() if rule not in again}
+    return Looked(tuple(lines), tuple(holds), left, undecided)
+
+
+def _takes(observable: Sequence[str], name: str) -> str:
+    """Return which further sources of a recorder would decide a property."""
+    config = {"mode": "shipped", "quiet_end": name == "newest_set_polls"}
+    for takes, kinds in TAKES.items():
+        observed = (*observable, *(kind.name for kind in kinds))
+        if name not in HISTORY.undecidable(Manifest(HISTORY.vocabulary.protocol, observed, (), config=config)):
+            return takes
+    return "no source has what it speaks of"
 
 
 def standing(config: Committed, names: Names) -> dict[str, Standing]:
@@ -209,7 +240,7 @@ def _broken(name: str, one: Standing, group: str, changes: Sequence[Change], ske
     if count["count"] != newest["count"]:
         broken.append(("618.42", f"{after} of {name} stands after {what}"))
     most = max(count["count"], newest["count"])
-    for change in changes if one.plain < newest["offset"] else ():
+    for change in changes if one.is_promised else ():
         owner, _, task = change.id.removeprefix(f"{group}-").rpartition("-")
         late = change.state.state in COMMITTED and change.state.updated_ms > one.counted_ms + skew_ms
         if group and change.id.startswith(f"{group}-") and owner == name and late and int(task) >= most:
@@ -218,12 +249,12 @@ def _broken(name: str, one: Standing, group: str, changes: Sequence[Change], ske
     return broken
 
 
-def _said(one: Standing, status: Any) -> str:
+def _text(one: Standing, status: Any) -> str:
     newest, count = one.set, one.count
-    said = "no set" if newest is None else f"set of {newest['count']} at offset {newest['offset']}"
-    said += f", count {count['count']} at {count['offset']}" if count is not None else ", no count after it"
+    text = "no set" if newest is None else f"set of {newest['count']} at offset {newest['offset']}"
+    text += f", count {count['count']} at {count['offset']}" if count is not None else ", no count after it"
     states = [(int(each["id"]), str(each["state"])) for each in (status or {}).get("tasks", ())]
-    said += f"; REST shows {', '.join(f'task {task} {state}' for task, state in states) or 'no task'}"
+    text += f"; REST has {', '.join(f'task {task} {state}' for task, state in states) or 'no task'}"
     over = [task for task, _ in states if newest is not None and task >= newest["count"]]
-    said += f"; the set has no task {', '.join(map(str, over))}, unless that status is old" if over else ""
-    return said + (f"; what is at offset {one.plain} {PLAIN}" if one.plain >= 0 else "")
+    text += f"; the set has no task {', '.join(map(str, over))}, unless that status is old" if over else ""
+    return text + (f"; what is at offset {one.plain} {PLAIN}" if one.plain >= 0 else "")

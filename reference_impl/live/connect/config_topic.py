@@ -54,24 +54,24 @@ def write(kafka: KafkaCluster, topic: str, key: bytes, value: bytes) -> int:
         return append(brokers, topic, key, value)
 
 
-def keep(log_dir: Path, topic: str, since: int, kept: Path) -> None:
+def store(log_dir: Path, topic: str, since: int, stored: Path) -> None:
     """Copy the topic's segments from offset `since` on, before they are compacted."""
-    kept.mkdir(exist_ok=True)
+    stored.mkdir(exist_ok=True)
     for segment in (log_dir / f"{topic}-0").glob("*.log"):
         if int(segment.stem) >= since:
-            shutil.copy(segment, kept)
+            shutil.copy(segment, stored)
 
 
-def uncompacted(log_dir: Path, topic: str, since: int, kept: Path, out: Path) -> Path:
-    """Make `out` a broker's log directory in which the topic's segments below offset `since` are those that were
-    `kept`."""
+def uncompacted(log_dir: Path, topic: str, since: int, stored: Path, out: Path) -> Path:
+    """Make `out` a broker's log directory in which the topic's segments below offset `since` are those that are
+    `stored`."""
     partition = log_dir / f"{topic}-0"
     (out / partition.name).mkdir(parents=True)
     for each in log_dir.iterdir():
         if each != partition:
             (out / each.name).symlink_to(each)
-    for each in (*partition.iterdir(), *kept.iterdir()):
-        if each.suffix != ".log" or each.parent == kept or int(each.stem) >= since:
+    for each in (*partition.iterdir(), *stored.iterdir()):
+        if each.suffix != ".log" or each.parent == stored or int(each.stem) >= since:
             (out / partition.name / each.name).symlink_to(each)
     return out
 

@@ -1,4 +1,4 @@
-"""This module reads a Kafka Connect that somebody else runs, and writes nothing to it: what a worker's REST server
+"""This module reads a Kafka Connect that others run, and writes nothing to it: what a worker's REST server
 answers to GET, and whole topics, record batch by record batch, as a broker has them in its log.
 
     brokers = Brokers("127.0.0.1:9092", 5.0)

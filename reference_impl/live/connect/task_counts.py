@@ -220,7 +220,7 @@ class Live:
         return self._used
 
     def compact(self) -> int:
-        config_topic.keep(self.cluster.kafka.log_dirs[0], self.topic, self._compacted, self._kept)
+        config_topic.store(self.cluster.kafka.log_dirs[0], self.topic, self._compacted, self._stored)
         self._compacted = config_topic.compact(self.cluster.kafka, self.topic)
         self.cluster.seen.note(CLUSTER, "compacted", offset=self._compacted)
         return self._compacted
@@ -229,11 +229,11 @@ class Live:
         log_dir = self.cluster.kafka.log_dirs[0]
         if not self._compacted:
             return [log_dir]
-        return [config_topic.uncompacted(log_dir, self.topic, self._compacted, self._kept, scratch / log_dir.name)]
+        return [config_topic.uncompacted(log_dir, self.topic, self._compacted, self._stored, scratch / log_dir.name)]
 
     @property
-    def _kept(self) -> Path:
-        return self.cluster.folder / "kept"
+    def _stored(self) -> Path:
+        return self.cluster.folder / "stored"
 
     def resume(self, worker: int) -> None:
         self.gates.stalled.discard(worker)
