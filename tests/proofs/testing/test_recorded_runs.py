@@ -42,10 +42,10 @@ def removed(out: Path, quiet_end: bool) -> HistoryDirectory:
 def without_a_start(out: Path, quiet_end: bool) -> HistoryDirectory:
     """A life in which a task opens its producer that was never started."""
     whole = HistoryDirectory.open(Location.of(RECORDED / "task-counts-connect-life-4.3.1"))
-    columns, _ = read_piece(whole.pieces[0], TASK_COUNTS, ("kind", *TASK_COUNTS.names))
+    columns, _ = read_piece(whole.pieces[0], TASK_COUNTS, ("kind", "time_us", *TASK_COUNTS.names))
     (starts,) = (columns["kind"] == Kind.task_starting).nonzero()
     columns = {name: np.delete(values, starts[0]) for name, values in columns.items()}
-    manifest = whole.manifest
+    columns["step"], manifest = np.arange(len(columns["kind"])), whole.manifest
     write_histories(
         out, [columns], TASK_COUNTS, source="recorded", ordered=True, variant="shipped", observable=manifest.observable,
         config=manifest.config,
