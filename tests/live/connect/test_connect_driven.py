@@ -25,10 +25,10 @@ LATE_MS = 10_000
 RECORDER = ON_A_CLUSTER.recorder
 PROGRAMS = 30
 """Each takes from 15 s to a minute."""
-MOST = 0.8
-"""The model follows more of the programs than this to their end: it leaves out other writers, and mixed support."""
 ZOMBIES = {"618.P1", "618.P3", "618.19"}
 """What is broken where a task that the newest set has not is started again, as 4.3.1 does."""
+CLAIMED = "assign needs if set = generation then task < size"
+"""What is false in the model where such a task starts, even if it comes to nothing."""
 
 
 @pytest.fixture(scope="module")
@@ -209,5 +209,5 @@ def test_programs_are_held_against_promises(own_cluster: Callable[[], ConnectSys
     broken = [failure.disagreed for failure in search.failures]
     assert all(each.promises <= ZOMBIES for each in broken), broken
     assert search.examples == PROGRAMS or broken
-    assert not search.differences
-    assert search.coverage.followed > MOST, search.coverage.beyond
+    differing = [str(conjunct) for each in search.differences.values() for conjunct in each.disagreed.conjuncts]
+    assert all(CLAIMED in each for each in differing), differing
