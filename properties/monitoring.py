@@ -257,6 +257,14 @@ class HistoryMonitor:
             if not is_excused:
                 return  # what comes later is of no interest
 
+    def asks_of_the_whole(self, rule: str) -> bool:
+        """Return whether a violation of this rule counts, which is there when all the calls have been made."""
+        return self._is_asked(rule) and not self._is_excused(rule, len(self._ends), frozenset())
+
+    @property
+    def is_at_rest(self) -> bool:
+        return bool(self._quiet) and self._quiet[-1] == len(self._ends)
+
     def _decidable(self) -> Iterator[str]:
         visible_at = tuple(self.history.vocabulary.codes if self.observed is None else self.observed)
         manifest = Manifest(self.history.vocabulary.protocol, visible_at, (), config={**self.config, "quiet_end": True})

@@ -48,7 +48,10 @@ CLIENTS = {
     "kafka-python": ("clients.real_client_kafka_python:kafka_python", "kafka"),
 }
 """This table has each client that can speak to brokers, with its factory and the library that it needs."""
-USUAL = {"newcomers": 0, "unclean_elections": False, "timeouts": False, "call_limit": 0.0, "release": ""}
+USUAL = {
+    "newcomers": 0, "unclean_elections": False, "timeouts": False, "call_limit": 0.0, "release": "", "config_topic": "",
+}  # fmt: skip
+OWN = "own"
 UNREACHED = {
     "actions": "actions of the model that no run took, and of which the runs therefore say nothing",
     "guards never true": "guards that were never fulfilled when they were looked at",
@@ -92,9 +95,13 @@ second, which no protocol reaches, they take a day."""
     help="What clients and users see, or all that the implementation shows.  [default: all, of brokers black-box]",
 )  # fmt: skip
 @click.option("--bootstrap", metavar="HOST:PORT,…", help="Drive these brokers over TCP; they are never restarted.")
-@click.option("--connect", is_flag=True, help="Start a cluster of Kafka Connect from Maven, and drive its workers.")
+@click.option(
+    "--connect", is_flag=False, flag_value=OWN, metavar="[http://HOST:PORT]",
+    help="Start a cluster of Kafka Connect from Maven, and drive its workers; or look at the one of this worker.",
+)  # fmt: skip
 @config_option(
-    "release=4.3.1 of Kafka Connect; newcomers=5000: so many new producers, which find ids drawn by lot; "
+    "release=4.3.1 of Kafka Connect; config_topic=NAME of a cluster of it that is looked at; "
+    "newcomers=5000: so many new producers, which find ids drawn by lot; "
     "unclean_elections=true: replicas without the end of a log may lead; timeouts=true: transactions of brokers time "
     "out; call_limit=S: a longer call hangs."
 )
@@ -104,7 +111,7 @@ second, which no protocol reaches, they take a day."""
 @JSON
 def agree(
     name: str, implementation: str | None, examples: int, steps: int | None, source: str, promises: tuple[str, ...],
-    expecting: tuple[str, ...], observe: Any, bootstrap: str | None, connect: bool, pairs: tuple[str, ...],
+    expecting: tuple[str, ...], observe: Any, bootstrap: str | None, connect: str | None, pairs: tuple[str, ...],
     verbose: bool, html_file: Path | None, seed: int, json_file: Path | None,
 ) -> int:  # fmt: skip
     """Drive an implementation, and hold it against the model.
@@ -116,7 +123,10 @@ def agree(
     difference from the model that breaks no promise is reported as `differs`; what cannot be read is exit code 2.
 
     With --connect a cluster of Kafka Connect is started, and driven by what its workers ask brokers, and by signals. It
-    is held against the promises alone.
+    is held against the promises, and what is recorded of each program against all properties and the model.
+
+    With --connect http://HOST:PORT nothing is driven and nothing written. What that cluster has now is judged: its
+    config topic and transaction log at --bootstrap, and REST. What that does not decide is listed with what it takes.
     """
     from fencepost.proofs.testing import agree as run
     from fencepost.proofs.testing.engine import CALL_LIMIT
@@ -130,6 +140,11 @@ def agree(
     excused = _rules("--expecting", expecting, promised)
     only = _rules("--promise", () if promises_only else promises, promised)
     settings = configured(pairs, USUAL)
+    if connect not in (None, OWN):
+        reader = f"fencepost.proofs.recording.{folder(agreeing.protocol)}.foreign"
+        if find_spec(reader) is None or variant != agreeing.variants[0] or implementation is not None:
+            raise CatalogueError("--connect URL is about a cluster that runs: write task-counts --connect URL")
+        return _look(reader, connect or "", bootstrap, settings["config_topic"], json_file)
     config: dict[str, Any] = {}
     if bootstrap is not None:
         agreeing, config = _over_the_wire(agreeing, bootstrap, settings["timeouts"])
@@ -143,6 +158,8 @@ def agree(
             raise CatalogueError(f"--connect: a release cannot be {name}; write {there}")
     elif settings["release"]:
         raise CatalogueError("--config release is about a cluster that is started: name it with --connect")
+    if settings["config_topic"]:
+        raise CatalogueError("--config config_topic is about a cluster that runs: name it with --connect URL")
     if bootstrap is None and (implementation in CLIENTS or settings["timeouts"]):
         raise CatalogueError(f"{', '.join(CLIENTS)} and timeouts are about brokers: name them with --bootstrap")
     if settings["newcomers"]:
@@ -170,7 +187,7 @@ def agree(
         return "" if excused is not None or own else as_predicted(report, agreeing)
 
     screen = _Screen(
-        f"{target}{where}", f"{agreeing.protocol}/{variant}", connect or bootstrap is not None,
+        f"{target}{where}", f"{agreeing.protocol}/{variant}", bool(connect or bootstrap),
         sorted(only) if promises and only is not None else [], saved_runs, verbose, predicted,
     )  # fmt: skip
     so_far: list[SoFar] = []  # functions that report on the clusters driven so far
@@ -407,6 +424,20 @@ def _on_a_cluster(agreeing: Agreeing, release: str, others: list[str | None]) ->
     if (reason := reason_to_skip()) is not None:
         raise CatalogueError(f"--connect: {reason}")
     return own_cluster, {"release": release or BROKERS}
+
+
+def _look(reader: str, url: str, bootstrap: str | None, config_topic: str, json_file: Path | None) -> int:
+    """Judge a cluster that others run by what can be read there, and return the exit code."""
+    judged = import_module(reader).judged
+    if not url.startswith("http://"):
+        raise CatalogueError(f"--connect {url}: name a worker's REST server as http://HOST:PORT, after the protocol")
+    if bootstrap is None:
+        raise CatalogueError("--connect URL: no worker says where its brokers are: name them with --bootstrap")
+    if json_file is not None:
+        raise CatalogueError("--json has programs and what they broke, of what is driven: leave it out")
+    found = judged(url.rstrip("/"), bootstrap, config_topic)
+    console.print(str(found), markup=False, highlight=False)
+    return 1 if found.violated else 0 if found.holds else 2
 
 
 def _with_churn(agreeing: Agreeing, count: int) -> Agreeing:

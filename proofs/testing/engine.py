@@ -90,7 +90,7 @@ class AgreementReport:
     def compared(self) -> float | None:
         """Return the share of the calls that were compared with the model, without those that end a program, or None
         without a model."""
-        return None if self.model == "none" else self.coverage.share_compared
+        return None if self.model == "none" or not self.coverage.comparable else self.coverage.share_compared
 
     @property
     def systems(self) -> int:
@@ -191,7 +191,7 @@ def agree(
     only = None if promises is None else frozenset(promises)
     variant = agreeing.variants[0] if variant is None else variant
     if promises_only or only is not None or variant in agreeing.unfollowed:
-        agreeing = replace(agreeing, follow=None)
+        agreeing = replace(agreeing, follow=None, recorder="")
     if variant not in agreeing.variants:
         there = ", ".join(agreeing.variants)
         raise ValueError(f"the model of {protocol} has no variant {variant!r}: there are {there}")
@@ -267,7 +267,7 @@ class _Found:
         predicted: Mapping[str, Disagreement], ended: str = "",
     ) -> AgreementReport:  # fmt: skip
         search, agreeing = self.search, self.search.agreeing
-        variant, model = search.variant, agreeing.follow is not None
+        variant, model = search.variant, agreeing.follow is not None or bool(agreeing.recorder)
         least = agreeing.followed.get(variant, FOLLOWED) if model else 0.0
         least_compared = agreeing.compared.get(variant, 0.0) if model else 0.0
         too_little = search.coverage.followed < least or search.coverage.share_compared < least_compared

@@ -21,7 +21,7 @@ from fencepost.properties.conformance_spec import Agreeing, FalseConjunct, drive
 from fencepost.properties.driving import Call, Factory, Made, Message, Program, Run, event_text, read
 from fencepost.properties.history import HistoryError
 from fencepost.properties.machine import KnownBugs, Over
-from fencepost.properties.monitoring import Broken
+from fencepost.properties.monitoring import Broken, HistoryMonitor
 from fencepost.properties.registry import Found
 from hypothesis import HealthCheck, Phase, Verbosity, seed, settings
 from hypothesis.database import ExampleDatabase
@@ -58,6 +58,7 @@ class Watch:
         self.monitor.only, self.monitor.observed = only, observed
         self.coverage, self.wanted = coverage, wanted
         self.calls = 0
+        self.recorded: Broken | None = None
         self.differed: tuple[int, Disagreed] | None = (
             None  # the call in which it deviated from the model, if the search continues past that
         )
@@ -90,7 +91,28 @@ class Watch:
         one."""
         if self.wanted:
             return next((broken for broken in self.monitor.predicted if broken.rule == self.wanted), None)
-        return self.monitor.found
+        return self.monitor.found or self.recorded
+
+    def judge_recorded(self, run: Run) -> None:
+        """Judge what is recorded of a run that is over, as one more call that it ends with."""
+        from fencepost.proofs.testing.recorded_runs import recording  # Arrow takes longer to import than most to be run
+
+        assert isinstance(self.monitor, HistoryMonitor)
+        recorder, quiet = self.agreeing.recorder, self.monitor.is_at_rest
+        found = recording(run.system, recorder, quiet)
+        text = f"recording(system, {recorder!r}, quiet_end={quiet})"
+        run.made.append(Made(run.made[-1].call, text, found, (), None, None, f"{recording.__module__}:recording"))
+        self.coverage.systems += 1
+        broken = next((each for each in found.broken if self.monitor.asks_of_the_whole(each[0])), None)
+        if broken is not None:
+            self.recorded = Broken(*broken, check="not result.broken", call=len(run.made))
+        elif found.differs:
+            evidence = Evidence(run.made[-1], None, (), check="not result.differs")
+            false = FalseConjunct(found.differs.partition(" at step")[0], "", found.differs)
+            self.differed = len(run.made), Disagreed(evidence, (false,))
+        if found.differs or found.left:
+            self.coverage.unfollowed += 1
+            self.coverage.left(found.left or AFTER)
 
 
 def _place(disagreed: Disagreed) -> float:
@@ -247,6 +269,7 @@ class Search:
         self.exercised.over(run)
         self.longest = sorted([*self.longest, run], key=lambda run: -len(run.made))[:TWICE]
         assert isinstance(run.watcher, Watch)
+        self._judge_recorded(run)
         if not run.over and (failure := _failed(run, None)) is not None:
             self._fails(failure)
         if (differed := _differed(run)) is not None:
@@ -259,6 +282,12 @@ class Search:
             shortest = self.predicted.get(broken.rule)
             if shortest is None or broken.call < len(shortest.program.calls):
                 self.predicted[broken.rule] = _cut(run, broken)
+
+    def _judge_recorded(self, run: Run) -> None:
+        watch = run.watcher
+        assert isinstance(watch, Watch)
+        if self.agreeing.recorder and run.made and not run.over and not watch.wanted and watch.broken() is None:
+            watch.judge_recorded(run)
 
     def differing(self) -> str:
         """Return the first call with another result when a program was run again, or an empty string."""
@@ -366,6 +395,7 @@ class Search:
             return _failed(run, disagreed)
         except Unreachable as gone:
             raise gone.error from None
+        self._judge_recorded(run)
         if difference is not None:
             differed = _differed(run)
             return differed if differed is not None and signature(differed.disagreed) == difference else None

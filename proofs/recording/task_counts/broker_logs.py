@@ -175,7 +175,7 @@ def read_brokers(
     if (last := max(part.place.partition for part in logs.transaction_log)) > 0:
         todo = "record a cluster with transaction.state.log.num.partitions=1"
         raise RecordingError(ORDER.format(last + 1), log_dirs[0], todo)
-    changes = _changes(_whole(log))
+    changes = changes_of(_whole(log))
     group, config_topic = _group(changes, topics, log_dirs[0])
     wanted = {Place(config_topic, 0)} | {
         Place(topic, number)
@@ -204,7 +204,7 @@ def _whole(part: Committed) -> Committed:
     return part
 
 
-def _changes(log: Committed) -> list[Change]:
+def changes_of(log: Committed) -> list[Change]:
     found = []
     for record in records_in(log):
         try:

@@ -314,7 +314,9 @@ TASK_COUNTS = Agreeing(
 
 ON_A_CLUSTER = replace(
     TASK_COUNTS, implementation="fencepost.reference_impl.live.connect.task_counts:own", follow=None, probed=False,
+    recorder="fencepost.proofs.recording.task_counts.recorder:record_task_counts",
     small={**SMALL, **LIVE_SIZE}, machines=variants(Live, {"shipped": CHANCES}), tries=3, replays=40, between=True,
     further=0, steps=3,
 )  # fmt: skip
-"""Real workers are held against the promises: no model can be followed where rebalances and rounds are unseen."""
+"""Real workers are held against the promises by what passes their proxies. The model cannot be followed by that alone,
+where rounds and looks are unseen: it follows what is recorded of a program when that is over."""

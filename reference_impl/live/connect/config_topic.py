@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -51,6 +52,28 @@ def write(kafka: KafkaCluster, topic: str, key: bytes, value: bytes) -> int:
     """Append a record without a transaction, and return its offset. Raise WireError."""
     with _asking(kafka) as brokers:
         return append(brokers, topic, key, value)
+
+
+def store(log_dir: Path, topic: str, since: int, stored: Path) -> None:
+    """Copy the topic's segments from offset `since` on, before they are compacted."""
+    stored.mkdir(exist_ok=True)
+    for segment in (log_dir / f"{topic}-0").glob("*.log"):
+        if int(segment.stem) >= since:
+            shutil.copy(segment, stored)
+
+
+def uncompacted(log_dir: Path, topic: str, since: int, stored: Path, out: Path) -> Path:
+    """Make `out` a broker's log directory in which the topic's segments below offset `since` are those that are
+    `stored`."""
+    partition = log_dir / f"{topic}-0"
+    (out / partition.name).mkdir(parents=True)
+    for each in log_dir.iterdir():
+        if each != partition:
+            (out / each.name).symlink_to(each)
+    for each in (*partition.iterdir(), *stored.iterdir()):
+        if each.suffix != ".log" or each.parent == stored or int(each.stem) >= since:
+            (out / partition.name / each.name).symlink_to(each)
+    return out
 
 
 @contextmanager

@@ -11,6 +11,7 @@ w0. Fields in brackets may be absent.
 | cluster | worker_ready | worker: its REST server answers |
 | cluster | worker_killed, worker_stopped, worker_paused, worker_resumed | worker |
 | cluster | member_expired | worker, member: removed from the group by a LeaveGroup of the driver |
+| cluster | compacted | offset: below it the config topic is |
 | driver | asked | worker, what, connector, [task, tasks, set] |
 | driver | answered | asked (`n` of that line), status (null: none in time, it may be carried out later) |
 | driver | any other | what a user of the cluster notes by `Seen.note` |

@@ -28,7 +28,9 @@ from fencepost.reference_impl.live.connect.cluster import ClusterError, ConnectC
 from fencepost.reference_impl.live.connect.install import BROKERS
 from fencepost.reference_impl.live.connect.observing import Event, Observer, Owner
 from fencepost.reference_impl.live.connect.rest import Reply
+from fencepost.reference_impl.live.connect.seen import CLUSTER
 from fencepost.reference_impl.live.connect.stepping import Gates, Thread
+from fencepost.reference_impl.live.connect.worker import LOGS
 from fencepost.reference_impl.live.tcp.connection import NoAnswer, WireError
 from fencepost.reference_impl.live.tcp.reading import Patience
 
@@ -164,7 +166,7 @@ class ConnectSystem:
         change(self._names[connector])
 
     def compact(self) -> None:
-        self._observer.note("compacted", offset=config_topic.compact(self._cluster.kafka, self._live.topic))
+        self._observer.note("compacted", offset=self._live.compact())
         self._gates.settle()
 
     def advance(self, ms: int) -> None:
@@ -198,6 +200,14 @@ class ConnectSystem:
         events, self._observer.events = self._observer.events, []
         return events
 
+    def sources(self, scratch: Path) -> Mapping[str, Any]:
+        """Return what a recorder takes, of this system's connectors; what has to be copied is copied to `scratch`."""
+        return {
+            "log_dirs": self._live.log_dirs(scratch), "seen": self._cluster.seen.file,
+            "worker_logs": [worker.folder for worker in self._cluster.workers.values()],
+            "connectors": list(self._names),
+        }  # fmt: skip
+
 
 @dataclass
 class Live:
@@ -209,6 +219,7 @@ class Live:
     sets: Iterator[int] = field(default_factory=lambda: itertools.count(1))
     _programs: Iterator[int] = field(default_factory=lambda: itertools.count(1))
     _used: list[str] = field(default_factory=list)
+    _compacted: int = 0  # the config topic, below this offset
 
     @property
     def topic(self) -> str:
@@ -220,6 +231,22 @@ class Live:
         program = next(self._programs)
         self._used = [f"p{program}c{number}" for number in range(count)]
         return self._used
+
+    def compact(self) -> int:
+        config_topic.store(self.cluster.kafka.log_dirs[0], self.topic, self._compacted, self._stored)
+        self._compacted = config_topic.compact(self.cluster.kafka, self.topic)
+        self.cluster.seen.note(CLUSTER, "compacted", offset=self._compacted)
+        return self._compacted
+
+    def log_dirs(self, scratch: Path) -> list[Path]:
+        log_dir = self.cluster.kafka.log_dirs[0]
+        if not self._compacted:
+            return [log_dir]
+        return [config_topic.uncompacted(log_dir, self.topic, self._compacted, self._stored, scratch / log_dir.name)]
+
+    @property
+    def _stored(self) -> Path:
+        return self.cluster.folder / "stored"
 
     def resume(self, worker: int) -> None:
         self.gates.stalled.discard(worker)
@@ -302,7 +329,7 @@ def live(
             archive(cache, folder / "archive", release)
             cluster = ConnectCluster(
                 cache, folder / "cluster", release, size, support=support, settings=settings,
-                broker_settings=config_topic.CLEANING,
+                broker_settings=config_topic.CLEANING, logs=LOGS,
             )  # fmt: skip
             _OPEN.enter_context(cluster)
         except ClusterError as error:

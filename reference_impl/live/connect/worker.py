@@ -57,6 +57,9 @@ LOGS: Mapping[str, str] = {
 }
 """The loggers by which a worker reports the steps of which nothing else is seen, and their levels."""
 
+TICKS = "(?s).*(Recording new|Completing current) tick thread stage.*"
+"""The herder's thread reports with each of its turns what it is at: some 10 MB a minute, which no reader needs."""
+
 PATTERN = "%d{yyyy-MM-dd HH:mm:ss.SSS} %-5p [%t] %c{1}: %m%n"
 
 
@@ -233,6 +236,10 @@ def log4j2(logs: Mapping[str, str]) -> str:
     return properties(
         {
             "status": "error",
+            "filter.ticks.type": "RegexFilter",
+            "filter.ticks.regex": TICKS,
+            "filter.ticks.onMatch": "DENY",
+            "filter.ticks.onMismatch": "NEUTRAL",
             "appender.out.type": "Console",
             "appender.out.name": "OUT",
             "appender.out.layout.type": "PatternLayout",

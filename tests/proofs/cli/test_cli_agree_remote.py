@@ -74,6 +74,11 @@ def test_one_promise(broken_broker, monkeypatch):
         (("task-counts/A", "--connect"), "a release cannot be task-counts/A; write task-counts/shipped"),
         (("task-counts", "--connect", "--implementation", "my:factory"), "leave --implementation and --bootstrap out"),
         (("task-counts", "--config", "release=4.3.1"), "name it with --connect"),
+        (("task-counts", "--config", "config_topic=c"), "name it with --connect URL"),
+        (("task-counts", "--connect", "http://127.0.0.1:1"), "name them with --bootstrap"),
+        (("task-counts", "--connect", "127.0.0.1:1", "--bootstrap", "127.0.0.1:1"), "as http://HOST:PORT"),
+        (("task-counts", "--connect", "http://127.0.0.1:1", "--bootstrap", "127.0.0.1:1"), "no answer to GET / within"),
+        (("task-counts/A", "--connect", "http://127.0.0.1:1"), "write task-counts --connect URL"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_done(words, reported):
