@@ -18,9 +18,9 @@ from fencepost.proofs.recording.errors import RecordingError
 from fencepost.proofs.recording.logs.log_dirs import Place
 from fencepost.proofs.recording.logs.replicas import Committed
 from fencepost.proofs.recording.task_counts.broker_logs import LEADER, Change, changes_of
+from fencepost.proofs.recording.task_counts.config_topic import event_of, records_in, strange
 from fencepost.proofs.recording.task_counts.ordering import Event, Names
 from fencepost.proofs.recording.task_counts.recorder import OF_GROUP, OF_LOGS, OF_SEEN, record_task_counts
-from fencepost.proofs.recording.task_counts.records import event_of, records_in, strange
 from fencepost.proofs.recording.transactions.cluster_logs import read_cluster
 from fencepost.proofs.recording.transactions.transaction_log import TOPIC
 from fencepost.proofs.scale.replay import replay
@@ -208,9 +208,9 @@ def standing(config: Committed, names: Names) -> dict[str, Standing]:
         except (ValueError, KeyError, TypeError) as error:
             raise strange(config, record, "config topic", str(error)) from None
         if read is not None and record.transactional:
-            pending[record.producer_id].append(read[0])
+            pending[record.producer_id].append(read)
         elif read is not None:
-            events.append((read[0], -1))
+            events.append((read, -1))
     found: defaultdict[int, Standing] = defaultdict(Standing)
     for event, committed_ms in sorted(events, key=lambda each: each[0]["offset"]):
         one = found[event["connector"]]

@@ -6,6 +6,7 @@ records that a transformation drops, and null offsets are left to the reference.
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from fencepost.properties.conformance_spec import driven
@@ -59,11 +60,13 @@ class Live(
     )  # fmt: skip
 
 
+def _begun(own: bool, size: dict[str, Any]) -> dict[str, Any]:
+    return {**size, "separate": own}
+
+
 BEGINS = {"shipped": False, FROM_THE_START: True, "shipped-own-topic-later": False, "shipped-own-topic-taken": True}
 """By variant, whether a connector begins with an offsets topic of its own."""
-MACHINES = variants(
-    Live, {name: Live.sizes.map(lambda size, own=own: {**size, "separate": own}) for name, own in BEGINS.items()}
-)
+MACHINES = variants(Live, {name: Live.sizes.map(partial(_begun, own)) for name, own in BEGINS.items()})
 
 ON_A_CLUSTER = replace(
     DRIVEN, implementation="fencepost.reference_impl.live.connect.source_offsets:own", follow=None, probed=False,

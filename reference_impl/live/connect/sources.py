@@ -156,7 +156,7 @@ class SourceGates(Gates):
             self._last = time.monotonic()
             operation = self.observer.took(self.nodes.get(call.worker, -1), call)
             if operation:
-                self._polls[call.instance] = next(self._ages)
+                self._calls[call.instance] = next(self._ages)
                 self._operations[call.instance, call.name] = operation
             return bool(operation)
 
@@ -190,7 +190,7 @@ class SourceGates(Gates):
                     operation = self._operations[call.instance, call.name]
                     if source.is_due(each, operation):
                         number = self._number(_actor(operation, each))
-                        found.append((self._polls[call.instance], number, operation, each.number))
+                        found.append((self._calls[call.instance], number, operation, each.number))
             every = [
                 (number, operation, source.numbered(of_instance)) for _, number, operation, of_instance in sorted(found)
             ]
