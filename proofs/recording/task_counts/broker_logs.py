@@ -27,9 +27,9 @@ from typing import NamedTuple
 from fencepost.proofs.recording.errors import RecordingError
 from fencepost.proofs.recording.logs.log_dirs import Place, Progress
 from fencepost.proofs.recording.logs.replicas import Committed
-from fencepost.proofs.recording.task_counts.config_topic import event_of, records_in, strange
 from fencepost.proofs.recording.task_counts.group_log import Generation, generations_of
 from fencepost.proofs.recording.task_counts.ordering import Event, Names
+from fencepost.proofs.recording.task_counts.records import event_of, records_in, strange
 from fencepost.proofs.recording.transactions.cluster_logs import ClusterLogs, read_cluster
 from fencepost.proofs.recording.transactions.group_offsets import TOPIC as OFFSETS
 from fencepost.proofs.recording.transactions.transaction_log import (
@@ -175,7 +175,7 @@ def read_brokers(
     if (last := max(part.place.partition for part in logs.transaction_log)) > 0:
         todo = "record a cluster with transaction.state.log.num.partitions=1"
         raise RecordingError(ORDER.format(last + 1), log_dirs[0], todo)
-    changes = _changes(_whole(log))
+    changes = changes_of(_whole(log))
     group, config_topic = _group(changes, topics, log_dirs[0])
     wanted = {Place(config_topic, 0)} | {
         Place(topic, number)
@@ -204,7 +204,7 @@ def _whole(part: Committed) -> Committed:
     return part
 
 
-def _changes(log: Committed) -> list[Change]:
+def changes_of(log: Committed) -> list[Change]:
     found = []
     for record in records_in(log):
         try:

@@ -28,7 +28,7 @@ from fencepost.proofs.recording.task_counts.ordering import Event, Names, in_ord
 from fencepost.proofs.recording.task_counts.seen import Line, SeenEvents, read_seen
 from fencepost.proofs.recording.task_counts.worker_logs import RELEASES, WorkerLog, read_worker_log
 from fencepost.properties.history.pieces import filled_columns
-from fencepost.properties.task_counts.events import TASK_COUNTS, TOPIC, Kind
+from fencepost.properties.task_counts.events import SUPPORT, TASK_COUNTS, TOPIC, Kind
 
 
 def _kinds(names: str) -> frozenset[Kind]:
@@ -69,13 +69,15 @@ def record_task_counts(
     seen: Path | None = None,
     worker_logs: Sequence[Path] = (),
     topics: Sequence[str] = (),
+    connectors: Sequence[str] = (),
     quiet_end: bool = False,
     kafka_version: str = "unknown",
     progress: Progress | None = None,
 ) -> Recorded:
     """Write the history of the Connect cluster whose brokers have `log_dirs` to `out`. `worker_logs` has a file or a
-    folder for each worker. `quiet_end` is the caller's claim that everything had come to rest. Raise `RecordingError`
-    for input that cannot be used; then nothing is written."""
+    folder for each worker. With `connectors`, it is the history of these alone, and of the group. `quiet_end` is the
+    caller's claim that everything had come to rest. Raise `RecordingError` for input that cannot be used; then nothing
+    is written."""
     brokers = read_brokers(list(map(Path, log_dirs)), topics, seen is not None, progress)
     lines = read_seen(Path(seen)) if seen is not None else None
     began = next((line for what, line in lines or () if what == "cluster began"), {})
@@ -84,6 +86,9 @@ def record_task_counts(
         raise RecordingError(what, seen, "name the file of this cluster, or its config topic with --topic")
     made = _Recording(brokers, lines, [read_worker_log(Path(each), brokers.group) for each in worker_logs])
     events, contradictions = in_order(made.events)
+    if connectors:
+        events = made.narrowed(events, connectors)
+    made.compare()
     notes = [*brokers.logs.notes, *made.hiding]
     if contradictions:
         notes.append(f"the sources contradict one another on the order of {contradictions} events")
@@ -128,6 +133,10 @@ def _rows(events: Sequence[Event]) -> list[dict[str, int]]:
     ]
 
 
+def _is_able(event: Event) -> bool:
+    return event.columns.get("support", SUPPORT["enabled"]) == SUPPORT["enabled"]
+
+
 class _Recording:
     """A `_Recording` brings the sources together: which worker and which instance acted, and what came before what."""
 
@@ -147,11 +156,25 @@ class _Recording:
             self.events += SeenEvents(seen, brokers, self.nodes, self.instances).events
         self.events += filter(self._is_new, logged.events)
         self._fences(logged)
-        unwritten = self._counts(logged)
+        self.unwritten = self._counts(logged)
         self._group(logged)
         self._name()
-        if logs:
-            self._compare(unwritten)
+        self.ran = [each for each in self.instances if Kind.task_running in each.marks]
+
+    def narrowed(self, events: Sequence[Event], connectors: Sequence[str]) -> list[Event]:
+        """Return the events of these connectors and of none. What a worker could not do is over before the first."""
+        numbers = {self.brokers.connectors[name] for name in connectors}
+        begin = next((at for at, event in enumerate(events) if event["connector"] in numbers), len(events))
+        left = [
+            event for at, event in enumerate(events)
+            if event["connector"] in numbers or (event["connector"] < 0 and (at >= begin or _is_able(event)))
+        ]  # fmt: skip
+        ids = {id(event) for event in left}
+        self.brokers.events, self.unwritten = (
+            [event for event in every if id(event) in ids] for every in (self.brokers.events, self.unwritten)
+        )
+        self.ran = [each for each in self.ran if each.connector in numbers]
+        return left
 
     def _is_new(self, event: Event) -> bool:
         """Return whether an event of a worker's log is not one that the connector or the driver reports as well."""
@@ -175,19 +198,19 @@ class _Recording:
                 if of.look is not None and of.look.time_us >= event.time_us:
                     of.look.after.append(event)
 
-    def _counts(self, logged: LogEvents) -> int:
+    def _counts(self, logged: LogEvents) -> list[Event]:
         """Note which leader wrote to the config topic, match counts with what leaders say that they write, and return
-        how many counts no leader speaks of."""
+        the counts that no leader speaks of."""
         for event in self.events:
             claim = self.brokers.given.get(event.pair) if event.kind in CONFIG else None
             if claim is not None and claim.kind == Kind.topic_claimed:
                 event.columns["node"] = claim["node"]
-        unwritten, writings = 0, list(logged.writings)
+        unwritten, writings = list[Event](), list(logged.writings)
         for event in self.brokers.of(Kind.count_written):
             key = event["node"], event["connector"], event["count"]
             found = next((each for each in writings if each[0] == key), None)
             if found is None:
-                unwritten += 1
+                unwritten.append(event)
             else:
                 writings.remove(found)
                 event.after.append(found[1])
@@ -231,14 +254,16 @@ class _Recording:
             if event["instance"] >= 0 and event.kind not in (Kind.task_starting, Kind.task_checked_again):
                 event.columns |= self.instances[event["instance"]].columns
 
-    def _compare(self, unwritten: int) -> None:
+    def compare(self) -> None:
         """Find the kinds of event of which the workers' logs do not show all that must have happened."""
+        if not self.logs:
+            return
         missing = sorted(self.workers - {log.worker for log in self.logs})
         if missing:
             self._hide(OF_LOGS, f"the log of worker {missing[0]} is not given")
             return
         opened = self.brokers.of(Kind.producer_opened)
-        ran = [each.marks for each in self.instances if Kind.task_running in each.marks]
+        ran = [each.marks for each in self.ran]
         fenced = [each for each in self.brokers.of(Kind.id_fenced) if each["error"] <= 0]
         owned = [self.instances[each["instance"]].marks for each in opened if each["instance"] >= 0]
         for kinds, what, count in (
@@ -246,7 +271,7 @@ class _Recording:
             ("task_starting", "starts", len(opened) - len(owned)),
             ("round_asked round_answered", "requests for rounds", _lacking(Kind.round_answered, owned)),
             ("round_started", "rounds", sum(each["request"] < 0 for each in fenced)),
-            ("round_checked round_started", "counts", unwritten),
+            ("round_checked round_started", "counts", len(self.unwritten)),
             ("task_checked_again", "looks after the producer was opened", _lacking(Kind.task_checked_again, ran)),
         ):
             if count:

@@ -32,6 +32,7 @@ STRANGE, AS_DESCRIBED = "line {} is none of what was seen: {}", "see reference_i
 _NEEDED: dict[str, dict[str, Any]] = {
     "cluster began": {"group": str, "release": str},
     **{f"cluster {event}": {"worker": str} for event in OF_WORKERS},
+    "cluster compacted": {"offset": int},
     "driver asked": {"n": int, "what": str, "worker": str, "connector": str},
     "driver answered": {"asked": int, "status": int | None},
     "control called": {"n": int, "call": str, "task": int, "instance": str, "worker": str, "connector": str},
@@ -83,6 +84,8 @@ class SeenEvents:
                 case ["cluster", event], {"us": us, "worker": worker}:
                     columns = {"support": SUPPORT.get(line.get("support", ""), -1)} if "support" in line else {}
                     self._event(OF_WORKERS[event], us, worker, **columns)
+                case ["cluster", "compacted"], {"us": us, "offset": offset}:
+                    self.events.append(Event(Kind.compacted, us, {"offset": offset}))
                 case ["driver", "asked"], {"what": "configure" | "delete"}:
                     asked[line["n"]] = line
                 case ["driver", "answered"], {"asked": number, "status": int(status)} if number in asked:
