@@ -17,7 +17,7 @@ from fencepost.proofs.recording.command import Recorded, Recorder
 from fencepost.proofs.recording.errors import RecordingError
 from fencepost.proofs.recording.logs.log_dirs import Progress
 from fencepost.proofs.recording.task_counts.broker_logs import read_brokers
-from fencepost.proofs.recording.task_counts.config_topic import SET_NUMBER, Record, records_in
+from fencepost.proofs.recording.task_counts.records import SET_NUMBER, Record, records_in
 from fencepost.proofs.recording.task_counts.seen import Line, read_seen
 from fencepost.properties.history.pieces import filled_columns
 from fencepost.properties.source_offsets.events import SOURCE_OFFSETS, Kind

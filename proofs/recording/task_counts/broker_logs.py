@@ -27,9 +27,9 @@ from typing import NamedTuple
 from fencepost.proofs.recording.errors import RecordingError
 from fencepost.proofs.recording.logs.log_dirs import Place, Progress
 from fencepost.proofs.recording.logs.replicas import Committed
-from fencepost.proofs.recording.task_counts.config_topic import event_of, records_in, strange
 from fencepost.proofs.recording.task_counts.group_log import Generation, generations_of
 from fencepost.proofs.recording.task_counts.ordering import Event, Names
+from fencepost.proofs.recording.task_counts.records import event_of, records_in, strange
 from fencepost.proofs.recording.transactions.cluster_logs import ClusterLogs, read_cluster
 from fencepost.proofs.recording.transactions.group_offsets import TOPIC as OFFSETS
 from fencepost.proofs.recording.transactions.transaction_log import (

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from fencepost.proofs.recording.group_fencing.offsets_log import CLASSIC_GROUP
 from fencepost.proofs.recording.logs.replicas import Committed
 from fencepost.proofs.recording.logs.wire_types import bytes_of, numbered_names, string
-from fencepost.proofs.recording.task_counts.config_topic import Record, records_in, strange
+from fencepost.proofs.recording.task_counts.records import Record, records_in, strange
 
 KEY = struct.pack(">h", CLASSIC_GROUP)
 COOPERATIVE = 1  # from this version of the protocol on an assignment has what is revoked, and a delay

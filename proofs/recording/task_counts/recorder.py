@@ -88,8 +88,7 @@ def record_task_counts(
     events, contradictions = in_order(made.events)
     if connectors:
         events = made.narrowed(events, connectors)
-    if worker_logs:
-        made.compare()
+    made.compare()
     notes = [*brokers.logs.notes, *made.hiding]
     if contradictions:
         notes.append(f"the sources contradict one another on the order of {contradictions} events")
@@ -257,6 +256,8 @@ class _Recording:
 
     def compare(self) -> None:
         """Find the kinds of event of which the workers' logs do not show all that must have happened."""
+        if not self.logs:
+            return
         missing = sorted(self.workers - {log.worker for log in self.logs})
         if missing:
             self._hide(OF_LOGS, f"the log of worker {missing[0]} is not given")

@@ -86,6 +86,8 @@ class SeenEvents:
                 case ["cluster", event], {"us": us, "worker": worker}:
                     columns = {"support": SUPPORT.get(line.get("support", ""), -1)} if "support" in line else {}
                     self._event(OF_WORKERS[event], us, worker, **columns)
+                case ["cluster", "compacted"], {"us": us, "offset": offset}:
+                    self.events.append(Event(Kind.compacted, us, {"offset": offset}))
                 case ["driver", "asked"], {"what": "configure" | "delete"}:
                     asked[line["n"]] = line
                 case ["driver", "answered"], {"asked": number, "status": int(status)} if number in asked:
