@@ -130,7 +130,7 @@ class Live(Shipped, weights=LIVE_WEIGHTS, steps={}):
 
     def end(self, alone: Made | None) -> None:
         """Restart what failed, if anything has: a second look at a cluster that needs nothing takes ten seconds."""
-        if alone is None or self.seen.down or alone.result.failed or not self.drawn % 4:
+        if alone is None or self.seen.down or alone.result.failed or self.drawn % 4 == 3:
             super().end(alone)
 
     def removed(self, connector: Connector, story: Story, led_anew: bool) -> None:

@@ -245,7 +245,9 @@ class Gates:
 
     @property
     def _is_hushed(self) -> bool:
-        is_early = time.monotonic() - self._synced < SYNCED_S or any(wait.age >= self._begun for wait in self._waits)
+        ages = [wait.age for wait in self._waits] + [self._calls[asked] for asked in self._answered_rounds()]
+        ages += [self._calls[call.instance] for call in self._held() if call.name == "stop"]
+        is_early = time.monotonic() - self._synced < SYNCED_S or any(age >= self._begun for age in ages)
         return self.observer is not None and (self._is_step or is_early)
 
     def begin(self, is_step: bool = False) -> None:
