@@ -45,7 +45,7 @@ class Live(
     sizes = st.fixed_dictionaries({
         "seed": st.just(0), **{name: st.just(value) for name, value in SIZE.items()},
         "tasks": st.sampled_from((1, 1, 2)), "partitions": st.sampled_from((1, 2)), "records": st.just(8),
-        "batch": st.sampled_from((2, 3, 1)), "separate": st.booleans(),
+        "batch": st.sampled_from((2, 3, 1)),
         "boundary": st.sampled_from(("poll", "poll", "connector")),
         "transaction_timeout_ms": st.sampled_from((2_000, 400)),
     })  # fmt: skip
@@ -61,9 +61,13 @@ class Live(
 
 BEGINS = {"shipped": False, FROM_THE_START: True, "shipped-own-topic-later": False, "shipped-own-topic-taken": True}
 """By variant, whether a connector begins with an offsets topic of its own."""
-MACHINES = variants(
-    Live, {name: Live.sizes.map(lambda size, own=own: {**size, "separate": own}) for name, own in BEGINS.items()}
-)
+
+
+def _sizes(separate: bool) -> st.SearchStrategy[Any]:
+    return Live.sizes.map(lambda size: {**size, "separate": separate})
+
+
+MACHINES = variants(Live, {name: _sizes(separate) for name, separate in BEGINS.items()})
 
 ON_A_CLUSTER = replace(
     DRIVEN, implementation="fencepost.reference_impl.live.connect.source_offsets:own", follow=None, probed=False,

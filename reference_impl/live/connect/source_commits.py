@@ -187,10 +187,14 @@ class Commits(Source):
             instance = self._whose(records, request)
             own = "flush" if is_task(request.client_id) else "offset"
             return None if instance is None else ("record" if records_in(records) else own, instance)
-        if request.name == "EndTxn" and is_task(request.client_id) and self.owner(request) is not None:
-            instance = self.of_pair(int(request.payload.producer_id), int(request.payload.producer_epoch))
-            return None if instance is None or not request.payload.committed else ("commit", instance)
-        return None
+        instance = self._ends(request)
+        return None if instance is None or not request.payload.committed else ("commit", instance)
+
+    def _ends(self, request: Request) -> Instance | None:
+        """Return whose transaction a request ends."""
+        if request.name != "EndTxn" or not is_task(request.client_id) or self.owner(request) is None:
+            return None
+        return self.of_pair(int(request.payload.producer_id), int(request.payload.producer_epoch))
 
     def _whose(self, records: Sequence[tuple[str, Any]], request: Request) -> Instance | None:
         """Return whose records or source offsets these are."""
@@ -211,12 +215,15 @@ class Commits(Source):
             for each in self.instances:
                 if each.node == node:
                     self.ends("instance_failed", each)
-        if answer is None or request.payload is None or (found := self.operation(node, request)) is None:
+        if answer is None or request.payload is None:
+            return
+        if (ending := self._ends(request)) is not None:
+            if int(answer.error_code) != CONCURRENT_TRANSACTIONS:
+                self._is_at_end(ending, bool(request.payload.committed), int(answer.error_code))
+            return
+        if (found := self.operation(node, request)) is None:
             return
         operation, instance = found
-        if operation == "commit":
-            self._committed(instance, int(answer.error_code))
-            return
         if any(int(each.error_code) for topic in answer.responses for each in topic.partition_responses):
             return
         flush = next(self._flushes) if operation != "record" else -1
@@ -235,15 +242,17 @@ class Commits(Source):
         else:
             self.tell(kind, instance, **columns)
 
-    def _committed(self, instance: Instance, error: int) -> None:
+    def _is_at_end(self, instance: Instance, committed: bool, error: int) -> None:
         work = self.work(instance)
-        if error == CONCURRENT_TRANSACTIONS:
-            return
-        if not error:
+        if not error and committed:
             self.tell("transaction_committed", instance)
             for kind, columns in work.outcome:
                 self.tell(kind, instance, **columns)
-        work.outcome = []
+        elif not error and work.aborts:
+            self.tell("transaction_aborted", instance, outcome=1)
+            for partition, record in work.polled:  # no release calls commitRecord without metadata for them
+                self.tell("given_up", instance, partition=partition, record=record, offset=record)
+        work.outcome, work.polled, work.aborts = [], [], False
 
 
 class CommitSystem:

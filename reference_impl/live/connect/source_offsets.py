@@ -25,6 +25,7 @@ from typing import Any
 
 from fencepost.reference_impl.live.connect import task_counts
 from fencepost.reference_impl.live.connect.auditing import Auditor
+from fencepost.reference_impl.live.connect.cluster import ClusterError
 from fencepost.reference_impl.live.connect.control import Call
 from fencepost.reference_impl.live.connect.observing import (
     CONCURRENT_TRANSACTIONS,
@@ -475,7 +476,7 @@ class SourceSystem:
             elif node in self._gates.stalled and node not in self._gates.deaf:
                 self._gates.deaf.add(node)  # it goes on without news of that
                 self._gates.begin()
-                with contextlib.suppress(task_counts.ClusterError):  # it is no member
+                with contextlib.suppress(ClusterError):  # it is no member
                     self._cluster.expire(name)
         self._gates.settle()
         return any(worker.is_awake for worker in self._cluster.workers.values())
