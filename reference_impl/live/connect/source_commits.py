@@ -111,6 +111,9 @@ class Commits(Source):
         instance = self.take(node, call)
         if instance is None:
             return ""
+        if self.is_once and instance.producer_id < 0:  # asked to stop before it opens one, it ends at once
+            instance.is_ended = True
+            return ""
         work = self.work(instance)
         match call.name:
             case "start":
@@ -306,9 +309,9 @@ class CommitSystem:
     def start(self) -> bool:
         if self._commits.running() is not None or any(each[2].name for each in self._gates.operations()):
             return False
-        before = len(self._commits.instances)
         worker = next(iter(self._cluster.workers.values()))
-        if worker.process is None:
+        was_down = worker.process is None
+        if was_down:
             if self._commits.is_once:  # it reads offsets first, which lasts as long as a transaction is open
                 self._auditor.time_out(f"{self._cluster.group}-{self._commits.name}-0")
             self._live.start(0, self._live.support)
@@ -323,12 +326,12 @@ class CommitSystem:
                 **boundary, **tolerance,
             )  # fmt: skip
             self._ask("PUT", "/config", config)
-        elif before and self._commits.work(self._commits.instances[-1]).is_over:
+        elif not was_down:  # it has failed
             self._ask("POST", "/tasks/0/restart")
         for _ in Patience(STARTS_S):
             self._gates.begin()
             self._gates.settle()
-            if len(self._commits.instances) > before:
+            if self._commits.running() is not None:
                 return True
         return True
 

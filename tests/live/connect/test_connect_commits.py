@@ -58,7 +58,7 @@ def test_the_committer_commits_when_it_is_due(made: Made) -> None:
     work(driven.system, 2, "record")
     assert "record" in driven.waiting
     assert not driven.of("acknowledged")
-    work(driven.system, 1)  # what it takes off its queue before a poll is committable
+    work(driven.system, 2)  # what it takes off its queue before a poll is committable
     assert [event["record"] for event in driven.of("acknowledged")][:2] == [1, 2]
     assert driven.system.commit_due()
     assert "offset" in driven.waiting
