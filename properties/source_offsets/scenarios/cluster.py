@@ -6,12 +6,13 @@ records that a transformation drops, and null offsets are left to the reference.
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Annotated, Any
 
 from fencepost.properties.conformance_spec import driven
-from fencepost.properties.machine import redrawn, variants
+from fencepost.properties.machine import redrawn, scenario, variants
 from fencepost.properties.roles import OneOf
-from fencepost.properties.source_offsets.events import FROM_THE_START, SOURCE_OFFSETS
+from fencepost.properties.source_offsets.events import FROM_THE_START, REFUTED, SOURCE_OFFSETS
+from fencepost.properties.source_offsets.interface import Task
 from fencepost.properties.source_offsets.scenarios import STEPS, WEIGHTS, Scenarios
 from hypothesis import strategies as st
 
@@ -35,6 +36,10 @@ SMALL: Mapping[str, Any] = {
 DRIVEN = driven("source-offsets")
 
 
+BEGINS = {"shipped": False, FROM_THE_START: True, "shipped-own-topic-later": False, "shipped-own-topic-taken": True}
+"""By variant, whether a connector begins with an offsets topic of its own."""
+
+
 class Live(
     Scenarios, steps={name: method for name, method in STEPS.items() if name not in ONE_BROKER},
     weights={name: weight for name, weight in WEIGHTS.items() if name not in ("ended_in_order", "taken_away")},
@@ -51,16 +56,29 @@ class Live(
     })  # fmt: skip
 
     ended_in_order = taken_away = None  # type: ignore[assignment]
+
+    @scenario(when=lambda self: self.run.config["mode"] in REFUTED)
+    def topic_changed(
+        self,
+        task: Task,
+        how: Annotated[str, OneOf("failed", "ok", "lost")],
+        copied: Annotated[bool, OneOf(True, False)],
+    ) -> None:
+        """The connector is given its own offsets topic, or loses it, after a commit, whose copy came before or not."""
+        if self.goes_to(task, "commit"):
+            for thread in self.waiting("copy", task) if copied else ():
+                self.send(thread, "step")
+            self.refused(task, "commit", how)
+        self.call("configure", self.run.config["tasks"], not BEGINS[self.run.config["mode"]])
+        self.call("go", 20)
+        self.call("audit")
+
     overtaken = redrawn(Scenarios.overtaken, at=OPERATIONS)
     interrupted = redrawn(
         Scenarios.interrupted,
         at=OneOf("open", "send", "flush", "commit", "commit", "abort", "copy", "ask_end", "poll"),
         how=OneOf("failed", "failed", "lost", "lost", "kill", "restart"),
     )  # fmt: skip
-
-
-BEGINS = {"shipped": False, FROM_THE_START: True, "shipped-own-topic-later": False, "shipped-own-topic-taken": True}
-"""By variant, whether a connector begins with an offsets topic of its own."""
 
 
 def _sizes(separate: bool) -> st.SearchStrategy[Any]:
