@@ -154,7 +154,7 @@ def agree(
     if connect:
         agreeing, config = _on_a_cluster(agreeing, settings["release"], [implementation, bootstrap])
         if variant not in agreeing.variants:
-            there = f"{agreeing.protocol}/{agreeing.variants[0]}"
+            there = " or ".join(f"{agreeing.protocol}/{known}" for known in agreeing.variants)
             raise CatalogueError(f"--connect: a release cannot be {name}; write {there}")
     elif settings["release"]:
         raise CatalogueError("--config release is about a cluster that is started: name it with --connect")

@@ -34,7 +34,7 @@ class Live(Scenarios, steps=STEPS, weights=WEIGHTS):
 ON_A_CLUSTER = replace(
     DRIVEN, implementation="fencepost.reference_impl.live.connect.source_commits:own", follow=None, probed=False,
     black_box=SOURCE_COMMITS.black_box - HIDDEN, small={**DRIVEN.small, **SMALL},
-    machines=variants(Live, dict.fromkeys(("shipped", "proposed-exactly-once"), Live.sizes)), tries=3, replays=20,
+    machines=variants(Live, dict.fromkeys(("shipped", "proposed-exactly-once"), Live.sizes)), tries=3, replays=6,
     between=True, steps=1, unfollowed=frozenset(),
 )  # fmt: skip
 """A real worker is held against the promises: most of what its threads do is hidden."""

@@ -6,13 +6,13 @@ records that a transformation drops, and null offsets are left to the reference.
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
 from fencepost.properties.conformance_spec import driven
-from fencepost.properties.machine import redrawn, variants
+from fencepost.properties.machine import redrawn, scenario, variants
 from fencepost.properties.roles import OneOf
-from fencepost.properties.source_offsets.events import FROM_THE_START, SOURCE_OFFSETS
+from fencepost.properties.source_offsets.events import FROM_THE_START, REFUTED, SOURCE_OFFSETS
+from fencepost.properties.source_offsets.interface import Task
 from fencepost.properties.source_offsets.scenarios import STEPS, WEIGHTS, Scenarios
 from hypothesis import strategies as st
 
@@ -36,6 +36,10 @@ SMALL: Mapping[str, Any] = {
 DRIVEN = driven("source-offsets")
 
 
+BEGINS = {"shipped": False, FROM_THE_START: True, "shipped-own-topic-later": False, "shipped-own-topic-taken": True}
+"""By variant, whether a connector begins with an offsets topic of its own."""
+
+
 class Live(
     Scenarios, steps={name: method for name, method in STEPS.items() if name not in ONE_BROKER},
     weights={name: weight for name, weight in WEIGHTS.items() if name not in ("ended_in_order", "taken_away")},
@@ -46,12 +50,29 @@ class Live(
     sizes = st.fixed_dictionaries({
         "seed": st.just(0), **{name: st.just(value) for name, value in SIZE.items()},
         "tasks": st.sampled_from((1, 1, 2)), "partitions": st.sampled_from((1, 2)), "records": st.just(8),
-        "batch": st.sampled_from((2, 3, 1)), "separate": st.booleans(),
+        "batch": st.sampled_from((2, 3, 1)),
         "boundary": st.sampled_from(("poll", "poll", "connector")),
         "transaction_timeout_ms": st.sampled_from((2_000, 400)),
     })  # fmt: skip
 
     ended_in_order = taken_away = None  # type: ignore[assignment]
+
+    @scenario(when=lambda self: self.run.config["mode"] in REFUTED)
+    def topic_changed(
+        self,
+        task: Task,
+        how: Annotated[str, OneOf("failed", "ok", "lost")],
+        copied: Annotated[bool, OneOf(True, False)],
+    ) -> None:
+        """The connector is given its own offsets topic, or loses it, after a commit, whose copy came before or not."""
+        if self.goes_to(task, "commit"):
+            for thread in self.waiting("copy", task) if copied else ():
+                self.send(thread, "step")
+            self.refused(task, "commit", how)
+        self.call("configure", self.run.config["tasks"], not BEGINS[self.run.config["mode"]])
+        self.call("go", 20)
+        self.call("audit")
+
     overtaken = redrawn(Scenarios.overtaken, at=OPERATIONS)
     interrupted = redrawn(
         Scenarios.interrupted,
@@ -60,17 +81,15 @@ class Live(
     )  # fmt: skip
 
 
-def _begun(own: bool, size: dict[str, Any]) -> dict[str, Any]:
-    return {**size, "separate": own}
+def _sizes(separate: bool) -> st.SearchStrategy[Any]:
+    return Live.sizes.map(lambda size: {**size, "separate": separate})
 
 
-BEGINS = {"shipped": False, FROM_THE_START: True, "shipped-own-topic-later": False, "shipped-own-topic-taken": True}
-"""By variant, whether a connector begins with an offsets topic of its own."""
-MACHINES = variants(Live, {name: Live.sizes.map(partial(_begun, own)) for name, own in BEGINS.items()})
+MACHINES = variants(Live, {name: _sizes(separate) for name, separate in BEGINS.items()})
 
 ON_A_CLUSTER = replace(
     DRIVEN, implementation="fencepost.reference_impl.live.connect.source_offsets:own", follow=None, probed=False,
     black_box=frozenset(SOURCE_OFFSETS.black_box - HIDDEN), small={**DRIVEN.small, **SIZE, **SMALL}, machines=MACHINES,
-    tries=3, replays=20, between=True, steps=2, unfollowed=frozenset(),
+    tries=3, replays=6, between=True, steps=2, unfollowed=frozenset(),
 )  # fmt: skip
 """Real workers are held against the promises: no model can be followed where the reading of topics is unseen."""

@@ -3,5 +3,6 @@ source connector of which every call is decided here.
 
 Read `cluster`, `worker`, `control`, `rest`, `watching`, `seen` and `install` in this order. `system` is such a cluster
 as `fencepost agree --connect` drives it: `stepping` lets its operations wait for the driver, `observing` makes events
-of what is seen, and `config_topic` compacts its topic.
+of what is seen, and `config_topic` compacts its topic. `source_offsets` and `source_commits` drive source tasks, with
+what they share in `sources`, and `auditing` reads their topics from outside.
 """

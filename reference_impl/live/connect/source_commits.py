@@ -111,6 +111,9 @@ class Commits(Source):
         instance = self.take(node, call)
         if instance is None:
             return ""
+        if self.is_once and instance.producer_id < 0:  # asked to stop before it opens one, it ends at once
+            instance.is_ended = True
+            return ""
         work = self.work(instance)
         match call.name:
             case "start":
@@ -187,10 +190,14 @@ class Commits(Source):
             instance = self._whose(records, request)
             own = "flush" if is_task(request.client_id) else "offset"
             return None if instance is None else ("record" if records_in(records) else own, instance)
-        if request.name == "EndTxn" and is_task(request.client_id) and self.owner(request) is not None:
-            instance = self.of_pair(int(request.payload.producer_id), int(request.payload.producer_epoch))
-            return None if instance is None or not request.payload.committed else ("commit", instance)
-        return None
+        instance = self._ends(request)
+        return None if instance is None or not request.payload.committed else ("commit", instance)
+
+    def _ends(self, request: Request) -> Instance | None:
+        """Return whose transaction a request ends."""
+        if request.name != "EndTxn" or not is_task(request.client_id) or self.owner(request) is None:
+            return None
+        return self.of_pair(int(request.payload.producer_id), int(request.payload.producer_epoch))
 
     def _whose(self, records: Sequence[tuple[str, Any]], request: Request) -> Instance | None:
         """Return whose records or source offsets these are."""
@@ -211,12 +218,15 @@ class Commits(Source):
             for each in self.instances:
                 if each.node == node:
                     self.ends("instance_failed", each)
-        if answer is None or request.payload is None or (found := self.operation(node, request)) is None:
+        if answer is None or request.payload is None:
+            return
+        if (ending := self._ends(request)) is not None:
+            if int(answer.error_code) != CONCURRENT_TRANSACTIONS:
+                self._is_at_end(ending, bool(request.payload.committed), int(answer.error_code))
+            return
+        if (found := self.operation(node, request)) is None:
             return
         operation, instance = found
-        if operation == "commit":
-            self._committed(instance, int(answer.error_code))
-            return
         if any(int(each.error_code) for topic in answer.responses for each in topic.partition_responses):
             return
         flush = next(self._flushes) if operation != "record" else -1
@@ -235,15 +245,17 @@ class Commits(Source):
         else:
             self.tell(kind, instance, **columns)
 
-    def _committed(self, instance: Instance, error: int) -> None:
+    def _is_at_end(self, instance: Instance, committed: bool, error: int) -> None:
         work = self.work(instance)
-        if error == CONCURRENT_TRANSACTIONS:
-            return
-        if not error:
+        if not error and committed:
             self.tell("transaction_committed", instance)
             for kind, columns in work.outcome:
                 self.tell(kind, instance, **columns)
-        work.outcome = []
+        elif not error and work.aborts:
+            self.tell("transaction_aborted", instance, outcome=1)
+            for partition, record in work.polled:  # no release calls commitRecord without metadata for them
+                self.tell("given_up", instance, partition=partition, record=record, offset=record)
+        work.outcome, work.polled, work.aborts = [], [], False
 
 
 class CommitSystem:
@@ -297,9 +309,9 @@ class CommitSystem:
     def start(self) -> bool:
         if self._commits.running() is not None or any(each[2].name for each in self._gates.operations()):
             return False
-        before = len(self._commits.instances)
         worker = next(iter(self._cluster.workers.values()))
-        if worker.process is None:
+        was_down = worker.process is None
+        if was_down:
             if self._commits.is_once:  # it reads offsets first, which lasts as long as a transaction is open
                 self._auditor.time_out(f"{self._cluster.group}-{self._commits.name}-0")
             self._live.start(0, self._live.support)
@@ -314,12 +326,12 @@ class CommitSystem:
                 **boundary, **tolerance,
             )  # fmt: skip
             self._ask("PUT", "/config", config)
-        elif before and self._commits.work(self._commits.instances[-1]).is_over:
+        elif not was_down:  # it has failed
             self._ask("POST", "/tasks/0/restart")
         for _ in Patience(STARTS_S):
             self._gates.begin()
             self._gates.settle()
-            if len(self._commits.instances) > before:
+            if self._commits.running() is not None:
                 return True
         return True
 
