@@ -35,6 +35,7 @@ FEWER = Program(
     (Call("configure", 0, 0, 2), Call("work"), Call("configure", 0, 0, 1)),
 )
 """A connector gets fewer tasks, which a round of fencing has to precede."""
+FEW = 20  # orders of members, where none fits
 ZOMBIES = {"618.P1", "618.P3", "618.19"}
 """What is broken where a task that the newest set has not is started again, as 4.3.1 does."""
 
@@ -228,9 +229,9 @@ def test_it_comes_to_the_same_as_the_reference(live: Factory) -> None:
     """And to something else than the reference with a mechanism switched off."""
     seen = tuple(came_to(live(FEWER.config), FEWER))
     assert not compared(FEWER, seen, released)
-    assert "claims of (0, 1)" in " ".join(compared(FEWER, seen, without("no_fencing")))
-    assert "counts of 0: 1, and not 2" in compared(FEWER, seen, without("record_old_count"))
-    assert "counts of 0: 2, and not None" in compared(FEWER, seen, without("does_not_ask"))
+    assert "claims of (0, 1)" in " ".join(compared(FEWER, seen, without("no_fencing"), FEW))
+    assert "counts of 0: 1, and not 2" in compared(FEWER, seen, without("record_old_count"), FEW)
+    assert "counts of 0: 2, and not None" in compared(FEWER, seen, without("does_not_ask"), FEW)
 
 
 @pytest.mark.nightly
