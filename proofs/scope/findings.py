@@ -447,7 +447,7 @@ FINDINGS = (
         "tests/live/connect/test_connect_driven.py::test_a_task_of_a_deleted_connector_commits",
         "found by comparing what a cluster and the reference implementation come to at rest; a connector that is stopped is "
         "no different: a set without tasks stops none (KafkaConfigBackingStore.processTasksCommitRecord)",
-        seen=("3.3.2", "4.3.1"),
+        seen=("4.3.1",),
     ),
     Finding(
         "one thread forwards everything to the leader", "While a request for a round of one connector is not answered, which may "

@@ -16,6 +16,7 @@ from fencepost.properties.task_counts.scenarios.agreement import ON_A_CLUSTER
 from fencepost.properties.task_counts.scenarios.resting import CONFIG as AT_REST
 from fencepost.properties.task_counts.scenarios.resting import came_to, compared, differences, drawn
 from fencepost.reference_impl.defects import task_counts as defects
+from fencepost.reference_impl.live.clusters.jars import kafka_version
 from fencepost.reference_impl.live.connect.install import BROKERS, Installed
 from fencepost.reference_impl.live.connect.task_counts import ConnectSystem, end, own
 from fencepost.reference_impl.systems.task_counts import released
@@ -44,7 +45,7 @@ ZOMBIES = {"618.P1", "618.P3", "618.19"}
 def own_cluster(cache: Path, installed: Callable[[str], Installed]) -> Iterator[Callable[[], ConnectSystem]]:
     """A new system on one cluster of three workers."""
     installed(BROKERS)
-    yield lambda: own({**CONFIG, "cache": cache})
+    yield lambda: own({**CONFIG, "release": kafka_version(BROKERS), "cache": cache})
     end()
 
 
@@ -217,7 +218,7 @@ def test_programs_are_held_against_promises(own_cluster: Callable[[], ConnectSys
 def live(own_cluster: Callable[[], ConnectSystem], cache: Path) -> Factory:
     """A new system of a configuration, on the same cluster."""
     own_cluster()
-    return lambda config: own({**config, "cache": cache})
+    return lambda config: own({**config, "release": kafka_version(BROKERS), "cache": cache})
 
 
 def without(defect: str) -> Factory:
