@@ -16,6 +16,7 @@ from fencepost.reference_impl.live.clusters import jars
 from fencepost.reference_impl.live.connect.install import BROKERS, OLD_CONNECT
 from outcomes import outcome_of
 
+DRIVEN = "tests/live/connect/test_connect_driven"
 SEEN: dict[str, tuple[Outcome, str]] = {}
 
 
@@ -70,7 +71,7 @@ def _program_of(test: str) -> str | None:
 
 def _release_of(program: str) -> str:
     """The release that a program asks for by itself: a corner of an older one, and workers of Connect."""
-    if program.startswith(LIVE_CONNECT):
+    if program.startswith((LIVE_CONNECT, DRIVEN)):
         return OLD_CONNECT if program.startswith(f"{LIVE_CONNECT}old") else BROKERS
     if not program.startswith(CORNERS):
         return ""

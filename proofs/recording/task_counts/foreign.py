@@ -18,9 +18,9 @@ from fencepost.proofs.recording.errors import RecordingError
 from fencepost.proofs.recording.logs.log_dirs import Place
 from fencepost.proofs.recording.logs.replicas import Committed
 from fencepost.proofs.recording.task_counts.broker_logs import LEADER, Change, changes_of
-from fencepost.proofs.recording.task_counts.records import event_of, records_in, strange
 from fencepost.proofs.recording.task_counts.ordering import Event, Names
 from fencepost.proofs.recording.task_counts.recorder import OF_GROUP, OF_LOGS, OF_SEEN, record_task_counts
+from fencepost.proofs.recording.task_counts.records import event_of, records_in, strange
 from fencepost.proofs.recording.transactions.cluster_logs import read_cluster
 from fencepost.proofs.recording.transactions.transaction_log import TOPIC
 from fencepost.proofs.scale.replay import replay

@@ -29,7 +29,7 @@ class Rest(NamedTuple):
     """A `Rest` is what a cluster has come to. ``sets``, ``counts`` and ``claims`` are as in `interface.Resting`.
     ``workers`` has the tasks (connector, task) that poll on each worker that is awake, the leader first. ``statuses``
     are those of the Connectors and of the tasks of the newest sets. ``committed`` has how many transactions each
-    (connector, task) has committed in all, which is the offset of its source partition, and ``refused`` how many of its
+    (connector, task) has committed in all, and ``refused`` how many of its
     instances were refused. ``found`` has the offset with which the instance began that polls now."""
 
     sets: Mapping[int, int]
@@ -82,6 +82,10 @@ class Named:
                 self.down.append(worker)
             case "resume" | "restart_worker":
                 among.remove(worker)
+        if call.name == "set_support":  # it takes longer to start than the others to go on without it
+            self.system.crash(worker)
+            self.system.expire(worker)
+            self.settle()
         made = make(self.system, call.but(worker=worker) if place >= 0 else call)
         if made is not None and made.error is not None:
             raise made.error
@@ -120,8 +124,9 @@ class Named:
         return Counter(each[:2] for each in found)
 
     def committed(self) -> Counter[tuple[int, int]]:
-        kind = "transaction_committed"
-        return Counter((read(e, "connector"), read(e, "task")) for e in self.events if read(e, "kind") == kind)
+        """Return how many transactions were committed; a task without support has none."""
+        found = [e for e in self.events if read(e, "kind") == "transaction_committed" and read(e, "epoch", ABSENT) >= 0]
+        return Counter((read(e, "connector"), read(e, "task")) for e in found)
 
     def found(self) -> Mapping[tuple[int, int], int]:
         """Return what a live system found, or what was committed when each task began to run."""

@@ -31,14 +31,14 @@ def test_ids_make_a_difference() -> None:
 @pytest.mark.parametrize(
     "defect", ["no_fencing", "fence_new_count", "fence_one_less", "counts_one_less", "record_old_count", "does_not_ask"]
 )
-def test_a_mechanism_that_is_off_is_told_apart(defect: str) -> None:
+def test_a_mechanism_that_is_off_is_seen(defect: str) -> None:
     """By some of these programs."""
 
     def broken(config: object) -> object:
         return getattr(defects, defect)({**RELEASED, **config})
 
-    def told(seed: int) -> bool:
+    def differs(seed: int) -> bool:
         seen = tuple(came_to(released({**drawn(seed).config, "member_order": IDS}), drawn(seed)))
         return bool(compared(drawn(seed), seen, broken, 20))
 
-    assert any(map(told, SEEDS))
+    assert any(map(differs, SEEDS))
