@@ -370,7 +370,7 @@ FINDINGS = (
         "on a live cluster a source record is committed twice when all workers are enabled; what the classes show is the "
         "isolation level and the transactions; one text of the proposal has read_committed regardless of the setting",
         variants=("exactly-once-upgrade/two-rolling-upgrades-as-shipped",),
-        seen=("3.9.2", "4.0.0", "4.0.2", "4.1.2", "4.2.2", "4.3.1", "4.4.0"), means="classes",
+        seen=("3.9.1", "3.9.2", "4.0.0", "4.0.2", "4.1.2", "4.2.2", "4.3.1", "4.4.0"), means="classes",
         also=(f"{LIVE_CONNECT}removed_task.py::test_a_preparing_leader_goes_by_an_aborted_count",),
     ),
     Finding(
@@ -380,7 +380,7 @@ FINDINGS = (
         "Connect, herder", "live clusters", ("618.P4",), "new",
         f"{LIVE_CONNECT}removed_task.py::test_a_preparing_leader_goes_by_an_aborted_count",
         "it takes the second upgrade, a write of the leader that fails, and a rebalance before the next write",
-        seen=("4.3.1",),
+        seen=("3.9.1", "4.0.0", "4.3.1", "4.4.0"),
     ),
     Finding(
         "a fencing round that is over still answers", "A round that has written its count stays among those under way until the "
