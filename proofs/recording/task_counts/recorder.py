@@ -162,7 +162,8 @@ class _Recording:
         self.ran = [each for each in self.instances if Kind.task_running in each.marks]
 
     def narrowed(self, events: Sequence[Event], connectors: Sequence[str]) -> list[Event]:
-        """Return the events of these connectors and of none. What a worker could not do is over before the first."""
+        """Return the events of these connectors and of none. A worker that had no support before their first event has
+        started again since."""
         numbers = {self.brokers.connectors[name] for name in connectors}
         begin = next((at for at, event in enumerate(events) if event["connector"] in numbers), len(events))
         left = [

@@ -1,4 +1,4 @@
-"""A live Connect is looked at as somebody else's: by REST and by what its topics have, which is only read."""
+"""A live Connect is looked at as others': by REST and by what its topics have, which is only read."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fencepost.reference_impl.live.connect.cluster import ConnectCluster
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(600)]
 
 
-def test_a_cluster_of_somebody_else(connect: ConnectCluster, connector: str) -> None:
+def test_a_cluster_of_others(connect: ConnectCluster, connector: str) -> None:
     """It is judged without a violation, and not any more when a count of another size stands there."""
     connect.configure(connector, 2)
     connect.wait_until_polled(connector)

@@ -85,7 +85,7 @@ def test_a_recording_that_is_no_run_of_the_model() -> None:
 
 
 def test_a_recording_that_cannot_be_made() -> None:
-    """It is not followed, which is said with the reason."""
+    """It is not followed, and the report has the reason."""
     report = agreed("refused")
     assert (report.verdict, report.followed) == ("unknown", 0.0)
     assert "is compacted; record earlier" in report.inconclusive

@@ -35,7 +35,7 @@ def test_a_life_without_trouble(name: str, tmp_path: Path) -> None:
     assert {each.partition(" ")[0] for each in found.holds} >= {"618.3", "618.P3", "counts_are_sizes", "epochs_grow"}
     assert "--seen" in found.undecided["no_zombie_commits"]
     assert "--worker-logs" in found.undecided["sets_whole"] and "--worker-logs" in found.undecided["newest_set_polls"]
-    assert "connector c: set of 2 at" in str(found) and "REST shows task 0 RUNNING" in str(found)
+    assert "connector c: set of 2 at" in str(found) and "REST has task 0 RUNNING" in str(found)
 
 
 @pytest.mark.parametrize("brokers", [1, 3])
@@ -78,7 +78,7 @@ def test_a_set_that_is_not_whole(tmp_path: Path) -> None:
 
 
 def test_without_the_transaction_log(tmp_path: Path) -> None:
-    """It may be that nobody may read it."""
+    """Not everyone may read it."""
     log_dir = unpacked("removed-4.3.1", tmp_path)
     shutil.rmtree(log_dir / "__transaction_state-0")
     found = looked(log_dir)

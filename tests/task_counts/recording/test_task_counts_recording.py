@@ -174,6 +174,16 @@ def test_layouts_of_logs(life: Sources) -> None:
     assert life.record(out="again").counts == before
 
 
+def test_a_record_of_some_connectors(life: Sources) -> None:
+    """Of another one there is only what the group did, of which nothing is judged that needs a connector."""
+    before = life.record().counts
+    assert life.record(connectors=["c"], out="c").counts == before
+    other = life.record(connectors=["d"], out="d")
+    assert {"set_written", "id_fenced", "task_running"}.isdisjoint(other.counts)
+    assert other.counts["topic_claimed"] == before["topic_claimed"]
+    assert life.report(other, "d").violations == {}
+
+
 def test_a_removed_task(sources: Callable[[str], Sources]) -> None:
     """F1: a worker that was away starts a task that the newest set does not have, with its old configuration, and the
     task commits. The model says which step is not its own."""
