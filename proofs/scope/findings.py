@@ -430,12 +430,12 @@ FINDINGS = (
     Finding(
         "a task of a deleted connector runs on", "A connector is deleted while the worker of one of its tasks is paused past "
         "its session. The worker comes back and claims the task, and the assignor revokes only what it assigned last: the "
-        "task polls and commits until the next rebalance, for which nobody asks. REST knows no such connector.",
+        "task polls and commits until the next rebalance, for which no member asks. REST knows no such connector.",
         "Connect, assignor and herder", "live clusters", ("618.53",), "new",
         "tests/live/connect/test_connect_driven.py::test_a_task_of_a_deleted_connector_commits",
         "found by comparing what a cluster and the reference implementation come to at rest; a connector that is stopped is "
         "no different: a set without tasks stops none (KafkaConfigBackingStore.processTasksCommitRecord)",
-        seen=("4.3.1",),
+        seen=("4.3.1", "4.4.0"),
     ),
     Finding(
         "one thread forwards everything to the leader", "While a request for a round of one connector is not answered, which may "

@@ -293,7 +293,7 @@ class Live:
             if not any(known):
                 with contextlib.suppress(TimeoutError):
                     return self.cluster.wait_until_over(name, LEFT_S)
-                self.cluster.expire(self._name(0))  # a task may run on until the next rebalance, which nobody asks for
+                self.cluster.expire(self._name(0))  # a task may run on until another rebalance
                 return self.cluster.wait_until_over(name)
             reply = self.cluster.ask("delete", name, "DELETE", "")
         raise WireError(f"connector {name} cannot be deleted within {PATIENCE_S:.0f} s: {reply}")
