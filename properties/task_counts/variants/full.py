@@ -6,6 +6,7 @@ The full models of task counts in the catalogue are A, M, B and what shipped, an
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from fencepost.model.releases import ABSTRACTION, ENABLED, MISTAKE, TEXT, Kafka
@@ -210,7 +211,7 @@ FULL_VARIANTS = (
     wrong("shipped-unanswered", ClusterPromises.asked_of(Unanswered),
           "the leader that a task asked for a round is paused, the request runs out of time, and the task is not "
           "restarted", "618.P4", FAILING, "polls_in_the_end", leaves_out=("one_task_twice",), progress_bounds=(FAILING,),
-          of=LEFT),
+          of=replace(LEFT, since="4.0.0")),
     Variant(
         "shipped-attended", ClusterPromises.asked_of(Attended), "the same, and a user restarts every task that failed", "618.P4", None,
         {}, {"smoke": STALLED}, ("one_task_twice",), (STALLED, FAILING),
