@@ -42,7 +42,8 @@ BEGINS = {"shipped": False, FROM_THE_START: True, "shipped-own-topic-later": Fal
 
 class Live(
     Scenarios, steps={name: method for name, method in STEPS.items() if name not in ONE_BROKER},
-    weights={name: weight for name, weight in WEIGHTS.items() if name not in ("ended_in_order", "taken_away")},
+    weights={name: weight for name, weight in WEIGHTS.items() if name not in ("ended_in_order", "taken_away")}
+    | {"topic_changed": 16}, rules=4,
 ):  # fmt: skip
     """A `Live` drives real workers, one cluster for all programs."""
 
@@ -62,7 +63,7 @@ class Live(
         self,
         task: Task,
         how: Annotated[str, OneOf("failed", "ok", "lost")],
-        copied: Annotated[bool, OneOf(True, False)],
+        copied: Annotated[bool, OneOf(True, True, False)],
     ) -> None:
         """The connector is given its own offsets topic, or loses it, after a commit, whose copy came before or not."""
         if self.goes_to(task, "commit"):
