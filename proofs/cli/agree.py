@@ -201,7 +201,7 @@ def agree(
     def document() -> "Agreed":
         return _document(report(), target, bootstrap, read, saved_runs)
 
-    ends = _cluster_ended(target) if connect else _topics_removed(bootstrap)
+    ends = _cluster_ended() if connect else _topics_removed(bootstrap)
     with reported(json_file, document, lambda: so_far, lambda: screen.print(report())), ends:
         try:
             with progress as bar:
@@ -256,12 +256,14 @@ def _topics_removed(bootstrap: str | None) -> Iterator[None]:
 
 
 @contextmanager
-def _cluster_ended(implementation: str) -> Iterator[None]:
-    """End the cluster that the implementation has started within the context."""
+def _cluster_ended() -> Iterator[None]:
+    """End the cluster of Connect that was started within the context."""
+    from fencepost.reference_impl.live.connect.driven import end
+
     try:
         yield
     finally:
-        import_module(implementation.partition(":")[0]).end()
+        end()
 
 
 @dataclass(frozen=True)

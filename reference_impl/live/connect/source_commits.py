@@ -25,9 +25,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from fencepost.reference_impl.live.connect import task_counts
 from fencepost.reference_impl.live.connect.auditing import Auditor
 from fencepost.reference_impl.live.connect.control import Call
+from fencepost.reference_impl.live.connect.driven import LONG_MS, PATIENCE_S, SETTINGS, Live, live
 from fencepost.reference_impl.live.connect.observing import (
     CONCURRENT_TRANSACTIONS,
     Event,
@@ -37,21 +37,18 @@ from fencepost.reference_impl.live.connect.observing import (
     is_task,
 )
 from fencepost.reference_impl.live.connect.sources import OF_TASKS, Source, SourceGates, records_in, written
-from fencepost.reference_impl.live.connect.task_counts import Live
 from fencepost.reference_impl.live.proxy.frames import Request
 from fencepost.reference_impl.live.tcp.connection import NoAnswer
 from fencepost.reference_impl.live.tcp.reading import Patience
-
-end = task_counts.end
 
 Thread = tuple[int, str, int, int, int]
 ONCE = "proposed-exactly-once"
 TASK, COMMITTER = 0, 1
 OF_A_TASK = "task-thread"  # begins the name of the task's own thread
-SETTINGS: Mapping[str, object] = {
-    **task_counts.SETTINGS, "offset.flush.interval.ms": 10,
+OWN_SETTINGS: Mapping[str, object] = {
+    **SETTINGS, "offset.flush.interval.ms": 10,
     # Nothing is given up by the clock.
-    "offset.flush.timeout.ms": task_counts.LONG_MS, "task.shutdown.graceful.timeout.ms": task_counts.LONG_MS,
+    "offset.flush.timeout.ms": LONG_MS, "task.shutdown.graceful.timeout.ms": LONG_MS,
 }  # fmt: skip
 CALLS = {"started": "start", "poll": "poll", "commit": "tell"}
 STARTS_S = 30.0
@@ -392,7 +389,7 @@ class CommitSystem:
 
         def ask() -> None:
             with contextlib.suppress(NoAnswer):
-                worker.ask(method, f"/connectors/{self._commits.name}{path}", body, task_counts.PATIENCE_S)
+                worker.ask(method, f"/connectors/{self._commits.name}{path}", body, PATIENCE_S)
 
         self._gates.begin()
         threading.Thread(target=ask, daemon=True).start()
@@ -403,4 +400,4 @@ def own(config: Mapping[str, Any]) -> CommitSystem:
     """Return a system on a cluster of this process; ``cache`` is the folder of what is made once a machine. Raise
     WireError where that is not possible."""
     support = "enabled" if config["mode"] == ONCE else "disabled"
-    return CommitSystem(task_counts.live(config, 1, SourceGates, SETTINGS, support), config)
+    return CommitSystem(live(config, 1, SourceGates, OWN_SETTINGS, support), config)

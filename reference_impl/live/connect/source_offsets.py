@@ -23,10 +23,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from fencepost.reference_impl.live.connect import task_counts
 from fencepost.reference_impl.live.connect.auditing import Auditor
 from fencepost.reference_impl.live.connect.cluster import ClusterError
 from fencepost.reference_impl.live.connect.control import Call
+from fencepost.reference_impl.live.connect.driven import PATIENCE_S, Live, live
 from fencepost.reference_impl.live.connect.observing import (
     CONCURRENT_TRANSACTIONS,
     Event,
@@ -37,12 +37,9 @@ from fencepost.reference_impl.live.connect.observing import (
 )
 from fencepost.reference_impl.live.connect.rest import Reply
 from fencepost.reference_impl.live.connect.sources import OF_TASKS, Source, SourceGates, records_in
-from fencepost.reference_impl.live.connect.task_counts import Live
 from fencepost.reference_impl.live.proxy.frames import Request
 from fencepost.reference_impl.live.tcp.connection import NoAnswer, WireError
 from fencepost.reference_impl.live.tcp.reading import Patience
-
-end = task_counts.end
 
 Thread = tuple[int, str, int, int]
 SIZE = 2
@@ -487,9 +484,7 @@ class SourceSystem:
                 self._tasks.work(each).since = -1
                 self._auditor.time_out(self._id(each.owner.task))
 
-    def _ask(
-        self, method: str, path: str, body: Any = None, patience_s: float = task_counts.PATIENCE_S
-    ) -> Reply | None:
+    def _ask(self, method: str, path: str, body: Any = None, patience_s: float = PATIENCE_S) -> Reply | None:
         """Return the answer of the first worker that is awake, None while it waits for an operation."""
         to = next((each for each in self._cluster.workers.values() if each.is_awake), None)
         if to is None:
@@ -529,4 +524,4 @@ class SourceSystem:
 def own(config: Mapping[str, Any]) -> SourceSystem:
     """Return a system on a cluster of this process; ``cache`` is the folder of what is made once a machine. Raise
     WireError where that is not possible."""
-    return SourceSystem(task_counts.live(config, SIZE, SourceGates), config)
+    return SourceSystem(live(config, SIZE, SourceGates), config)

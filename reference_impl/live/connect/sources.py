@@ -12,9 +12,9 @@ from typing import Any
 
 from fencepost.reference_impl.live.connect.cluster import ConnectCluster
 from fencepost.reference_impl.live.connect.control import Call
+from fencepost.reference_impl.live.connect.driven import Live
 from fencepost.reference_impl.live.connect.observing import Event, Instance, Observer, Owner, is_map
 from fencepost.reference_impl.live.connect.stepping import BROKEN, Actor, Gates
-from fencepost.reference_impl.live.connect.task_counts import Live
 from fencepost.reference_impl.live.proxy.frames import Request
 from fencepost.reference_impl.live.proxy.links import Exchange
 from fencepost.reference_impl.live.proxy.rules import Gated, Met

@@ -12,8 +12,9 @@ from fencepost.proofs.testing.search import Search
 from fencepost.properties.conformance_spec import on_a_cluster
 from fencepost.properties.source_commits.scenarios import all_goes_on, arrive, finish, work
 from fencepost.properties.source_commits.scenarios.cluster import SMALL
+from fencepost.reference_impl.live.connect.driven import end
 from fencepost.reference_impl.live.connect.install import BROKERS, Installed
-from fencepost.reference_impl.live.connect.source_commits import COMMITTER, ONCE, TASK, CommitSystem, end, own
+from fencepost.reference_impl.live.connect.source_commits import COMMITTER, ONCE, TASK, CommitSystem, own
 from nights import night
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(900)]

@@ -21,8 +21,9 @@ from fencepost.properties.task_counts.scenarios.resting import came_to, compared
 from fencepost.properties.task_counts.scenarios.steps import Seen
 from fencepost.reference_impl.defects import task_counts as defects
 from fencepost.reference_impl.live.clusters.jars import kafka_version
+from fencepost.reference_impl.live.connect.driven import end
 from fencepost.reference_impl.live.connect.install import BROKERS, OLD_CONNECT, Installed
-from fencepost.reference_impl.live.connect.task_counts import ConnectSystem, end, own
+from fencepost.reference_impl.live.connect.task_counts import ConnectSystem, own
 from fencepost.reference_impl.systems.task_counts import released
 from fencepost.reference_impl.systems.task_counts_cluster import RELEASED
 from nights import night

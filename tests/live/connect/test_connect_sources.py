@@ -12,8 +12,9 @@ from fencepost.proofs.testing.search import Search
 from fencepost.properties.conformance_spec import on_a_cluster
 from fencepost.properties.source_offsets.scenarios import finish, walk
 from fencepost.properties.source_offsets.scenarios.cluster import SIZE, SMALL
+from fencepost.reference_impl.live.connect.driven import end
 from fencepost.reference_impl.live.connect.install import BROKERS, Installed
-from fencepost.reference_impl.live.connect.source_offsets import OWN, WORKERS, SourceSystem, end, own
+from fencepost.reference_impl.live.connect.source_offsets import OWN, WORKERS, SourceSystem, own
 from nights import night
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(900)]
