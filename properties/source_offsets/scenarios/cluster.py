@@ -91,6 +91,6 @@ MACHINES = variants(Live, {name: _sizes(separate) for name, separate in BEGINS.i
 ON_A_CLUSTER = replace(
     DRIVEN, implementation="fencepost.reference_impl.live.connect.source_offsets:own", follow=None, probed=False,
     black_box=frozenset(SOURCE_OFFSETS.black_box - HIDDEN), small={**DRIVEN.small, **SIZE, **SMALL}, machines=MACHINES,
-    tries=3, replays=6, between=True, steps=2, unfollowed=frozenset(),
+    tries=3, replays=6, between=True, steps=6, unfollowed=frozenset(),
 )  # fmt: skip
 """Real workers are held against the promises: no model can be followed where the reading of topics is unseen."""
