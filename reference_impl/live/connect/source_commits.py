@@ -86,7 +86,7 @@ class Commits(Source):
         found = [each for each in self.instances if each.name and not (each.is_ended or self.work(each).is_over)]
         return found[-1] if found else None
 
-    def tell(self, kind: str, instance: Instance, **columns: int) -> None:
+    def emit(self, kind: str, instance: Instance, **columns: int) -> None:
         self.seen.append({"kind": kind, "instance": instance.number, **columns})
 
     def drained(self) -> list[Event]:
@@ -99,7 +99,7 @@ class Commits(Source):
     def ends(self, kind: str, instance: Instance) -> None:
         work = self.work(instance)
         if not work.is_over:
-            self.tell(kind, instance)
+            self.emit(kind, instance)
         work.is_over, work.is_closing = True, False
 
     # -- what the control server sees
@@ -114,7 +114,7 @@ class Commits(Source):
         work = self.work(instance)
         match call.name:
             case "start":
-                self.tell("instance_started", instance)
+                self.emit("instance_started", instance)
             case "started":
                 pairs = (pair.split(":") for pair in filter(None, call.fields["found"].split(",")))
                 work.last = {int(partition): int(offset) for partition, offset in pairs}
@@ -123,7 +123,7 @@ class Commits(Source):
             case "commit":
                 work.thread = TASK if call.fields["thread"].startswith(OF_A_TASK) else COMMITTER
                 if work.thread == COMMITTER and self.is_due_at != call.instance:  # none has asked it to
-                    self.tell("told", instance, thread=COMMITTER, entries=-1)
+                    self.emit("told", instance, thread=COMMITTER, entries=-1)
                     self.standing = call
             case "stop":
                 work.is_closing = True
@@ -133,9 +133,9 @@ class Commits(Source):
         partition, record = map(int, call.fields["record"].split(":"))
         columns = {"partition": partition, "record": record, "offset": record}
         if call.fields["at"]:
-            self.tell("acknowledged", instance, **columns, output=0, position=int(call.fields["at"]))
+            self.emit("acknowledged", instance, **columns, output=0, position=int(call.fields["at"]))
         else:
-            self.tell("given_up", instance, **columns)
+            self.emit("given_up", instance, **columns)
 
     def is_due(self, instance: Instance, operation: str) -> bool:
         if operation == "tell":
@@ -148,23 +148,23 @@ class Commits(Source):
         work = self.work(instance)
         if operation == "start":
             for partition, offset in work.last.items():
-                self.tell("resumed", instance, partition=partition, offset=offset)
+                self.emit("resumed", instance, partition=partition, offset=offset)
         elif operation == "tell":
-            self.tells(instance)
+            self.emits_told(instance)
         elif operation == "poll":
             return self._polls(instance)
         return {}
 
-    def tells(self, instance: Instance) -> None:
+    def emits_told(self, instance: Instance) -> None:
         """Note a call of commit, in which the connector looks up what is stored, and informs upstream."""
-        self.tell("told", instance, thread=self.work(instance).thread, entries=-1)
+        self.emit("told", instance, thread=self.work(instance).thread, entries=-1)
         stored = self._stored()
         for partition in range(int(self.config["partitions"])):
             offset = stored.get(partition, 0)
-            self.tell("looked_up", instance, partition=partition, offset=offset)
+            self.emit("looked_up", instance, partition=partition, offset=offset)
             if offset > self._forgotten.get(partition, 0):
                 self._forgotten[partition] = offset
-                self.tell("discarded", instance, partition=partition, offset=offset)
+                self.emit("discarded", instance, partition=partition, offset=offset)
 
     def _polls(self, instance: Instance) -> Mapping[str, object]:
         work = self.work(instance)
@@ -172,7 +172,7 @@ class Commits(Source):
         work.last |= dict(records)
         work.polled += records
         for partition, record in records:
-            self.tell("polled", instance, partition=partition, record=record, offset=record)
+            self.emit("polled", instance, partition=partition, record=record, offset=record)
         answer: dict[str, object] = {"records": ",".join(f"{partition}:1" for partition, _ in records)}
         if self.is_once:
             answer["boundary"] = "abort" if self.wants_abort else "commit"
@@ -240,18 +240,18 @@ class Commits(Source):
         if self.is_once:
             self.work(instance).outcome.append((kind, columns))
         else:
-            self.tell(kind, instance, **columns)
+            self.emit(kind, instance, **columns)
 
     def _is_at_end(self, instance: Instance, committed: bool, error: int) -> None:
         work = self.work(instance)
         if not error and committed:
-            self.tell("transaction_committed", instance)
+            self.emit("transaction_committed", instance)
             for kind, columns in work.outcome:
-                self.tell(kind, instance, **columns)
+                self.emit(kind, instance, **columns)
         elif not error and work.aborts:
-            self.tell("transaction_aborted", instance, outcome=1)
+            self.emit("transaction_aborted", instance, outcome=1)
             for partition, record in work.polled:  # no release calls commitRecord without metadata for them
-                self.tell("given_up", instance, partition=partition, record=record, offset=record)
+                self.emit("given_up", instance, partition=partition, record=record, offset=record)
         work.outcome, work.polled, work.aborts = [], [], False
 
 
@@ -282,12 +282,12 @@ class CommitSystem:
             return False
         _, operation, instance = found
         if operation == "tell" and self._commits.work(instance).thread == COMMITTER and outcome == "ok":
-            self._commits.tells(instance)  # it stands there until the next commit is due
+            self._commits.emits_told(instance)  # it stands there until the next commit is due
             self._commits.standing = next(call for call in self._cluster.control.held if call.instance == instance.name)
             self._commits.is_due_at = ""
             return True
         if operation == "tell" and outcome != "ok":
-            self._commits.tell("telling_failed", instance, thread=self._commits.work(instance).thread)
+            self._commits.emit("telling_failed", instance, thread=self._commits.work(instance).thread)
             self._commits.is_due_at = ""
         self._gates.step(number, outcome)
         return True

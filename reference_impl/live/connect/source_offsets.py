@@ -102,7 +102,7 @@ class Tasks(Source):
     def newest(self, task: int) -> Instance | None:
         return next((each for each in self.alive() if each.owner.task == task), None)
 
-    def tell(self, kind: str, instance: Instance | None = None, **columns: int) -> None:
+    def emit(self, kind: str, instance: Instance | None = None, **columns: int) -> None:
         own = {} if instance is None else {"task": instance.owner.task, "instance": instance.number}
         self.seen.append({"kind": kind, **own, **columns})
 
@@ -120,7 +120,7 @@ class Tasks(Source):
     def ends(self, kind: str, instance: Instance) -> None:
         work = self.work(instance)
         if not work.is_over and work.generation >= 0:
-            self.tell(kind, instance, runtime=0)
+            self.emit(kind, instance, runtime=0)
         work.is_over, work.is_closing = True, False
 
     # -- what the control server sees
@@ -138,16 +138,16 @@ class Tasks(Source):
             work.generation, count, topic = self.sets[int(call.fields["set"])]
             if work.generation > self._newest:  # fenced is what was before
                 self._newest = work.generation
-                self.tell("configured", generation=work.generation, count=count, topic=topic, runtime=0)
-            self.tell("instance_started", instance, generation=work.generation, runtime=0)
-            self.tell("producer_opened", instance, producer_id=instance.producer_id, epoch=instance.epoch)
+                self.emit("configured", generation=work.generation, count=count, topic=topic, runtime=0)
+            self.emit("instance_started", instance, generation=work.generation, runtime=0)
+            self.emit("producer_opened", instance, producer_id=instance.producer_id, epoch=instance.epoch)
         elif call.name == "started":
             for pair in filter(None, call.fields["found"].split(",")):
                 partition, offset = map(int, pair.split(":"))
                 work.last[partition] = offset
-                self.tell("offset_found", instance, partition=partition, offset=offset)
+                self.emit("offset_found", instance, partition=partition, offset=offset)
         elif call.name == "commit":
-            self.tell("commit_called", instance)
+            self.emit("commit_called", instance)
         elif call.name == "stop":
             work.is_closing = True
         return CALLS.get(call.name, "")
@@ -159,7 +159,7 @@ class Tasks(Source):
         if operation == "poll":
             return self.polls(instance)
         if operation == "run":
-            self.tell("instance_running", instance)
+            self.emit("instance_running", instance)
         return {}
 
     def batch(self, instance: Instance) -> list[tuple[int, int]]:
@@ -172,13 +172,13 @@ class Tasks(Source):
         work.batch, work.batches = set(batch), work.batches + 1
         work.inside += batch
         for partition, offset in batch:
-            self.tell("polled", instance, partition=partition, round=0, offset=offset)
+            self.emit("polled", instance, partition=partition, round=0, offset=offset)
         answer: dict[str, object] = {"records": ",".join(f"{partition}:1" for partition, _ in batch)}
         if self.config["boundary"] == "connector":
             is_due = work.batches % COMMITS_EVERY == 0 or not self.batch(instance)
             if boundary := work.asked or ("commit" if is_due else ""):
                 answer["boundary"] = boundary
-                self.tell("boundary_asked", instance, outcome=int(boundary == "commit"))
+                self.emit("boundary_asked", instance, outcome=int(boundary == "commit"))
             work.asked, work.aborts = "", boundary == "abort"
         return answer
 
@@ -249,36 +249,36 @@ class Tasks(Source):
         work, columns = self.work(instance), {"producer_id": instance.producer_id, "epoch": instance.epoch}
         if work.since < 0:
             work.since = self.now
-            self.tell("txn_begun", instance, **columns)
+            self.emit("txn_begun", instance, **columns)
         for record in records_in(records):
-            self.tell("record_sent", instance, **columns, partition=record[0], round=0, offset=record[1])
+            self.emit("record_sent", instance, **columns, partition=record[0], round=0, offset=record[1])
             work.batch.discard(record)
             if not work.batch:
-                self.tell("batch_ended", instance)
+                self.emit("batch_ended", instance)
         work.offsets += self.offsets_in(records)
 
     def _copied(self, instance: Instance, records: Sequence[tuple[str, Any]], error: int) -> None:
         for partition, offset in self.offsets_in(records):
-            self.tell("copy_sent", instance, topic=WORKERS, partition=partition, offset=offset)
+            self.emit("copy_sent", instance, topic=WORKERS, partition=partition, offset=offset)
             if not self.is_lost:
-                self.tell("copy_told", instance, topic=WORKERS, partition=partition, offset=offset, error=error)
+                self.emit("copy_told", instance, topic=WORKERS, partition=partition, offset=offset, error=error)
 
     def _is_at_end(self, instance: Instance, committed: bool, error: int) -> None:
         work = self.work(instance)
         pair = {"producer_id": instance.producer_id, "epoch": instance.epoch}
         topic = next(topic for number, _, topic in self.sets.values() if number == work.generation)
         for partition, offset in work.offsets:  # requests to several topics have no order but that of transactions
-            self.tell("offset_sent", instance, **pair, topic=topic, partition=partition, offset=offset)
-        self.tell("end_sent", instance, **pair, outcome=int(committed))
+            self.emit("offset_sent", instance, **pair, topic=topic, partition=partition, offset=offset)
+        self.emit("end_sent", instance, **pair, outcome=int(committed))
         if not self.is_lost:
-            self.tell("end_told", instance, **pair, outcome=int(committed), error=error)
+            self.emit("end_told", instance, **pair, outcome=int(committed), error=error)
         work.offsets = []
         if error:
             return
         work.since = -1
         if not committed and work.aborts:
             for partition, offset in work.inside:
-                self.tell("given_up", instance, partition=partition, round=0, offset=offset)
+                self.emit("given_up", instance, partition=partition, round=0, offset=offset)
         work.inside, work.aborts = [], False
 
 
@@ -416,11 +416,11 @@ class SourceSystem:
         for position, key, _ in self._auditor.committed(self._topic("data"))[self._read :]:
             self._read += 1
             partition, offset = map(int, key.split(":"))
-            self._tasks.tell("output_read", position=position, partition=partition, round=0, offset=offset)
+            self._tasks.emit("output_read", position=position, partition=partition, round=0, offset=offset)
         stored = self._stored() if is_decided else None
         for partition in range(int(self._config["partitions"])) if stored is not None else ():
             offset = (stored or {}).get(partition, 0)
-            self._tasks.tell("audited", partition=partition, round=0, offset=offset)
+            self._tasks.emit("audited", partition=partition, round=0, offset=offset)
         return stored is not None
 
     def drain_events(self) -> Sequence[Event]:
@@ -512,7 +512,7 @@ class SourceSystem:
     def _tell_of(self, kind: str, node: int) -> None:
         for each in self._tasks.alive():
             if each.node == node and self._tasks.work(each).generation >= 0:
-                self._tasks.tell(kind, each)
+                self._tasks.emit(kind, each)
 
     def _topic(self, name: str) -> str:
         return f"{self._tasks.name}-{name}"
