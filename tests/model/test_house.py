@@ -4,30 +4,29 @@ import pytest
 from house import PRIVATE, circles, outside_the_law, private_words, sizes
 
 LIMITS = {
-    "model": (140, 20948),
-    "properties": (155, 42422),
-    "reference_impl": (145, 33332),
-    "proofs": (265, 39268),
-    "tests": (485, 69495),
+    "model": (140, 20953),
+    "properties": (158, 42960),
+    "reference_impl": (151, 34871),
+    "proofs": (263, 39412),
+    "tests": (493, 70709),
 }
 """Files and lines of each top folder."""
 LAZY_CIRCLES = (5, 5, 4)
 """The sizes of the largest circles of imports, lazy and type-only ones counted."""
 WORDS: dict[str, int] = {
-    "told": 516,
+    "told": 523,
     "kept": 181,
     "fated": 64,
-    "nobody": 56,
-    "tell": 47,
+    "tell": 57,
     "beside": 43,
     "newcomers": 30,
     "shows": 25,
-    "whoever": 17,
+    "nobody": 19,
     "shown": 16,
-    "somebody": 14,
     "said": 12,
-    "telling": 6,
+    "telling": 7,
     "tells": 5,
+    "somebody": 5,
 }
 """How often a private word stands in the four folders; a word that is not here must not stand there at all."""
 

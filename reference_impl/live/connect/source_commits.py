@@ -150,12 +150,12 @@ class Commits(Source):
             for partition, offset in work.last.items():
                 self.emit("resumed", instance, partition=partition, offset=offset)
         elif operation == "tell":
-            self.emits_told(instance)
+            self.emit_commit_called(instance)
         elif operation == "poll":
             return self._polls(instance)
         return {}
 
-    def emits_told(self, instance: Instance) -> None:
+    def emit_commit_called(self, instance: Instance) -> None:
         """Note a call of commit, in which the connector looks up what is stored, and informs upstream."""
         self.emit("told", instance, thread=self.work(instance).thread, entries=-1)
         stored = self._stored()
@@ -282,7 +282,7 @@ class CommitSystem:
             return False
         _, operation, instance = found
         if operation == "tell" and self._commits.work(instance).thread == COMMITTER and outcome == "ok":
-            self._commits.emits_told(instance)  # it stands there until the next commit is due
+            self._commits.emit_commit_called(instance)  # it stands there until the next commit is due
             self._commits.standing = next(call for call in self._cluster.control.held if call.instance == instance.name)
             self._commits.is_due_at = ""
             return True
