@@ -140,7 +140,8 @@ AFTER = "it had differed from the model before, which is told by itself"
 def signature(disagreed: Disagreed) -> Signature:
     """Return what identifies a difference between model and implementation, whatever values are in it."""
     evidence = disagreed.evidence
-    event, call = evidence.event, evidence.made.call.table_name
+    event, made = evidence.event, evidence.made
+    call = made.needs or made.call.table_name  # which call a recording comes after makes no difference
     kind, error = ("", 0) if event is None else (read(event, "kind"), int(read(event, "error", 0)))
     return call, kind, error, tuple(sorted({(c.action, c.rule) for c in disagreed.conjuncts}))
 

@@ -23,8 +23,8 @@ RECORDED = Path(str(files("fencepost.properties"))) / "recorded"
 
 
 def recorded(config: Mapping[str, Any]) -> Any:
-    """The reference, as a system of which something is recorded."""
-    system = reference(config)
+    """The reference, as a system of which something is recorded; no further operations wait there."""
+    system = reference({name: value for name, value in config.items() if name != "held"})
     system.sources = lambda scratch: {}
     return system
 
