@@ -223,6 +223,7 @@ def test_a_zombie_is_fenced(driven: Driven) -> None:
     assert_followed(driven)
 
 
+@pytest.mark.nightly
 def test_a_task_of_a_deleted_connector_commits(driven: Driven) -> None:
     """618.53: a connector is deleted while the worker of one of its tasks is paused past its session. When it is back,
     the task polls and commits, until there is another rebalance."""

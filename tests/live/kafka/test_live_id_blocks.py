@@ -20,7 +20,7 @@ from fencepost.reference_impl.live.clusters.kafka import KafkaCluster
 from fencepost.reference_impl.live.tcp.brokers import TRANSACTION, Brokers
 from fencepost.reference_impl.live.tcp.reading import Patience, build, milliseconds
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.kafka, pytest.mark.nightly, pytest.mark.timeout(400)]
 
 REQUESTS = 12_000
 ASKED, LOADING = 200, 14
@@ -122,7 +122,6 @@ def test_the_recording_names_what_it_cannot_know(run: Run) -> None:
     assert manifest["faults"] == {"killed": 9}
 
 
-@pytest.mark.nightly
 def test_no_block_without_a_quorum(jars: Path, tmp_path: Path) -> None:
     """730.7, 730.P3 (H11): two of three controllers are down, so that no block is committed, and AllocateProducerIds is
     not answered. A producer without an id is told COORDINATOR_LOAD_IN_PROGRESS, again and again, at once, and gets an
