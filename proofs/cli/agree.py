@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -209,6 +210,7 @@ def agree(
                     target, protocol=agreeing, variant=variant, seed=seed, max_examples=examples, steps=steps,
                     config=config, expecting=excused, promises_only=promises_only, observe=observe, promises=only,
                     saved=saved_runs, progress=bar.advance, started=so_far.append,
+                    shrinking=partial(_shrinks, agreeing.replays) if connect or bootstrap else lambda _: None,
                     call_limit=settings["call_limit"] or (None if connect or bootstrap else CALL_LIMIT),
                 )  # fmt: skip
         except Exception as error:
@@ -264,6 +266,11 @@ def _cluster_ended() -> Iterator[None]:
         yield
     finally:
         end()
+
+
+def _shrinks(runs: int, what: str) -> None:
+    """Print what fails at once, as a cluster takes long to shrink a program."""
+    errors.print(f"found: {what}; its program is shrunk, in up to {runs} runs", markup=False, highlight=False)
 
 
 @dataclass(frozen=True)

@@ -156,6 +156,7 @@ def agree(
     saved: "Regressions | None" = None,
     progress: Callable[[], object] = lambda: None,
     started: Callable[["SoFar"], object] = lambda _: None,
+    shrinking: Callable[[str], object] = lambda _: None,
 ) -> AgreementReport:
     """Drive ``implementation`` (a factory, or its name as ``module:factory``) and compare it with a variant of the
     model of ``protocol`` (default: its first), and with the promises. ``protocol`` is a name (default: the first of the
@@ -176,7 +177,7 @@ def agree(
     - ``saved``: play these programs, and drive nothing else;
     - ``call_limit``: seconds in which a call has to return;
     - ``progress`` is called at the start of each example; ``started`` is given, before the first, a function that
-      reports on what was found so far.
+      reports on what was found so far; ``shrinking`` is given what fails, before its program is shrunk.
 
     The same arguments give the same report, but for ``seconds`` and what is in ``database``, and but for chance in real
     brokers. Errors: ImplementationError, and WireError where brokers are out of reach."""
@@ -204,7 +205,7 @@ def agree(
             agreeing = replace(agreeing, ending=agreeing.ending | agreeing.composite)  # too little is observed
         excused = agreeing.expecting.get(variant, frozenset()) if expecting is None else frozenset(expecting)
         search = Search(agreeing, factory, variant, config or {}, excused, observed, prefixes, only)
-        search.progress = progress
+        search.progress, search.shrinking = progress, shrinking
         if verdict_only:
             search.coverage = Coverage.of_steps()
         found = _Found(search, name or repr(implementation), name, seed, began, looked_at, verdict_only)
@@ -362,6 +363,7 @@ def _shortest(
     failing = [failure for failure in failing if len(failure.program.calls) <= LONG] or failing[:1]
     seen: dict[str, Failure] = {}
     patience = tries
+    search.shrinking("; ".join(str(c) for c in failing[0].disagreed.conjuncts) or str(failing[0].disagreed))
 
     def fails_as(failure: Failure) -> Callable[[Program], Program | None]:
         reason, rules = failure.disagreed.reason, failure.disagreed.promises

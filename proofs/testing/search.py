@@ -206,6 +206,7 @@ class Search:
         self.examples = 0
         self.examples_to_failure = 0
         self.progress: Callable[[], object] = lambda: None
+        self.shrinking: Callable[[str], object] = lambda _: None
         self.failures: list[Failure] = []
         self.excused = Counter[tuple[str, str]]()  # number of runs by promise and by why that is no defect
         self.longest: list[Run] = []  # the longest examples, to be run again
