@@ -273,10 +273,11 @@ class Agreeing:
 
     Where the driven system has chance in it, ``tries`` is how often a program is run before it counts as one that does
     not fail, and ``replays`` how many runs shrinking may take. If not ``probed``, the system reveals the black box
-    only. If ``between``, a program that communicates with the judged system stands between it and its driver, so that
-    an exception out of a call is that program's and no finding; an AssertionError is a finding. With a ``recorder``
-    (as module:function), what it makes of a system's ``sources`` when a program is over is judged by the history
-    properties and followed by the model.
+    only. ``unrepeated`` are the columns of events that are otherwise each time a program is run, and that a pasted
+    program does not compare. If ``between``, a program that communicates with the judged system stands between it and
+    its driver, so that an exception out of a call is that program's and no finding; an AssertionError is a finding.
+    With a ``recorder`` (as module:function), what it makes of a system's ``sources`` when a program is over is judged
+    by the history properties and followed by the model.
     """
 
     protocol: str
@@ -309,6 +310,7 @@ class Agreeing:
     probed: bool = True
     implementation: str = ""
     between: bool = False
+    unrepeated: frozenset[str] = frozenset()
     recorder: str = ""
 
     def monitoring(self, config: Mapping[str, Any], expecting: frozenset[str]) -> Monitor:

@@ -64,7 +64,7 @@ def printed(
     reference = None if agreeing.between or name == agreeing.reference else _reached(agreeing.reference)
     evidence, conjuncts = disagreed.evidence, disagreed.conjuncts
     if reference is None:
-        return Printed(paste(name, config, made, evidence, conjuncts))
+        return Printed(paste(name, config, made, evidence, conjuncts, without=agreeing.unrepeated))
     passed_over: set[int] = set()
     kinds = observed | {read(event, "kind") for each in made for event in each.events}
     mappings = any(isinstance(event, Mapping) for each in made for event in each.events)

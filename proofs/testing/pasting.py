@@ -29,10 +29,11 @@ def paste(
     conjuncts: Sequence[FalseConjunct],
     ending: "Ending | None" = None,
     passed_over: Collection[int] = (),
+    without: Collection[str] = (),
 ) -> str:
     """Return the text of the program. ``factory`` is ``module:name``, or empty if the caller must define ``factory``.
     ``ending`` replaces the assertion from the evidence. ``passed_over`` has the indices of calls that need not be
-    possible, because what they name may not be pending."""
+    possible, because what they name may not be pending. Columns in ``without`` are not compared."""
     lines = ["from contextlib import suppress"] if passed_over else []
     if factory:
         module, name = factory.split(":")
@@ -51,7 +52,7 @@ def paste(
     before = made[:-1] if evidence.event is not None else ()
     earlier = next((m for m in before if any(e is evidence.other for e in m.events)), None)
     lines.append("earlier = list(system.drain_events())" if earlier else "system.drain_events()")
-    last = last_call(made[-1], evidence, because(evidence, conjuncts), earlier)
+    last = last_call(made[-1], evidence, because(evidence, conjuncts), earlier, without)
     lines += _possible(last, len(made) - 1 in passed_over)
     return "\n".join([*lines, ""])
 
@@ -82,7 +83,9 @@ def because(evidence: Evidence, conjuncts: Sequence[FalseConjunct]) -> str:
     return "; ".join(map(str, conjuncts)) or f"the model has {' or '.join(evidence.expected)} here"
 
 
-def last_call(made: Made, evidence: Evidence, reason: str, earlier: Made | None = None) -> list[str]:
+def last_call(
+    made: Made, evidence: Evidence, reason: str, earlier: Made | None = None, without: Collection[str] = ()
+) -> list[str]:  # fmt: skip
     """Return the call that reveals the disagreement, and the assertion. ``earlier`` is the call of the other event, if
     it is another call."""
     call, _, remark = made.text.partition("  # ")
@@ -95,23 +98,24 @@ def last_call(made: Made, evidence: Evidence, reason: str, earlier: Made | None 
         return _something_missing(call, evidence, reason)
     if not any(e is evidence.event for e in made.events):  # known from the result of the call only
         return [f"result = {call}", f"assert tuple(result) != {tuple(made.result)!r}, {reason!r}"]
-    names, values = compared(made, evidence.event)
-    before = sum(compared(made, e) == (names, values) for e in _until(made.events, evidence.event))
+    names, values = compared(made, evidence.event, without)
+    before = sum(compared(made, e, without) == (names, values) for e in _until(made.events, evidence.event))
     lines = [f"{call}{'  # ' + remark if remark else ''}", "events = list(system.drain_events())"]
     lines.append(seen_line("seen", evidence.event, names))
     if before:  # one more occurrence is wrong
         return [*lines, f"assert seen.count({values!r}) <= {before}, {reason!r}"]
     if not (earlier or any(e is evidence.other for e in _until(made.events, evidence.event))):
         return [*lines, f"assert {values!r} not in seen, {reason!r}"]
-    other_names, other = compared(earlier or made, evidence.other)  # each of the two would be right without the other
+    # Each of the two would be right without the other.
+    other_names, other = compared(earlier or made, evidence.other, without)
     lines.append(seen_line("others", evidence.other, other_names, "earlier" if earlier else "events"))
     return [*lines, f"assert {values!r} not in seen or {other!r} not in others, {reason!r}"]
 
 
-def compared(made: Made, event: Any) -> tuple[list[str], tuple[Any, ...]]:
+def compared(made: Made, event: Any, without: Collection[str] = ()) -> tuple[list[str], tuple[Any, ...]]:
     """Return the columns by which a program identifies an event, and their values."""
     applying = columns_of(event, made.call.columns)
-    names = ["kind", *applying, *_left_empty(made, event, applying)]
+    names = [name for name in ("kind", *applying, *_left_empty(made, event, applying)) if name not in without]
     return names, tuple(read(event, name) for name in names)
 
 

@@ -36,5 +36,6 @@ ON_A_CLUSTER = replace(
     black_box=SOURCE_COMMITS.black_box - HIDDEN, small={**DRIVEN.small, **SMALL},
     machines=variants(Live, dict.fromkeys(("shipped", "proposed-exactly-once"), Live.sizes)), tries=3, replays=6,
     between=True, steps=1, unfollowed=frozenset(),
+    unrepeated=frozenset({"instance", "generation", "producer_id", "epoch", "position"}),
 )  # fmt: skip
 """A real worker is held against the promises: most of what its threads do is hidden."""

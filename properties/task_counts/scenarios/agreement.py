@@ -317,6 +317,7 @@ ON_A_CLUSTER = replace(
     recorder="fencepost.proofs.recording.task_counts.recorder:record_task_counts",
     small={**SMALL, **LIVE_SIZE}, machines=variants(Live, {"shipped": CHANCES}), tries=3, replays=40, between=True,
     further=0, steps=3,
+    unrepeated=frozenset({"node", "instance", "set", "offset", "request", "producer_id", "epoch"}),
 )  # fmt: skip
 """Real workers are held against the promises by what passes their proxies. The model cannot be followed by that alone,
 where rounds and looks are unseen: it follows what is recorded of a program when that is over."""

@@ -51,6 +51,20 @@ def test_event_that_shows_less() -> None:
         asserted(SimpleNamespace(**columns), SimpleNamespace(**columns))
 
 
+def test_what_no_other_run_repeats_is_not_compared() -> None:
+    """Real brokers give other sequence numbers each time; what is asked for is the same."""
+    made = Made(FETCH, "system.fetch_offset(0, 1, key=1)", (0, -1), (SimpleNamespace(**COLUMNS),), None)
+    lines = "\n".join(last_call(made, Evidence(made, made.events[0], ()), "why", without={"sequence"}))
+
+    def run(**changed: int) -> None:
+        observed = [SimpleNamespace(**{**COLUMNS, **changed})]
+        exec(lines, {"system": SimpleNamespace(fetch_offset=lambda *a, **n: (0, -1), drain_events=lambda: observed)})
+
+    run(error=51)
+    with pytest.raises(AssertionError, match="why"):
+        run(sequence=COLUMNS["sequence"] + 1)
+
+
 def test_event_that_comes_once_too_often() -> None:
     """One that is right the first time is wrong the second time in the same call."""
     first, second = SimpleNamespace(**COLUMNS), SimpleNamespace(**COLUMNS)

@@ -68,8 +68,10 @@ def test_a_recording_that_is_followed() -> None:
 
 
 def test_a_recording_that_breaks_promises() -> None:
-    """The first that is broken is named, and the program fails by itself."""
-    report = agreed("removed")
+    """The first that is broken is named, as soon as it is found, and the program fails by itself."""
+    found: list[str] = []
+    report = agreed("removed", shrinking=found.append)
+    assert len(found) == 1 and found[0].startswith("promise: task_starting")
     assert report.verdict == "violated" and report.failure is not None
     assert report.failure.promise.startswith("618.3: task_starting")
     assert report.program.splitlines()[-2].startswith("result = recording(system, ")
