@@ -5,10 +5,10 @@ from house import PRIVATE, circles, outside_the_law, private_words, sizes
 
 LIMITS = {
     "model": (140, 20953),
-    "properties": (158, 42960),
+    "properties": (158, 42965),
     "reference_impl": (151, 34871),
-    "proofs": (263, 39412),
-    "tests": (493, 70709),
+    "proofs": (263, 39427),
+    "tests": (493, 70725),
 }
 """Files and lines of each top folder."""
 LAZY_CIRCLES = (5, 5, 4)
