@@ -315,7 +315,7 @@ TASK_COUNTS = Agreeing(
 ON_A_CLUSTER = replace(
     TASK_COUNTS, implementation="fencepost.reference_impl.live.connect.task_counts:own", follow=None, probed=False,
     recorder="fencepost.proofs.recording.task_counts.recorder:record_task_counts",
-    small={**SMALL, **LIVE_SIZE}, machines=variants(Live, {"shipped": CHANCES}), tries=3, replays=40, between=True,
+    small={**SMALL, **LIVE_SIZE}, machines=variants(Live, {"shipped": CHANCES}), tries=3, replays=12, between=True,
     further=0, steps=3,
     unrepeated=frozenset({"node", "instance", "set", "offset", "request", "producer_id", "epoch"}),
 )  # fmt: skip
