@@ -196,7 +196,7 @@ class SourceGates(Gates):
             ]
             return [each for each in every if each[2].node not in self.stalled]
 
-    def _poll(self, number: int, outcome: str) -> None:
+    def _call(self, number: int, outcome: str) -> None:
         source = self.observer
         for call in self._held():
             instance = self._instance(call)
