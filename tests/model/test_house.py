@@ -8,7 +8,7 @@ LIMITS = {
     "properties": (158, 42965),
     "reference_impl": (151, 34871),
     "proofs": (263, 39427),
-    "tests": (493, 70725),
+    "tests": (493, 70726),
 }
 """Files and lines of each top folder."""
 LAZY_CIRCLES = (5, 5, 4)
