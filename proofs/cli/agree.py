@@ -25,7 +25,7 @@ from fencepost.proofs.cli.shared.options import (
 )
 from fencepost.proofs.cli.shared.output import SIGNS, console, duration, errors, read_from
 from fencepost.proofs.cli.shared.pages import HTML, write_pages
-from fencepost.proofs.cli.shared.progress import each_minute, spinner
+from fencepost.proofs.cli.shared.progress import Bar, Minutes, each_minute, spinner
 from fencepost.proofs.connection_errors import remove_topics, wire_errors
 from fencepost.proofs.optional_packages import how_to_install
 from fencepost.proofs.readings.words import name_in_words
@@ -210,7 +210,7 @@ def agree(
                     target, protocol=agreeing, variant=variant, seed=seed, max_examples=examples, steps=steps,
                     config=config, expecting=excused, promises_only=promises_only, observe=observe, promises=only,
                     saved=saved_runs, progress=bar.advance, started=so_far.append,
-                    shrinking=partial(_shrinks, agreeing.replays) if connect or bootstrap else lambda _: None,
+                    shrinking=partial(_shrinks, bar, agreeing.replays) if connect else lambda _: None,
                     call_limit=settings["call_limit"] or (None if connect or bootstrap else CALL_LIMIT),
                 )  # fmt: skip
         except Exception as error:
@@ -268,8 +268,9 @@ def _cluster_ended() -> Iterator[None]:
         end()
 
 
-def _shrinks(runs: int, what: str) -> None:
+def _shrinks(bar: Bar | Minutes, runs: int, what: str) -> None:
     """Print what fails at once, as a cluster takes long to shrink a program."""
+    bar.found = True
     errors.print(f"found: {what}; its program is shrunk, in up to {runs} runs", markup=False, highlight=False)
 
 

@@ -7,8 +7,8 @@ LIMITS = {
     "model": (140, 20953),
     "properties": (158, 42965),
     "reference_impl": (151, 34871),
-    "proofs": (263, 39427),
-    "tests": (493, 70726),
+    "proofs": (263, 39430),
+    "tests": (493, 70728),
 }
 """Files and lines of each top folder."""
 LAZY_CIRCLES = (5, 5, 4)

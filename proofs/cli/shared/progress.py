@@ -41,6 +41,7 @@ class Bar:
 
     def __init__(self, progress: Progress, label: str, total: float | None) -> None:
         self._progress = progress
+        self.found = False
         self._task = progress.add_task(self._fitting(label), total=total)
 
     def show(self, label: str | None = None, *, done: float | None = None, total: float | None = None) -> None:
@@ -75,11 +76,12 @@ def spinner(label: str, total: float | None = None) -> Iterator[Bar]:
 
 
 class Minutes:
-    """A `Minutes` counts steps, and prints each minute how many are done and about how long the rest takes."""
+    """A `Minutes` counts steps, and prints each minute how many are done and about how long the rest takes, until
+    something is ``found``, which ends the search."""
 
     def __init__(self, what: str, total: int, each_s: float = EACH_S) -> None:
         self.what, self.total, self.each_s = what, total, each_s
-        self.done, self.began = 0, time.monotonic()
+        self.done, self.found, self.began = 0, False, time.monotonic()
         self.over = threading.Event()
 
     def advance(self) -> None:
@@ -87,7 +89,7 @@ class Minutes:
 
     def line(self) -> str:
         """Return how far the work has come, and about how long the rest takes."""
-        if self.done >= self.total:
+        if self.found or self.done >= self.total:
             return f"{self.done:,} {self.what}; what was found is being looked at"
         if self.done < 2:
             return f"{self.done:,} of {self.total:,} {self.what}"

@@ -140,5 +140,7 @@ def test_a_line_a_minute():
     minutes.began -= 100
     minutes.done = 101
     assert minutes.line() == "101 of 2,000 clusters, about 32 min left"
-    minutes.done = 2_000
+    minutes.found = True
+    assert minutes.line() == "101 clusters; what was found is being looked at"
+    minutes.done, minutes.found = 2_000, False
     assert minutes.line() == "2,000 clusters; what was found is being looked at"
