@@ -39,9 +39,9 @@ REMOVED_TASK = Report(
     "away for longer than its session; or the rebalance is the first of a new leader, and no worker was away. In each, "
     "`IncrementalCooperativeAssignor.performTaskAssignment` has not got the task among those that it assigned last "
     "(`deleted = diff(previousAssignment, configured)`), and leaves it with the worker that names it. It does "
-    "so too where its assignment before, of the older set, did not get through. No live cluster did: the "
-    "leader writes sets and takes part in rebalances in one thread, and where the assignment that was lost was of the "
-    "newest set, the next one revokes the task again (`previousRevocation`).",
+    "so too where its assignment before, of the older set, did not get through. That was seen of Kafka's "
+    "classes alone: on a live 4.3.1, where the assignment that was lost was of the newest set, the next one revoked "
+    "the task again (`previousRevocation`).",
     {
         "elect": "A worker leads the group and claims the config topic "
         "(`KafkaConfigBackingStore.claimWritePrivileges`).",

@@ -1,6 +1,6 @@
 """This module drives the source tasks of a real Connect cluster with the scenarios of the reference.
 
-Nobody can ask one task of a release to stop, and the cluster has one broker. Transactions that end by the clock,
+No request stops a single task of a release, and the cluster has one broker. Transactions that end by the clock,
 records that a transformation drops, and null offsets are left to the reference.
 """
 

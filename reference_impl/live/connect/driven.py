@@ -93,7 +93,7 @@ class Live:
 
     def start(self, worker: int, support: str) -> None:
         """Start a worker, and wait until it has asked the group in: it may have to wait there for others. The group has
-        given up the process before, for which everybody would have to wait until its session ends."""
+        given up the process before, for which the others would have to wait until its session ends."""
         name, before = self._name(worker), self.gates.joins[worker]
         with contextlib.suppress(ClusterError):  # it is no member any more
             self.cluster.expire(name)

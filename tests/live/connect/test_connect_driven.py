@@ -252,7 +252,7 @@ def test_a_task_of_a_deleted_connector_commits(driven: Driven) -> None:
 
 @pytest.mark.nightly
 def test_a_rebalance_goes_in_steps(own_cluster: Callable[..., ConnectSystem]) -> None:
-    """Nobody is assigned anything before everyone has joined, nor takes it before the leader has assigned it; where the
+    """No worker is assigned anything before all have joined, nor takes it before the leader has assigned it; where the
     assignment gets lost, all join once more."""
     driven = Driven(own_cluster("join", "sync", "assign"))
     system, first = driven.system, driven.begin(2)
@@ -278,8 +278,8 @@ def test_a_rebalance_goes_in_steps(own_cluster: Callable[..., ConnectSystem]) ->
 
 @pytest.mark.nightly
 def test_an_answer_and_the_end_of_a_task_wait(own_cluster: Callable[..., ConnectSystem]) -> None:
-    """A leader has counted, and nobody starts before it answers: a task that gets no answer fails. A task that does not
-    come to its end is given up, and the next one runs beside it."""
+    """A leader has counted, and no task starts before it answers: a task that gets no answer fails. A task that does
+    not come to its end is given up, and the next one runs beside it."""
     driven = Driven(own_cluster("answer", "stop"))
     system, first = driven.system, driven.begin(2)
     assert system.configure(0, 0, 1)

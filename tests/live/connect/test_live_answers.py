@@ -14,7 +14,7 @@ Special = Callable[..., Probe]
 
 
 def test_one_task_after_one_is_fenced_by_its_successor(probe: Probe) -> None:
-    """618.5: nobody is fenced where a set of one task follows another. The old task may commit while the new one's
+    """618.5: no task is fenced where a set of one task follows another. The old task may commit while the new one's
     producer is not open yet, and the new one begins behind that."""
     zombie = Zombie(probe, probe.configure(1)[0])
     [taken_over] = zombie.starts(1)
