@@ -19,6 +19,15 @@ AREAS = {
     "src": "SourceTask.commit with offsets",
 }
 """The sources, by the part of a number before the point."""
+WIKI = "https://cwiki.apache.org/confluence/display/KAFKA"
+LINKS = {
+    "730": f"{WIKI}/KIP-730%3A+Producer+ID+generation+in+KRaft+mode",
+    "txn": f"{WIKI}/KIP-98+-+Exactly+Once+Delivery+and+Transactional+Messaging",
+    "618": f"{WIKI}/KIP-618%3A+Exactly-Once+Support+for+Source+Connectors",
+    "447": f"{WIKI}/KIP-447%3A+Producer+scalability+for+exactly+once+semantics",
+    "src": "https://kafka.apache.org/43/javadoc/org/apache/kafka/connect/source/SourceTask.html",
+}
+"""Where each source is published. A user's own source need not be."""
 
 
 KINDS = ("promise", "mechanism", "claim", "interface", "boundary", "rejected")

@@ -9,16 +9,17 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from fencepost.proofs.readings.words import leaning
 from fencepost.proofs.results import Result
 from fencepost.properties.catalogue import Profile
-from junitparser import Error, Failure, JUnitXml, TestCase, TestSuite
+from junitparser import Failure, JUnitXml, Skipped, TestCase, TestSuite
 
 if TYPE_CHECKING:
+    from fencepost.proofs.cases import Case
     from fencepost.proofs.schemas import VerdictRow, Verify
 
 SCHEMA = 1
 """This is the version of the ``--json`` output; `schemas` has its types."""
+INTERRUPTED = "interrupted: this is what was found up to there"
 
 
 def write_json(file: Path, document: Any) -> None:
@@ -76,31 +77,37 @@ def verify_document(seed: int, profile: Profile, results: Iterable[Result], sour
     }
 
 
-def write_junit(file: Path, results: Sequence[Result], problems: Sequence[str] = ()) -> None:
-    """Write one test suite per variant, with one case per property and engine. An unexpected verdict is a failure. An
-    unknown verdict is an error with the reason, even if it was expected, because a skipped test would be read as left
-    out."""
-    report = JUnitXml("fencepost verify")
+def write_junit(
+    file: Path, command: str, cases: Sequence["Case"], seconds: float, *, interrupted: bool = False
+) -> None:
+    """Write the cases of a command as JUnit, in their suites. What has failed is a failure, and what is undecided, or
+    not asked, is skipped with the reason. The times of cases are `shares` of ``seconds``, the time of the command, and
+    add up to it. An interrupted command has a failure `INTERRUPTED` at the end."""
+    from fencepost.proofs.cases import shares
+
+    report = JUnitXml(f"fencepost {command}")
     suites: dict[str, TestSuite] = {}
-    for r in results:
-        name = f"{r.protocol}/{r.variant}"
-        suite = suites.setdefault(name, TestSuite(name))
-        what = f" of {r.evidence['histories']}" if "histories" in r.evidence else ""
-        case = TestCase(r.property, f"{name}.{r.engine}{what}", r.seconds)
-        if not r.as_expected:
-            message = f"{r.verdict}{leaning(r)}, and {r.expected} was expected"
-            case.result = [(Error if r.verdict == "unknown" else Failure)(message)]
-            case.system_out = "\n".join(r.evidence.get("words", ()))
-        elif r.verdict == "unknown":
-            case.result = [Error(r.evidence.get("reason", "unknown"))]
+    for each, time in zip(cases, shares(cases, seconds), strict=True):
+        suite = suites.setdefault(each.suite, TestSuite(each.suite))
+        case = TestCase(_printable(each.name), _printable(each.by), round(time, 6))
+        if each.outcome != "passed":
+            case.result = [(Failure if each.outcome == "failed" else Skipped)(_printable(each.message or each.name))]
+        if each.details:
+            case.system_out = _printable(each.details)
         suite.add_testcase(case)
-    if problems:
-        suite = suites.setdefault("engines", TestSuite("engines"))
-        for problem in problems:
-            case = TestCase(problem, "engines.agreement", 0)
-            case.result = [Failure(problem)]
-            suite.add_testcase(case)
+    if interrupted:
+        suite = suites.setdefault("interrupt", TestSuite("interrupt"))
+        case = TestCase(INTERRUPTED, "fencepost", 0)
+        case.result = [Failure(INTERRUPTED)]
+        suite.add_testcase(case)
     for suite in suites.values():
         report.add_testsuite(suite)
+        suite.time = sum(case.time for case in suite)  # which it has rounded
+    report.time = seconds
     text = report.tostring().decode()  # type: ignore[no-untyped-call]
     write_text(file, text if text.startswith("<?xml") else f'<?xml version="1.0" encoding="UTF-8"?>\n{text}')
+
+
+def _printable(text: str) -> str:
+    """Return a text without the control characters that XML cannot have."""
+    return "".join(sign if sign.isprintable() or sign in "\n\t" else "\N{REPLACEMENT CHARACTER}" for sign in text)

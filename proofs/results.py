@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
+from fencepost.model.rules import RULES
 from fencepost.proofs.scope.cells import Scope
 
 Verdict = Literal["holds", "violated", "unknown", "not proved", "vacuous"]
@@ -17,6 +18,10 @@ def worst(verdicts: Iterable[Verdict]) -> Verdict:
     found = set(verdicts)
     order: tuple[Verdict, ...] = ("violated", "not proved", "unknown", "vacuous")
     return next((verdict for verdict in order if verdict in found), "holds")
+
+
+WHOLE = ("explore", "progress")
+"""Verdicts of these engines on a variant come from one search, and each carries the time of that whole search."""
 
 
 State = dict[str, Any]
@@ -76,6 +81,11 @@ class Result:
     @builtins.property  # the field of that name hides it from the type checker
     def as_expected(self) -> bool:
         return self.verdict == self.expected
+
+    @builtins.property
+    def is_claim(self) -> bool:
+        """Return whether this is a claim of the documents, which rests on other verdicts and is named after a rule."""
+        return self.property.partition(" ")[0] in RULES
 
     def as_dict(self) -> dict[str, Any]:
         leans_on = self.evidence.get("leans_on")

@@ -1,116 +1,93 @@
-"""This module writes verdicts as SARIF 2.1.0, which code hosts display next to the lines of a change, and as GitHub
+"""This module writes cases as SARIF 2.1.0, which code hosts display next to the lines of a change, and as GitHub
 annotations.
 
-The reports contain unexpected verdicts, and undecided ones that were asked for, each at the line of its model or
-property."""
+Both contain what has failed, and what is undecided, each at the line of its model, property or implementation."""
 
-import inspect
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from fencepost.model.language.properties import PropertyMethod
-from fencepost.model.language.tracing.sources import attribute_line, line_of
-from fencepost.proofs.readings.words import leaning, name_in_words
+import fencepost.proofs
+from fencepost.proofs.cases import Case
 from fencepost.proofs.report import write_text
-from fencepost.proofs.results import Result
-from fencepost.properties.catalogue import ProtocolEntry, Variant, protocols
 
 SARIF = "https://json.schemastore.org/sarif-2.1.0.json"
+LEVELS = {"failed": ("error", "error"), "undecided": ("note", "notice")}
+"""The level of an outcome in SARIF, and in GitHub's annotations. Other outcomes are in neither."""
+INSTALLED = Path(fencepost.proofs.__path__[0]).resolve().parent
+"""Files of an installed fencepost, which are not in the working directory, are named relative to this folder."""
+BASE = "FENCEPOST"
 
 
-@dataclass(frozen=True)
-class Remark:
-    """A `Remark` is one finding for a reviewer. ``level`` is error or warning, ``file`` is relative to the working
-    directory where possible, and ``line`` counts from 1."""
-
-    level: str
-    rule: str
-    says: str
-    file: str
-    line: int
+def findings(cases: Iterable[Case]) -> list[Case]:
+    """Return the cases that a reviewer has to see. Where several engines report the same, only the first is
+    returned."""
+    found: dict[tuple[str, ...], Case] = {}
+    for case in cases:
+        if case.outcome in LEVELS:
+            found.setdefault((case.suite, case.name, case.outcome), case)
+    return list(found.values())
 
 
-def remarks(entries: Iterable[ProtocolEntry], results: Iterable[Result], problems: Sequence[str]) -> list[Remark]:
-    """Return what a reviewer has to see, in the order of the verdicts, followed by contradictions between engines.
-    Where several engines report the same verdict, only the first one is returned."""
-    known = protocols() | {entry.name: entry for entry in entries}  # another protocol may judge a protocol's histories
-    found, remarked = [], set[tuple[str, ...]]()
-    for one in results:
-        what = (one.protocol, one.variant, one.property, one.verdict)
-        if (one.as_expected and one.verdict != "unknown") or what in remarked:
-            continue
-        remarked.add(what)
-        entry = known[one.protocol]
-        names = {v.name for v in entry.variants}
-        variant = entry.variant(one.variant) if one.variant in names else entry.variants[0]
-        file, line = _place(variant, one)
-        verdict = f"{one.verdict}{leaning(one)} by {one.engine}"
-        text = f"{one.protocol}/{one.variant}: {name_in_words(one.property)} is {verdict}"
-        text += "" if one.as_expected else f", and {one.expected} was expected"
-        text += f" ({one.evidence['reason']})" if "reason" in one.evidence else ""
-        words = "\n".join(one.evidence.get("words", ()))
-        level = "warning" if one.verdict == "unknown" else "error"
-        says = f"{text}\n{words}".rstrip()
-        found.append(Remark(level, str(one.evidence.get("rule") or one.property), says, file, line))
-    for problem in problems:  # its text begins with the protocol's name, see `contradictions`
-        found.append(Remark("error", "engines disagree", problem, *_of_class(known[problem.partition("/")[0]])))
-    return found
-
-
-def _place(variant: Variant, result: Result) -> tuple[str, int]:
-    for cls in variant.properties.__mro__:
-        method = vars(cls).get(result.property)
-        if isinstance(method, PropertyMethod) and inspect.isfunction(method.body):
-            file, line = line_of(method.body)
-            return _uri(file), line
-    return _of_class(variant)
-
-
-def _of_class(of: ProtocolEntry | Variant) -> tuple[str, int]:
-    variant = of.variants[0] if isinstance(of, ProtocolEntry) else of
-    file, line = attribute_line(variant.properties.protocol, "")
-    return _uri(file), max(line, 1)
-
-
-def _uri(file: str) -> str:
-    place = Path(file).resolve()
-    return str(place.relative_to(Path.cwd())) if place.is_relative_to(Path.cwd()) else str(place)
-
-
-def write_sarif(file: Path, found: Sequence[Remark]) -> None:
-    """Write the remarks as one run of one tool, with the rule names of this project as SARIF rules."""
-    rules = list(dict.fromkeys(one.rule for one in found))
+def write_sarif(file: Path, cases: Iterable[Case]) -> None:
+    """Write the findings as one run of one tool, with the rules of this project that they are about."""
+    found = findings(cases)
+    names = list(dict.fromkeys(case.rule for case in found))
+    rules = [_rule(next(case for case in found if case.rule == name)) for name in names]
     results = [
         {
-            "ruleId": one.rule, "ruleIndex": rules.index(one.rule), "level": one.level, "message": {"text": one.says},
-            "locations": [{"physicalLocation": {
-                "artifactLocation": {"uri": Path(one.file).as_posix()}, "region": {"startLine": one.line},
-            }}],
+            "ruleId": one.rule, "ruleIndex": names.index(one.rule), "level": LEVELS[one.outcome][0],
+            "message": {"text": _text(one)}, "locations": [_location(one)],
         }
         for one in found
     ]  # fmt: skip
-    tool: Mapping[str, Any] = {
-        "name": "fencepost", "version": version("fencepost"), "rules": [{"id": rule} for rule in rules],
+    tool: Mapping[str, Any] = {"name": "fencepost", "version": version("fencepost"), "rules": rules}
+    run = {
+        "tool": {"driver": tool}, "originalUriBaseIds": {BASE: {"uri": f"{INSTALLED.as_uri()}/"}}, "results": results,
     }  # fmt: skip
-    document = {"$schema": SARIF, "version": "2.1.0", "runs": [{"tool": {"driver": tool}, "results": results}]}
-    write_text(file, json.dumps(document, indent=1) + "\n")
+    write_text(file, json.dumps({"$schema": SARIF, "version": "2.1.0", "runs": [run]}, indent=1) + "\n")
 
 
-def annotations(found: Iterable[Remark], environment: Mapping[str, str] = os.environ) -> list[str]:
-    """Return the annotation lines that GitHub reads from a run's output. Outside GitHub Actions there are no
-    annotations."""
+def _rule(of: Case) -> dict[str, Any]:
+    text = {"text": of.description}
+    rule: dict[str, Any] = {"id": of.rule, "shortDescription": text, "fullDescription": text, "help": text}
+    return rule | ({"helpUri": of.link} if of.link else {})
+
+
+def _text(case: Case) -> str:
+    return f"{case.says}\n{case.details}".rstrip()
+
+
+def _relative(file: str) -> tuple[str, str]:
+    """Return a file as a relative path, and what it is relative to, which is empty for the working directory."""
+    place = Path(file).resolve()
+    for base, folder in (("", Path.cwd()), (BASE, INSTALLED)):
+        if place.is_relative_to(folder):
+            return place.relative_to(folder).as_posix(), base
+    return Path(os.path.relpath(place)).as_posix(), ""
+
+
+def _location(case: Case) -> dict[str, Any]:
+    logical = {"logicalLocations": [{"fullyQualifiedName": f"{case.suite}.{case.name}"}]}
+    if not case.file:
+        return logical
+    uri, base = _relative(case.file)
+    artifact = {"uri": uri, **({"uriBaseId": base} if base else {})}
+    return {"physicalLocation": {"artifactLocation": artifact, "region": {"startLine": case.line}}, **logical}
+
+
+def annotations(cases: Iterable[Case], environment: Mapping[str, str] = os.environ) -> Iterator[str]:
+    """Yield the annotation lines that GitHub reads from a run's output. Outside GitHub Actions there are none. What is
+    not stated in a file of the working directory has no line there."""
     if environment.get("GITHUB_ACTIONS") != "true":
-        return []
-    return [
-        f"::{one.level} file={_escaped(one.file, more=True)},line={one.line},title={_escaped(one.rule, more=True)}"
-        f"::{_escaped(one.says)}"
-        for one in found
-    ]
+        return
+    for one in findings(cases):
+        uri, base = _relative(one.file) if one.file else ("", BASE)
+        place = "" if base or uri.startswith("..") else f"file={_escaped(uri, more=True)},line={one.line},"
+        yield f"::{LEVELS[one.outcome][1]} {place}title={_escaped(one.rule, more=True)}::{_escaped(_text(one))}"
 
 
 def _escaped(text: str, *, more: bool = False) -> str:

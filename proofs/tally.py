@@ -14,8 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
-from fencepost.model.rules import RULES
-from fencepost.proofs.results import Result
+from fencepost.proofs.results import WHOLE, Result
 from fencepost.proofs.scope.matrix import holes, matrix_of
 from fencepost.proofs.scope.scopes import USERS_RELY_ON
 from fencepost.properties.catalogue import ProtocolEntry
@@ -85,16 +84,12 @@ def standing(results: Sequence[Result]) -> str:
     return "proved" if "induction" in holding else "held" if holding else "not decided"
 
 
-WHOLE = ("explore", "progress")
-"""Verdicts of these engines on a variant come from one search, and each carries the time of that whole search."""
-
-
 def spent(results: Iterable[Result]) -> float:
     """Return the seconds of the engines, counting each search once and claims of the documents not at all."""
     seconds = 0.0
     searches: dict[tuple[str, str], float] = {}
     for r in results:
-        if is_claim(r):
+        if r.is_claim:
             continue
         if r.engine in WHOLE:
             of = (r.variant, r.engine)
@@ -102,9 +97,3 @@ def spent(results: Iterable[Result]) -> float:
         else:
             seconds += r.seconds
     return seconds + sum(searches.values())
-
-
-def is_claim(result: Result) -> bool:
-    """Return whether a result is a claim of the documents, which rests on other verdicts. The name of a claim begins
-    with the rule."""
-    return result.property.partition(" ")[0] in RULES

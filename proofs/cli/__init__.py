@@ -12,6 +12,7 @@ from typing import NoReturn
 
 import click
 from fencepost.proofs.cache_folder import cache_folder
+from fencepost.proofs.cli.shared import quiet
 from fencepost.proofs.cli.shared.exits import INTERRUPTED, ended_by, make_printable, table
 from fencepost.proofs.cli.shared.guarding import guarded
 from fencepost.proofs.cli.shared.interrupts import interruptible, leave
@@ -47,6 +48,8 @@ class Lazy(click.Group):
         command = getattr(import_module(f"{__name__}.{name}"), name)
         assert isinstance(command, click.Command)
         command.epilog = "Exit codes: see fencepost --help."
+        if all(param.name != "quiet" for param in command.params):
+            command.params.append(quiet.option())
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -86,8 +89,17 @@ def fencepost() -> None:
     """
 
 
+fencepost.params.append(quiet.option())
+
+
 def run(arguments: Sequence[str]) -> int:
     """Run a command and return its exit code. What was wrong with the input is reported in one line."""
+    code = _run(arguments)
+    quiet.end(code)
+    return code
+
+
+def _run(arguments: Sequence[str]) -> int:
     make_printable()
     # Libraries log an interrupt or a worker's end at length, which would bury the one line of the command.
     logging.getLogger().addHandler(logging.NullHandler())

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 import click
 from fencepost.model.language.checks.errors import InputError
 from fencepost.model.rules import RULES
+from fencepost.proofs.cases import Case, Outcome, of_class, of_factory
+from fencepost.proofs.cli.shared.gate import Gate, gated
 from fencepost.proofs.cli.shared.interrupts import reported
 from fencepost.proofs.cli.shared.options import (
     JSON,
@@ -30,7 +32,7 @@ from fencepost.proofs.connection_errors import remove_topics, wire_errors
 from fencepost.proofs.optional_packages import how_to_install
 from fencepost.proofs.readings.words import name_in_words
 from fencepost.proofs.report import SCHEMA, write_json
-from fencepost.properties.catalogue import CatalogueError, find
+from fencepost.properties.catalogue import CatalogueError, Variant, find
 from fencepost.properties.conformance_spec import DRIVEN, WITH_CHURN, Agreeing, driven, on_a_cluster, over_the_wire
 from fencepost.properties.history.manifest import Manifest
 from fencepost.properties.history.properties_of import properties_of
@@ -110,10 +112,11 @@ second, which no protocol reaches, they take a day."""
 @HTML
 @SEED
 @JSON
+@gated
 def agree(
     name: str, implementation: str | None, examples: int, steps: int | None, source: str, promises: tuple[str, ...],
     expecting: tuple[str, ...], observe: Any, bootstrap: str | None, connect: str | None, pairs: tuple[str, ...],
-    verbose: bool, html_file: Path | None, seed: int, json_file: Path | None,
+    verbose: bool, html_file: Path | None, seed: int, json_file: Path | None, gate: Gate,
 ) -> int:  # fmt: skip
     """Drive an implementation, and hold it against the model.
 
@@ -145,7 +148,7 @@ def agree(
         reader = f"fencepost.proofs.recording.{folder(agreeing.protocol)}.foreign"
         if find_spec(reader) is None or variant != agreeing.variants[0] or implementation is not None:
             raise CatalogueError("--connect URL is about a cluster that runs: write task-counts --connect URL")
-        return _look(reader, connect or "", bootstrap, settings["config_topic"], json_file)
+        return _look(reader, connect or "", bootstrap, settings["config_topic"], json_file, gate)
     config: dict[str, Any] = {}
     if bootstrap is not None:
         agreeing, config = _over_the_wire(agreeing, bootstrap, settings["timeouts"])
@@ -202,8 +205,15 @@ def agree(
     def document() -> "Agreed":
         return _document(report(), target, bootstrap, read, saved_runs)
 
+    def write(*, interrupted: bool = False) -> None:
+        gate.write(cases(report(), target, where, variants[0], predicted(report())), interrupted=interrupted)
+
+    def cut_off() -> None:
+        screen.print(report())
+        write(interrupted=True)
+
     ends = _cluster_ended() if connect else _topics_removed(bootstrap)
-    with reported(json_file, document, lambda: so_far, lambda: screen.print(report())), ends:
+    with reported(json_file, document, lambda: so_far, cut_off), ends:
         try:
             with progress as bar:
                 found = run(
@@ -219,6 +229,7 @@ def agree(
                 screen.print(report())
                 if json_file is not None:
                     write_json(json_file, document())
+                write()
             raise
         made.append(found)
         screen.print(found)
@@ -226,6 +237,7 @@ def agree(
             from fencepost.proofs.pages.programs import pages_of
 
             write_pages(pages_of(found), html_file)
+    write()
     return 0 if found.verdict == "holds" or predicted(found) else 1
 
 
@@ -352,6 +364,27 @@ def _document(
     }  # fmt: skip
 
 
+def cases(report: "AgreementReport", target: str, where: str, variant: Variant, predicted: str) -> list[Case]:
+    """Return the case of the agreement, which fails where the exit code is 1, and one for each thing that the
+    implementation lacks, and that was therefore not asked."""
+    from fencepost.proofs.testing.engine import reach
+
+    file, line = of_factory(None if where else reach(target)[0]) or of_class(variant)
+    suite, by = f"{report.protocol}/{report.variant}", f"{target}{where}"
+    found = [report.failure] if report.failure is not None else list(report.differences)
+    details = "\n".join(f"{each}\n{each.program}" for each in found)
+    broken = report.failure.promise.partition(":")[0] if report.failure is not None else ""
+    ran = f"after {report.examples} clusters, seed {report.seed}"
+    holds = report.verdict == "holds" or predicted
+    why = f": {predicted or report.inconclusive}" if predicted or report.inconclusive else ""
+    about = "What is driven does what the model allows, and keeps the promises that it was asked for."
+    made = Case(
+        suite, "agreement", by, "passed" if holds else "failed", f"is {report.verdict} {ran}{why}", details,
+        report.seconds, broken if broken in RULES else "agreement", about, file, line,
+    )  # fmt: skip
+    return [made, *(Case(suite, lacks, by, "not asked", "the implementation lacks it") for lacks in report.lacks)]
+
+
 def as_predicted(report: "AgreementReport", agreeing: Agreeing) -> str:
     """Return why the failure is predicted. Either the variant's model breaks the promise too, or the variant is a
     mistake about this very rule, or its histories break it by design. The answer is empty for an unpredicted failure,
@@ -436,7 +469,9 @@ def _on_a_cluster(agreeing: Agreeing, release: str, others: list[str | None]) ->
     return own_cluster, {"release": release or BROKERS}
 
 
-def _look(reader: str, url: str, bootstrap: str | None, config_topic: str, json_file: Path | None) -> int:
+def _look(
+    reader: str, url: str, bootstrap: str | None, config_topic: str, json_file: Path | None, gate: Gate
+) -> int:  # fmt: skip
     """Judge a cluster that others run by what can be read there, and return the exit code."""
     judged = import_module(reader).judged
     if not url.startswith("http://"):
@@ -447,6 +482,10 @@ def _look(reader: str, url: str, bootstrap: str | None, config_topic: str, json_
         raise CatalogueError("--json has programs and what they broke, of what is driven: leave it out")
     found = judged(url.rstrip("/"), bootstrap, config_topic)
     console.print(str(found), markup=False, highlight=False)
+    verdicts: list[tuple[str, Outcome, str]] = [(name, "passed", "holds") for name in found.holds]
+    verdicts += [(name, "failed", f"is violated: {how}") for name, how in found.violated.items()]
+    verdicts += [(name, "undecided", why) for name, why in found.undecided.items()]
+    gate.write([Case(url, name, bootstrap, outcome, says, rule=name) for name, outcome, says in verdicts])
     return 1 if found.violated else 0 if found.holds else 2
 
 

@@ -7,7 +7,9 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 import click
+from fencepost.proofs.cases import cases_of
 from fencepost.proofs.cli.shared.exits import code_of
+from fencepost.proofs.cli.shared.gate import Gate, gated
 from fencepost.proofs.cli.shared.interrupts import reported
 from fencepost.proofs.cli.shared.options import FRESH, JSON, PROTOCOL, SECOND, chosen, complete_variant
 from fencepost.proofs.cli.shared.output import SIGNS, console, duration, errors, read_from, verdict_sign
@@ -51,6 +53,7 @@ class CertificatesFolder(click.Path):
     help="How long each step may take; what is left undecided may be decided by a larger one.",
 )  # fmt: skip
 @JSON
+@gated
 @HTML
 @SECOND
 @click.option(
@@ -59,8 +62,8 @@ class CertificatesFolder(click.Path):
 )  # fmt: skip
 @FRESH
 def prove(
-    name: str, verbose: bool, profile: Profile, json_file: Path | None, html_file: Path | None, second: str | None,
-    certificates: Path | None, fresh: bool,
+    name: str, verbose: bool, profile: Profile, json_file: Path | None, gate: Gate, html_file: Path | None,
+    second: str | None, certificates: Path | None, fresh: bool,
 ) -> int:  # fmt: skip
     """Prove the promises by induction, without any bound.
 
@@ -80,12 +83,14 @@ def prove(
     """
     from fencepost.proofs.engines.run_engines import cut_induction, run_induction
     from fencepost.proofs.engines.second.asking import Z3Again
-    from fencepost.proofs.engines.second.certificates import Certificates, write
+    from fencepost.proofs.engines.second.certificates import Certificates
+    from fencepost.proofs.engines.second.certificates import write as write_certificates
     from fencepost.proofs.engines.second.opinions import run_second
     from fencepost.proofs.readings.solver.solving import RLIMIT
     from fencepost.proofs.scope.scopes import scope_lines
 
     made = Certificates()
+    judged: list[Result] = []
     every: list[dict[str, Any]] = []
     stories: list[Story] = []
     of_second: list[Result] = []
@@ -97,7 +102,10 @@ def prove(
     def rows() -> list[dict[str, Any]]:
         return every + [r for e, v, decided in under_way for r in _rows(cut_induction(e, v, decided), decided, read)]
 
-    with reported(json_file, rows):
+    def write(*, interrupted: bool = False) -> None:
+        gate.write(cases_of((entry for entry, _ in asked), judged), interrupted=interrupted)
+
+    with reported(json_file, rows, further=lambda: write(interrupted=True)):
         for entry, variant in asked:
             console.print(f"{entry.name}/{variant.name}")
             decided: list[Obligation] = []
@@ -116,6 +124,7 @@ def prove(
                 console.print(line, markup=False)
             if html_file is not None:
                 stories += attempted(entry, variant, reached)
+            judged += results
             every += _rows(results, proof.obligations, read)
             under_way.clear()
             wrong += sum(not r.as_expected for r in results)
@@ -123,6 +132,7 @@ def prove(
             if second is not None:
                 opinions = _second_opinion(entry, variant, proof)
                 of_second += (rows_of_second := run_second(entry, variant, proof, opinions))
+                judged += rows_of_second
                 every += _rows_of_second(rows_of_second, opinions, read)
             if certificates is not None:
                 made.add(entry, variant, proof, opinions, Z3Again(rlimit))
@@ -130,9 +140,10 @@ def prove(
         besides = f", {disagreeing} on which the engines disagree" if disagreeing else ""
         console.print(f"{len(every) - len(of_second)} properties, {wrong} not proved{besides}")
         if certificates is not None:
-            write(certificates, made, read)
+            write_certificates(certificates, made, read)
             console.print(f"{len(made.texts)} certificates in {str(certificates)!r}", markup=False)
         write_pages(stories, html_file)
+    write()
     return code_of([row["verdict"] for row in every if row["engine"] == "induction"], wrong + disagreeing)
 
 

@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from fencepost.proofs.cases import Case, Outcome
 from fencepost.proofs.cli.generate import settings
 from fencepost.proofs.cli.shared.exits import HOLDS, NOT_SO, REFUSED
+from fencepost.proofs.cli.shared.gate import Gate, gated
 from fencepost.proofs.cli.shared.interrupts import reported
 from fencepost.proofs.cli.shared.options import CORES, JSON, MASTER, PROTOCOL, OutputFile
 from fencepost.proofs.cli.shared.output import console, errors, read_from
@@ -16,6 +18,7 @@ from fencepost.proofs.cli.shared.pages import HTML, write_pages
 from fencepost.proofs.readings.words import name_in_words
 from fencepost.proofs.report import SCHEMA
 from fencepost.properties.catalogue import CatalogueError, protocols
+from fencepost.properties.history.manifest import MANIFEST
 from fencepost.properties.nearest import instead, underscored
 from fencepost.properties.registry import PROTOCOLS
 from rich.markup import escape
@@ -100,10 +103,11 @@ class Dataset:
 @MASTER
 @CORES
 @JSON
+@gated
 def replay(
     directory: str, packages: tuple[str, ...], checks: tuple[str, ...], required: tuple[str, ...], conformance: bool,
     expecting: tuple[str, ...], rows_file: Path | None, html_file: Path | None, limit: int | None, verbose: bool,
-    master: str | None, cores: int | None, json_file: Path | None,
+    master: str | None, cores: int | None, json_file: Path | None, gate: Gate,
 ) -> int:  # fmt: skip
     """Hold histories against their properties and the model.
 
@@ -136,6 +140,7 @@ def replay(
 
     asked = Asked(checks, required, conformance, expecting)
     there = datasets_in(Location.of(directory))
+    titles = {name: f"{directory}/{name}" if name else directory for name in there or ("",)}
     chosen = datasets_of(there or {"": Location.of(directory)}, directory, packages, asked)
     documents: dict[str, Callable[[], dict[str, Any]]] = {}  # functions that report on each dataset so far
 
@@ -145,14 +150,15 @@ def replay(
 
     each = (("--protocol", [PROTOCOLS[name] for name in packages]), ("--expecting", expecting))
     command = ["fencepost", "replay", directory, *(w for option, values in each for v in values for w in (option, v))]
-    codes, rows, stories = [], list[Any](), list[Any]()
-    with reported(json_file, document, lambda: documents):
+    codes, rows, stories, cases = [], list[Any](), list[Any](), list[Case]()
+    with reported(json_file, document, lambda: documents, lambda: gate.write(cases, interrupted=True)):
         for dataset in chosen:
             if there:
                 console.print(f"{dataset.name}:", markup=False)
             where = settings(master, cores, dataset.manifest.totals.rows)
             report = judged(dataset, where, cores, documents, limit)
             codes.append(_report(dataset, report, command, verbose))
+            cases += cases_of(dataset, report, titles[dataset.name], command)
             if rows_file is not None:
                 rows.append(violating(dataset, report, where, cores, limit))
             if html_file is not None:
@@ -162,6 +168,7 @@ def replay(
             from fencepost.proofs.scale.violating import write_rows
 
             write_rows(rows_file, rows)
+    gate.write(cases)
     return NOT_SO if NOT_SO in codes else max(codes)
 
 
@@ -196,6 +203,38 @@ def judged(
     )  # fmt: skip
     documents[dataset.name] = lambda: document(report)
     return report
+
+
+def cases_of(dataset: Dataset, report: "ReplayReport", title: str, command: Sequence[str]) -> list[Case]:
+    """Return a case for each property of a dataset, in the directory ``title``. What is required and not decided has
+    failed. ``command`` holds the words of a replay of the same histories."""
+    from fencepost.proofs.cli.shared.replay_lines import Lines
+    from fencepost.properties.history.properties_of import properties_of
+
+    properties = properties_of(dataset.manifest.protocol).properties
+    unmet = report.unmet(dataset.wanted)
+    undecided = report.unmet([*report.judged, *report.unknown])
+    firsts = Lines(report, dataset.place, dataset.manifest, command).first_of_each()
+    made = []
+    for name in dict.fromkeys([*report.judged, *report.violations, *report.unknown, *report.not_promised, *unmet]):
+        outcome: Outcome = "passed"
+        message, details = f"holds ({report.judged.get(name, 0):,} judged)", ""
+        if name in report.violations:
+            outcome, message = "failed", f"is violated {report.violations[name]['count']:,} times"
+            details = "\n".join(firsts[name])
+        elif name in unmet:
+            outcome, message = "failed", f"is required, and not decided: {unmet[name]}"
+        elif name in report.not_promised:
+            outcome, message = "not asked", report.not_promised[name]
+        elif name in undecided:
+            outcome, message = "undecided", undecided[name]
+        elif name in report.predicted:
+            message = f"is violated {sum(report.predicted[name].values()):,} times as predicted"
+        rule = properties[name].rule if name in properties else name
+        about = properties[name].meaning if name in properties else "Every event is a step of the model."
+        file = f"{title}/{MANIFEST}" if "://" not in title else ""
+        made.append(Case(title, name, f"{title}.replay", outcome, message, details, 1.0, rule, about, file))
+    return made
 
 
 def _stories(dataset: Dataset, report: "ReplayReport") -> list[Any]:

@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from fencepost.proofs.cases import cases_of
 from fencepost.proofs.cli.shared.exits import code_of
-from fencepost.proofs.cli.shared.interrupts import nothing_yet, when_interrupted
+from fencepost.proofs.cli.shared.gate import Gate, gated
+from fencepost.proofs.cli.shared.interrupts import when_interrupted
 from fencepost.proofs.cli.shared.options import (
     FRESH,
     JSON,
@@ -22,22 +24,13 @@ from fencepost.proofs.cli.shared.options import (
 from fencepost.proofs.cli.shared.output import console, errors, read_from
 from fencepost.proofs.cli.shared.progress import Bar, spinner
 from fencepost.proofs.cli.shared.verdicts import LEGEND, block, next_commands, summary, table_of
-from fencepost.proofs.report import cut_short, verify_document, write_json, write_junit, write_text
+from fencepost.proofs.report import cut_short, verify_document, write_json, write_text
 from fencepost.proofs.results import Result
 from fencepost.properties.catalogue import PROFILES, Profile, ProtocolEntry, protocols
 from rich.text import Text
 
 if TYPE_CHECKING:  # this imports Z3, which `--help` need not wait for
     from fencepost.proofs.tally import Tally
-
-INTERRUPTED = "interrupted: this is what was found up to there"
-
-
-def _begun(_: click.Context, __: click.Parameter, file: Path | None) -> Path | None:
-    """Return the file for JUnit, and have an interrupt write a report there even before there are results."""
-    if file is not None:
-        nothing_yet(file, lambda: write_junit(file, [], [INTERRUPTED]))
-    return file
 
 
 @click.command()
@@ -53,10 +46,7 @@ def _begun(_: click.Context, __: click.Parameter, file: Path | None) -> Path | N
     help="Of simulations and agreement; the same seed, the same report.",
 )
 @JSON
-@click.option("--junit", type=OutputFile(), metavar="FILE", callback=_begun, help="Write a JUnit report to this file.")
-@click.option(
-    "--sarif", type=OutputFile(), metavar="FILE", help="Write what is not as expected, or not decided, as SARIF."
-)
+@gated
 @click.option(
     "--html", "html_file", type=OutputFile(), metavar="FILE",
     help="Write all verdicts as one page to look at, which needs no network.",
@@ -66,8 +56,8 @@ def _begun(_: click.Context, __: click.Parameter, file: Path | None) -> Path | N
 @FRESH
 @MASTER
 def verify(
-    names: tuple[str, ...], profile: Profile, seed: int, json_file: Path | None, junit: Path | None,
-    sarif: Path | None, html_file: Path | None, verbose: bool, second: str | None, fresh: bool, master: str | None,
+    names: tuple[str, ...], profile: Profile, seed: int, json_file: Path | None, gate: Gate,
+    html_file: Path | None, verbose: bool, second: str | None, fresh: bool, master: str | None,
 ) -> int:  # fmt: skip
     """Hold every protocol against its properties, by every engine.
 
@@ -90,7 +80,6 @@ def verify(
     Example: fencepost verify id-blocks source-commits --html verdicts.html
     """
     from fencepost.proofs.replays import number_of_replays
-    from fencepost.proofs.sarif import annotations, remarks, write_sarif
     from fencepost.proofs.scale.jobs import Jobs
     from fencepost.proofs.tally import tally
     from fencepost.proofs.verify import number_of_jobs, plan
@@ -116,8 +105,7 @@ def verify(
         if json_file is not None:
             document = verify_document(seed, profile, results, read)
             write_json(json_file, cut_short(document) if interrupted else document)
-        if junit is not None:
-            write_junit(junit, results, [*problems, *([INTERRUPTED] if interrupted else [])])
+        gate.write(cases_of(entries, results, problems), interrupted=interrupted)
 
     def so_far() -> None:
         report(interrupted=True)
@@ -155,11 +143,6 @@ def verify(
     commands = next_commands(results, problems, names, profile, seed, page=html_file is not None)
     for place, command in enumerate(commands):
         console.print(f"{'Next:' if place == 0 else '':<5} {command}", markup=False)
-    found = remarks(entries, results, problems)
-    if sarif is not None:
-        write_sarif(sarif, found)
-    for line in annotations(found):
-        print(line)
     return code_of((r.verdict for r in results), sum(not r.as_expected for r in results) + len(problems))
 
 

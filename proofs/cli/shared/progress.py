@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from fencepost.proofs.cli.shared.output import console, errors
+from fencepost.proofs.cli.shared.quiet import is_quiet
 from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Task, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
@@ -59,7 +60,7 @@ class Bar:
 
 @contextmanager
 def spinner(label: str, total: float | None = None) -> Iterator[Bar]:
-    """Display a bar on a terminal, and nothing elsewhere. ``total`` is the number of steps to do."""
+    """Display a bar on a terminal, and nothing elsewhere, or with ``--quiet``. ``total`` is the number of steps."""
     columns = (
         SpinnerColumn(),
         TextColumn("{task.description}"),
@@ -67,10 +68,15 @@ def spinner(label: str, total: float | None = None) -> Iterator[Bar]:
         TimeElapsedColumn(),
         TimeLeft(),
     )
+    hidden = is_quiet()
     # Where both streams are the terminal they must share one display, or line and verdicts overwrite each other.
     terminal = console if console.is_terminal else errors
     with Progress(
-        *columns, console=terminal, transient=True, disable=not terminal.is_terminal, speed_estimate_period=600
+        *columns,
+        console=terminal,
+        transient=True,
+        disable=hidden or not terminal.is_terminal,
+        speed_estimate_period=600,
     ) as progress:
         yield Bar(progress, label, total)
 
@@ -104,7 +110,7 @@ class Minutes:
 @contextmanager
 def each_minute(label: str, what: str, total: int) -> Iterator[Bar | Minutes]:
     """Display a bar on a terminal, and print a line a minute elsewhere."""
-    if errors.is_terminal:
+    if errors.is_terminal or is_quiet():
         with spinner(label, total) as bar:
             yield bar
         return

@@ -56,18 +56,21 @@ class Lines:
         yield from self._left()
 
     def _violated(self) -> Iterator[str]:
+        for name, lines in self.first_of_each().items():
+            yield f"    {name_in_words(name):<28} [red]violated[/] {self.report.violations[name]['count']:,} times"
+            yield from (escape(f"        {line}") for line in lines)
+
+    def first_of_each(self) -> dict[str, list[str]]:
+        """Return the lines about the first violation of each violated property, without markup."""
         broken = self.report.violations
         if not broken:
-            return
+            return {}
         opened = HistoryDirectory.open(self.place)
         try:
             found = witnesses(opened, [violated["first"] for violated in broken.values()])
         except HistoryError:  # the history changed after it was judged
             found = {}
-        for name, violated in broken.items():
-            yield f"    {name_in_words(name):<28} [red]violated[/] {violated['count']:,} times"
-            for line in self._first(violated["first"], found.get(name)):
-                yield escape(f"        {line}")
+        return {name: [*self._first(violated["first"], found.get(name))] for name, violated in broken.items()}
 
     def _first(self, first: Violation, seen: Witness | None) -> Iterator[str]:
         properties = properties_of(self.manifest.protocol)

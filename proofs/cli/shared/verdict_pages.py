@@ -30,7 +30,7 @@ from fencepost.proofs.pages.verdict_page import (
 from fencepost.proofs.readings.words import name_in_words
 from fencepost.proofs.results import Result
 from fencepost.proofs.scope.scopes import USERS_RELY_ON, scope_lines
-from fencepost.proofs.tally import Tally, is_claim, standing, total
+from fencepost.proofs.tally import Tally, standing, total
 from fencepost.properties.catalogue import Profile, ProtocolEntry, Variant, protocols, whole_of
 from rich.text import Text
 
@@ -133,7 +133,7 @@ def _item(
     worst = worst_of(mine)
     tone = "bad" if not worst.as_expected else {"violated": "predicted", "holds": "good"}.get(worst.verdict, "open")
     asked = variant.asked.get(prop) if variant is not None else None
-    claimed = prop.partition(" ")[0] if is_claim(worst) else ""
+    claimed = prop.partition(" ")[0] if worst.is_claim else ""
     rule = claimed or _rule_of(mine[0], asked.rule if asked is not None else None)
     since = min((r.cached for r in mine if r.cached), default="")
     further = [f"Kept by an earlier run, since {since}."] if since else []

@@ -17,7 +17,7 @@ import jsonschema
 import pytest
 from command_line import clean_environment, closed, read_json
 from fencepost.proofs.cli import COMMANDS
-from fencepost.proofs.cli.verify import INTERRUPTED
+from fencepost.proofs.report import INTERRUPTED
 from fencepost.proofs.schemas import schema_of
 from interrupting import REPORTS, SIGNALS, command, inputs_for, words_for
 from nights import night

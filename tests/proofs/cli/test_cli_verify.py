@@ -13,21 +13,21 @@ from unittest import mock
 import pytest
 from browser import BROWSER, DRIVER, WHY_NOT, browser
 from command_line import Ran, fencepost, read_json
-from fencepost.model.rules import RULES
+from fencepost.model.rules import LINKS, RULES
+from fencepost.proofs.cases import Case, cases_of
 from fencepost.proofs.engines.run_engines import contradictions, result
 from fencepost.proofs.pages.verdict_page import Verdicts, verdict_page
 from fencepost.proofs.readings.words import name_in_words
 from fencepost.proofs.replays import HISTORIES
-from fencepost.proofs.report import write_junit
 from fencepost.proofs.results import Result
-from fencepost.proofs.sarif import Remark, annotations, remarks
+from fencepost.proofs.sarif import annotations
 from fencepost.proofs.scope.scopes import USERS_RELY_ON
 from fencepost.proofs.tally import spent, standing
 from fencepost.proofs.variants import judge_main
 from fencepost.proofs.verify import EXAMPLES
 from fencepost.properties.catalogue import Variant, find, protocols
 from fencepost.properties.entries import PROFILES
-from junitparser import Error, Failure, JUnitXml
+from junitparser import Failure, JUnitXml, Skipped
 from parsed_pages import parsed
 from small_catalogue import small_catalogue
 
@@ -147,15 +147,19 @@ def test_a_counterexample_is_in_the_report(as_expected: Made) -> None:
 
 
 def test_junit_has_a_case_for_every_verdict(as_expected: Made) -> None:
-    """One case per verdict, none of them twice; what is unknown is an error with the reason, as expected too."""
+    """One case per verdict, none of them twice; what is unknown, as expected, is skipped with the reason; and the times
+    add up to that of the command, which has worked on several cores."""
     document, junit = as_expected.document, as_expected.junit
     cases = [(suite.name, case) for suite in junit for case in suite]
     assert len(cases) == len(document["results"])
     assert max(Counter((name, case.classname, case.name) for name, case in cases).values()) == 1
     unknown = [case for _, case in cases if case.result]
     assert len(unknown) == sum(r["verdict"] == "unknown" for r in document["results"]) > 0
-    assert (junit.failures, junit.errors, junit.skipped) == (0, len(unknown), 0)
-    assert all(isinstance(case.result[0], Error) and case.result[0].message for case in unknown)
+    assert (junit.failures, junit.errors, junit.skipped) == (0, 0, len(unknown))
+    assert all(isinstance(case.result[0], Skipped) and case.result[0].message for case in unknown)
+    [took] = re.findall(r" verdicts in (\d+) s", as_expected.ran.out)
+    assert abs(sum(case.time for _, case in cases) - sum(suite.time for suite in junit)) < 1e-3
+    assert abs(sum(suite.time for suite in junit) - float(took)) < 2
 
 
 def test_a_violation_that_is_not_predicted(wrong: Made) -> None:
@@ -178,7 +182,7 @@ def test_a_violation_that_is_not_predicted(wrong: Made) -> None:
     assert last == [f'fencepost show id-blocks/by-broker-id "{name}"' for name in ("no id twice", "disjoint blocks")]
     failed = [case for suite in wrong.junit for case in suite if case.result and isinstance(case.result[0], Failure)]
     assert len(failed) == len(found) == wrong.junit.failures
-    assert {case.result[0].message for case in failed} == {"violated, and holds was expected"}
+    assert {case.result[0].message for case in failed} == {"is violated, and holds was expected"}
     assert all("configure(" in case.system_out for case in failed)
 
 
@@ -212,11 +216,18 @@ def test_engines_that_disagree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert any(case.name == text and isinstance(case.result[0], Failure) for suite in junit for case in suite)
 
 
-def test_unknown_where_a_verdict_was_expected_is_an_error(tmp_path: Path) -> None:
-    """JUnit tells what could not be decided from what is wrong."""
-    write_junit(tmp_path / "u.xml", [a_result("explore", "unknown", dict(ids=2), expected="holds")])
-    [case] = [case for suite in JUnitXml.fromfile(str(tmp_path / "u.xml")) for case in suite]
-    assert isinstance(case.result[0], Error)
+def test_unknown_where_a_verdict_was_expected_has_failed() -> None:
+    """As the exit code, 1, has it; a search that judged two properties has its time once, and the cache none."""
+    entry, variant = find("id-blocks/kraft")
+    assert variant is not None
+    results = [
+        replace(result(entry, variant, "no_id_twice", "always", *judged, 3.0, None, {}), expected="holds")
+        for judged in (("explore", "unknown"), ("explore", "holds"), ("induction", "holds"))
+    ]
+    results.append(replace(results[-1], cached="2026-01-01"))
+    assert [(case.outcome, case.work) for case in cases_of([entry], results)] == [
+        ("failed", 1.5), ("passed", 1.5), ("passed", 3.0), ("passed", 0.0),
+    ]  # fmt: skip
 
 
 def a_result(engine: str, verdict: Any, bound: dict[str, int] | None, **further: Any) -> Result:
@@ -439,21 +450,23 @@ def test_each_at_the_line_that_states_it(wrong: Made) -> None:
         stated = " ".join(lines[place["region"]["startLine"] - 1 :][:3])
         assert "no_id_twice" in stated or "disjoint_blocks" in stated
         assert "and holds was expected" in one["message"]["text"] and "configure(" in one["message"]["text"]
-        assert run["tool"]["driver"]["rules"][one["ruleIndex"]]["id"] == one["ruleId"]
+        rule = run["tool"]["driver"]["rules"][one["ruleIndex"]]
+        assert rule["id"] == one["ruleId"] and RULES[rule["id"]].says in rule["shortDescription"]["text"]
+        assert rule["helpUri"] == LINKS["730"]
     reported = [line for line in wrong.ran.out.splitlines() if line.startswith("::error file=properties/")]
     assert len(reported) == 2
 
 
-def test_what_is_undecided_is_a_warning(as_expected: Made) -> None:
-    assert {one["level"] for one in as_expected.sarif["runs"][0]["results"]} == {"warning"}
-    assert "::error" not in as_expected.ran.out
+def test_what_is_undecided_is_a_note(as_expected: Made) -> None:
+    assert {one["level"] for one in as_expected.sarif["runs"][0]["results"]} == {"note"}
+    assert "::error" not in as_expected.ran.out and "::notice file=" in as_expected.ran.out
 
 
 def test_engines_that_disagree_stand_at_their_protocol() -> None:
     """Not at that of the first protocol that was judged."""
     entries = [protocols()["transactions"], protocols()["id-blocks"]]
-    [one] = remarks(entries, [], ["id-blocks/kraft no_id_twice: induction says it holds, explore that it does not"])
-    assert one.level == "error" and "model/id_blocks/" in one.file and one.line > 1
+    [one] = cases_of(entries, [], ["id-blocks/kraft no_id_twice: induction says it holds, explore that it does not"])
+    assert one.outcome == "failed" and "model/id_blocks/" in one.file and one.line > 1
 
 
 def test_histories_that_another_protocol_judges_stand_at_that_one() -> None:
@@ -461,12 +474,12 @@ def test_histories_that_another_protocol_judges_stand_at_that_one() -> None:
     entry, variant = find("task-counts/shipped")
     assert variant is not None
     undecided = result(entry, variant, "rounds_fence_the_count", "history", "replay", "unknown", 0.0, None, {})
-    [one] = remarks([protocols()["end-to-end"]], [undecided], [])
-    assert one.level == "warning" and one.says.startswith("task-counts/shipped: ") and "task_counts/" in one.file
+    [one] = cases_of([protocols()["end-to-end"]], [undecided])
+    assert one.outcome == "failed" and one.says.startswith("task-counts/shipped: ") and "task_counts/" in one.file
 
 
 def test_nothing_in_a_run_ends_an_annotation() -> None:
-    hostile = Remark("error", "a:b,c", "100%\n::error::taken", "x,y:z.py", 3)
-    assert annotations([hostile], {}) == []
+    hostile = Case("s", "n", "", "failed", "100%", "::error::taken", 0.0, "a:b,c", "", "x,y:z.py", 3)
+    assert [*annotations([hostile], {})] == []
     [line] = annotations([hostile], {"GITHUB_ACTIONS": "true"})
-    assert line == "::error file=x%2Cy%3Az.py,line=3,title=a%3Ab%2Cc::100%25%0A::error::taken"
+    assert line == "::error file=x%2Cy%3Az.py,line=3,title=a%3Ab%2Cc::s: n 100%25%0A::error::taken"

@@ -126,9 +126,10 @@ def test_verify_names_the_actions_that_no_program_reached() -> None:
 
 
 def test_agree_is_not_green_by_a_model_that_follows_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Exit code 1, the share with its reasons in words, and in JSON."""
+    """Exit code 1, the share with its reasons in words, and in JSON; and a failure in JUnit."""
     monkeypatch.setattr("fencepost.proofs.cli.agree.driven", lambda _: losing(3))
-    ran = fencepost("agree", "id-blocks/kraft", "--examples", 20, "--json", tmp_path / "a.json")
+    reports = ("--json", tmp_path / "a.json", "--junit", tmp_path / "a.xml")
+    ran = fencepost("agree", "id-blocks/kraft", "--examples", 20, *reports)
     assert ran.code == 1
     reported = read_json(tmp_path / "a.json")
     assert reported["verdict"] == "unknown"
@@ -137,6 +138,7 @@ def test_agree_is_not_green_by_a_model_that_follows_nothing(tmp_path: Path, monk
     assert f"unknown after {reported['examples']} clusters" in ran.out
     assert f"    inconclusive: the model followed {reported['followed']:.0%} of " in ran.out
     assert "--promise all asks for no more" in ran.out
+    assert '<failure message="is unknown after ' in (tmp_path / "a.xml").read_text(encoding="utf-8")
 
 
 def test_agree_says_which_share_was_followed() -> None:
