@@ -63,11 +63,16 @@ def shares(cases: Sequence[Case], seconds: float) -> list[float]:
 
 def cases_of(entries: Iterable[ProtocolEntry], results: Sequence[Result], problems: Iterable[str] = ()) -> list[Case]:
     """Return the cases of verdicts, in their order, followed by contradictions between engines."""
-    known = protocols() | {entry.name: entry for entry in entries}  # another protocol may judge a protocol's histories
+    known = {entry.name: entry for entry in entries}
+
+    def called(name: str) -> ProtocolEntry:
+        """Return an entry, which may be another protocol's, since that may judge a protocol's histories."""
+        return known.get(name) or protocols()[name]
+
     searched = Counter((r.protocol, r.variant, r.engine) for r in results if r.engine in WHOLE and not r.is_claim)
     found = []
     for one in results:
-        entry = known[one.protocol]
+        entry = called(one.protocol)
         variant = next((v for v in entry.variants if v.name == one.variant), entry.variants[0])
         of = f" of {one.evidence['histories']}" if "histories" in one.evidence else ""
         suite = f"{one.protocol}/{one.variant}"
@@ -80,7 +85,7 @@ def cases_of(entries: Iterable[ProtocolEntry], results: Sequence[Result], proble
             Case(suite, one.property, f"{suite}.{one.engine}{of}", *_outcome(one), details, work, rule, about, *place)
         )
     for problem in problems:  # its text begins with the protocol's name, see `contradictions`
-        place = of_class(known[problem.partition("/")[0]].variants[0])
+        place = of_class(called(problem.partition("/")[0]).variants[0])
         by, about = "engines.agreement", "Engines that judge the same property must not contradict each other."
         found.append(Case("engines", problem, by, "failed", "", "", 0.0, "engines disagree", about, *place))
     return found

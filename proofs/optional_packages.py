@@ -1,11 +1,12 @@
-"""This module explains how to install optional extras: from the checkout, because another project has this name on the
-package index."""
+"""This module explains how to install optional extras: by the packages that they consist of, because another project
+has the name of this one on the package index."""
 
-from pathlib import Path
+import re
+from importlib.metadata import requires
 
 
 def how_to_install(extra: str) -> str:
-    """Return the command that installs an extra, and the folder in which to run it."""
-    checkout = Path(__file__).resolve().parents[1]
-    where = str(checkout) if (checkout / "pyproject.toml").is_file() else "a checkout of fencepost"
-    return f"pip install -e '.[{extra}]' in {where}"
+    """Return the command that installs the packages of an extra."""
+    of_extra = re.compile(rf"""(.*?)\s*;.*\bextra\s*==\s*['"]{extra}['"]""")
+    found = [match[1] for line in requires("fencepost") or () if (match := of_extra.fullmatch(line))]
+    return f"pip install {' '.join(repr(each) for each in found)}"

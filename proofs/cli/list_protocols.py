@@ -42,7 +42,7 @@ def list_protocols(name: str | None, verbose: bool) -> int:
 
 def _counts() -> Iterator[str]:
     from fencepost.model.rules import AREAS
-    from fencepost.proofs.necessity.rule_removal import NOT_INSTALLED, TESTS
+    from fencepost.proofs.necessity.rule_removal import STORED, TESTS
     from fencepost.proofs.necessity.tables import FOLDER, is_of_these_models, saved_counts, table_of
 
     found = saved_counts()
@@ -57,7 +57,7 @@ def _counts() -> Iterator[str]:
         if table.exists() and not is_of_these_models(table.read_text(encoding="utf-8"), whole_of(entry)):
             errors.print(f"{table.name} is of other models than these: make it anew", markup=False)
     if not TESTS.is_dir():
-        yield NOT_INSTALLED
+        yield STORED
 
 
 def _variants(entry: ProtocolEntry) -> Iterator[str]:

@@ -22,7 +22,7 @@ from fencepost.proofs.engines.induction import Proof, prove
 from fencepost.proofs.engines.progress import check_progress
 from fencepost.proofs.necessity import sets
 from fencepost.proofs.necessity.killers import Killers
-from fencepost.proofs.necessity.rule_removal import tests_of
+from fencepost.proofs.necessity.rule_removal import held, tests_of
 from fencepost.proofs.necessity.search import Necessity
 from fencepost.proofs.readings.words import name_in_words
 from fencepost.proofs.results import Trace
@@ -332,10 +332,14 @@ def _sets(rule: str, entries: Sequence[ProtocolEntry]) -> Iterable[str]:
 
 
 def _held(number: str, tests: Path | None) -> str:
-    if tests is None:
-        return ""
-    files = dict.fromkeys(name.split("::")[0].rsplit("/")[-1] for name in tests_of(number, tests))
-    return f"held by {', '.join(files)}" if files else ""
+    if found := tests_of(number, tests) if tests is not None else []:
+        return f"held by {_files(found)}"
+    stored = held().get(number, [])
+    return f"held by {_files(stored)} (stored with this release, not run here)" if stored else ""
+
+
+def _files(names: Iterable[str]) -> str:
+    return ", ".join(dict.fromkeys(name.split("::")[0].rsplit("/")[-1] for name in names))
 
 
 def _scopes(entries: Sequence[ProtocolEntry], found: Verdicts) -> str:

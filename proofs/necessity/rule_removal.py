@@ -1,6 +1,7 @@
 """This module takes a rule out of a protocol as a whole, and finds the tests that cover a rule."""
 
 import ast
+import json
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
@@ -152,12 +153,29 @@ def _way(spec: Spec, action: Action, rule: str) -> _Way | None:
 
 TESTS = Path(__file__).resolve().parents[2] / "tests"
 """The tests are next to the package in a checkout. A wheel contains no tests."""
-NOT_INSTALLED = "which tests hold which rules is left out: an installed package has no tests; see a checkout"
+HELD = Path(__file__).parents[1] / "verdicts" / "held.json"
+"""This ledger has the tests that cover each rule as they were when the package was built. `write_held` makes it anew,
+and ``tests/reference_impl/test_rules_held.py`` compares it with the tests."""
+STORED = "which tests hold which rules is stored with this release: an installed package has no tests to run"
 
 
 def tests_of(rule: str, tests: Path = TESTS) -> list[str]:
     """Return the tests that cover a rule, in order, each as ``folder/test_file.py::test_name``."""
     return [name for name, rules in marked(tests).items() if rule in rules]
+
+
+@cache
+def held() -> dict[str, list[str]]:
+    """Return, by rule, the tests in the ledger `HELD`."""
+    found: dict[str, list[str]] = json.loads(HELD.read_text(encoding="utf-8"))
+    return found
+
+
+def write_held(tests: Path = TESTS) -> None:
+    """Write the ledger `HELD` from the markers of the tests."""
+    rules = {rule for cited in marked(tests).values() for rule in cited}
+    rows = {rule: tests_of(rule, tests) for rule in RULES if rule in rules}
+    HELD.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
 
 
 @cache

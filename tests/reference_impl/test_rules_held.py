@@ -67,6 +67,11 @@ def test_every_interface_rule_is_held() -> None:
     assert rule_removal.tests_of("txn.22", TESTS)
 
 
+def test_the_ledger_of_an_installed_package_is_of_these_tests() -> None:
+    """`rule_removal.write_held()` writes it."""
+    assert rule_removal.held() == {rule: rule_removal.tests_of(rule, TESTS) for rule in RULES if rule in RULES_HELD}
+
+
 def test_no_test_holds_a_rule_that_does_not_exist() -> None:
     """Every marker names rules of the ledger."""
     assert set(RULES_HELD) <= set(RULES)

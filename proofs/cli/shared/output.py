@@ -143,12 +143,12 @@ def line_of(found: "Necessity") -> str:
 
 
 def folder_of_tests() -> Path | None:
-    """Return the folder of tests in the current directory, or print that there is none to take tests from."""
-    from fencepost.proofs.necessity.rule_removal import NOT_INSTALLED
+    """Return the folder of tests in the current directory, or print that what is stored stands in for it."""
+    from fencepost.proofs.necessity.rule_removal import STORED
 
     if (tests := Path("tests")).is_dir():
         return tests
-    errors.print(NOT_INSTALLED, markup=False)
+    errors.print(STORED, markup=False)
     return None
 
 

@@ -6,7 +6,7 @@ has a switch, so that an answer names the parts it needed and Houdini can ask ag
 Z3's resource count, which does not depend on the machine.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -141,9 +141,22 @@ class Question:
         """Return whether ``term`` holds after, or with primed variables of, every such step. A refuted case stays."""
         self.suppose(z3.Not(self.claim(term)))
         result = self.check(assuming)
+        if result == z3.unknown and (instances := list(self._instances(term))):
+            self.solver.add([z3.Not(instance) for instance in instances])  # of which each follows from the above
+            result = self.check(assuming)
         if result != z3.unsat:
             return Answer("violated" if result == z3.sat else "unknown")
         return Answer("holds", self._core())
+
+    def _instances(self, term: Term) -> Iterator[Any]:
+        """Yield, of a claim that there is a choice of parameters, such as those of a core's step, the case that they
+        are the step's own parameters of the same names, which some releases of Z3 do not try within the limit."""
+        own = dict(self.action.parameters) if self.action is not None else {}
+        for node in term.args if term.op == "or" else (term,):
+            chosen = {name: name.partition(".")[0] for name, _ in node.data} if node.op == "exists" else {}
+            if chosen and all(own.get(chosen[name]) == kind for name, kind in node.data):
+                values = {name: self.names[parameter] for name, parameter in chosen.items()}
+                yield self.reading.truth(node.args[0], self.before, self.after, values)
 
     def minimal(self, answer: Answer, keep: Term, limit: int) -> frozenset[Term]:
         """Return those of the parts used by the last proof of which none can be left out. ``keep`` is always retained,

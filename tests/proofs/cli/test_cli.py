@@ -11,7 +11,7 @@ from fencepost.proofs.cli.agree import unreached
 from fencepost.proofs.cli.prove import Aloud
 from fencepost.proofs.cli.shared.output import folder_of_tests, in_columns, wrapped
 from fencepost.proofs.engines.induction import Obligation
-from fencepost.proofs.necessity.rule_removal import NOT_INSTALLED
+from fencepost.proofs.necessity.rule_removal import STORED
 from fencepost.properties.catalogue import find, protocols
 from fencepost.properties.history.properties_of import properties_of
 from fencepost.properties.nearest import in_words, underscored
@@ -123,12 +123,12 @@ def test_text_is_as_wide_as_the_terminal(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_what_needs_the_tests_says_so_without_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """As in an installed package, which has none; here it does not say it."""
-    assert NOT_INSTALLED not in fencepost("list", "--verbose").out
+    """As in an installed package, which has none, and what is stored instead; here it does not say it."""
+    assert STORED not in fencepost("list", "--verbose").out
     monkeypatch.setattr("fencepost.proofs.necessity.rule_removal.TESTS", tmp_path / "tests")
-    assert fencepost("list", "--verbose").out.splitlines()[-1] == NOT_INSTALLED
+    assert fencepost("list", "--verbose").out.splitlines()[-1] == STORED
     monkeypatch.chdir(tmp_path)
-    assert (folder_of_tests(), capsys.readouterr().err) == (None, NOT_INSTALLED + "\n")
+    assert (folder_of_tests(), capsys.readouterr().err) == (None, STORED + "\n")
     (tmp_path / "tests").mkdir()
     assert (folder_of_tests(), capsys.readouterr().err) == (Path("tests"), "")
 
