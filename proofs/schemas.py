@@ -249,6 +249,9 @@ class Agreed(TypedDict):
     compared: Annotated[float | None, Meta(description="The share of the calls that were held against the model.")]
     least_compared: Annotated[float, Meta(description="The least share that is asked for.")]
     differences: Annotated[list[dict[str, str]], Meta(description="What differs from the model and breaks no promise.")]
+    undecided: Annotated[
+        list[dict[str, str]], Meta(description="What broke a promise if nothing was left to happen, and not again.")
+    ]
     ended: Annotated[str | None, Meta(description="Why the search ended before its time, if it did.")]
 
 

@@ -276,6 +276,8 @@ class Agreeing:
     only. ``unrepeated`` are the columns of events that are otherwise each time a program is run, and that a pasted
     program does not compare. If ``between``, a program that communicates with the judged system stands between it and
     its driver, so that an exception out of a call is that program's and no finding; an AssertionError is a finding.
+    Where rest is known ``by_silence``, which may have been too short, a promise that is broken only because nothing is
+    left to happen has to be broken again in one of ``tries`` runs; else that program is inconclusive.
     With a ``recorder`` (as module:function), what it makes of a system's ``sources`` when a program is over is judged
     by the history properties and followed by the model.
     """
@@ -312,6 +314,7 @@ class Agreeing:
     between: bool = False
     unrepeated: frozenset[str] = frozenset()
     recorder: str = ""
+    by_silence: bool = False
 
     def monitoring(self, config: Mapping[str, Any], expecting: frozenset[str]) -> Monitor:
         """Return the monitor of a run of a system with this configuration; ``expecting`` has the rules that it is known

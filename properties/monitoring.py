@@ -36,7 +36,8 @@ class Broken:
     ``event`` is the one that reveals it. Where there is none, ``check`` is Python that the ``result`` of the call
     should fulfil and does not; with neither, ``result`` as a whole is wrong. ``call`` is the number of calls after
     which it is visible. ``excuse`` is the reason why it is no defect, where it is predicted. ``other`` is the event
-    that explains it, if there is one: the two contradict each other.
+    that explains it, if there is one: the two contradict each other. If it is broken ``at_rest``, it is only because
+    nothing is left to happen.
     """
 
     rule: str
@@ -46,6 +47,7 @@ class Broken:
     call: int = 0
     excuse: str = ""
     other: Event | None = None
+    at_rest: bool = False
 
     def __str__(self) -> str:
         return f"{self.rule}: {self.text}"
@@ -252,7 +254,8 @@ class HistoryMonitor:
                 excuse = self.context.why(excused_in, concerned) if is_excused else ""
                 if visible_at > at + 1:  # the row was right until the other one came
                     explains = self._events[at]
-                broken = Broken(rule, text, None if check else event, check, visible_in, excuse, explains)
+                shown = None if check else event
+                broken = Broken(rule, text, shown, check, visible_in, excuse, explains, at_rest=not visible_at)
                 yield broken, is_excused, visible_at or inf
             if not is_excused:
                 return  # what comes later is of no interest

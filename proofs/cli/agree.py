@@ -309,6 +309,7 @@ class _Screen:
         sign = SIGNS[report.verdict]
         console.print(
             f"{self.who} against {self.against}{against}, seed {report.seed}: {sign} after {report.examples} clusters, "
+            f"{f'{len(report.undecided)} of them inconclusive, ' * bool(report.undecided)}"
             f"{duration(report.seconds)}{share}"
         )
         if self.saved is not None:
@@ -325,6 +326,9 @@ class _Screen:
             console.print(report.program, markup=False)
             if why := self.predicted(report):
                 console.print(f"as predicted of {report.variant}: {why}", markup=False)
+        for undecided in report.undecided:
+            console.print("inconclusive, as it shows only where nothing was left to happen:", markup=False)
+            console.print(f"{undecided}\n{undecided.program}", markup=False)
         for difference in report.differences:
             console.print("differs from the model, and breaks no promise as far as was seen:", markup=False)
             console.print(f"{difference}\n{difference.program}", markup=False)
@@ -360,6 +364,7 @@ def _document(
         "followed": report.followed, "least": report.least, "beyond": dict(report.coverage.beyond),
         "lacks": list(report.lacks), "regressions": None if saved is None else saved.as_dict,
         "differences": [{"told": str(each), "program": each.program} for each in report.differences],
+        "undecided": [{"told": str(each), "program": each.program} for each in report.undecided],
         "compared": report.compared, "least_compared": report.least_compared, "ended": report.ended or None,
     }  # fmt: skip
 

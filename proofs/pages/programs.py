@@ -23,10 +23,11 @@ Taken = Mapping[str, Sequence[Do]]
 
 
 def pages_of(report: AgreementReport) -> list[Story]:
-    """Return pages of what failed, what differs, and what is broken as predicted."""
+    """Return pages of what failed, what differs, what is broken as predicted, and what is inconclusive."""
     found = [report.failure] if report.failure is not None else []
     stories = [_page(report, each, "disagrees") for each in (*found, *report.differences)]
-    return stories + [_page(report, each, "breaks it, as predicted") for each in report.predicted.values()]
+    stories += [_page(report, each, "breaks it, as predicted") for each in report.predicted.values()]
+    return stories + [_page(report, each, "inconclusive") for each in report.undecided]
 
 
 def _page(report: AgreementReport, failure: Disagreement, verdict: str) -> Story:

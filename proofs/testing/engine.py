@@ -62,7 +62,8 @@ class AgreementReport:
     a black box. ``differences`` has deviations from the model that break no promise as far as was seen, where the
     search continues past them; with any of them the verdict is *differs*, unless a promise is broken. ``ended`` is why
     the search did not finish, or empty. ``lacks`` has optional abilities that the implementation does not have, so that
-    they were not tested. ``excused`` counts, by promise, the systems in which the promise was broken as predicted, by
+    they were not tested. ``undecided`` has programs that broke a promise only if nothing was left to happen, and not
+    again. ``excused`` counts, by promise, the systems in which the promise was broken as predicted, by
     the rule that lets that happen."""
 
     implementation: str
@@ -85,6 +86,7 @@ class AgreementReport:
     ended: str = ""
     lacks: tuple[str, ...] = ()
     excused: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    undecided: tuple[Disagreement, ...] = ()
 
     @property
     def compared(self) -> float | None:
@@ -109,6 +111,8 @@ class AgreementReport:
             return ""
         if self.ended:
             return f"the search ended before its time: {self.ended}"
+        if len(self.undecided) >= self.examples:
+            return "no program was decided"
         left = "; ".join(f"{reason} ({count} times)" for reason, count in self.coverage.beyond.most_common())
         if self.coverage.share_compared < self.least_compared:
             return f"{self.compared:.0%} of the calls were compared, {self.least_compared:.0%} is the least: {left}"
@@ -274,13 +278,15 @@ class _Found:
         too_little = search.coverage.followed < least or search.coverage.share_compared < least_compared
         # Of what emits no more than a black box most models can't follow most; its promises were judged all the same.
         too_little = too_little and not (agreeing.probed and search.observed <= agreeing.black_box)
+        too_little = too_little or 0 < search.examples <= len(search.undecided)
+        undecided = (_described(search, each, self.name, each.again, driving=False) for each in search.undecided)
         otherwise: Verdict = "unknown" if too_little or ended else "holds"
         verdict: Verdict = "violated" if failure else "differs" if differences else otherwise
         return AgreementReport(
             self.named, agreeing.protocol, variant, variant if model else "none", self.seed, verdict, failure,
             predicted, search.examples_to_failure or search.examples, tuple(sorted(search.observed)), search.coverage,
             time.monotonic() - self.began, search.exercised.counts(search.coverage), least, self.observe,
-            least_compared, differences, ended, tuple(sorted(search.lacks)), self._excused(),
+            least_compared, differences, ended, tuple(sorted(search.lacks)), self._excused(), tuple(undecided),
         )  # fmt: skip
 
     def _excused(self) -> dict[str, dict[str, int]]:
@@ -384,7 +390,8 @@ def _shortest(
     if tries == 1 and len(failed_again) < len(failing):
         raise ImplementationError(_not_deterministic(name or repr(search.factory), search.differing()))
     if not failed_again:
-        return _described(search, failing[0], name, (0, tries))
+        failed, runs = failing[0].again
+        return _described(search, failing[0], name, (failed, runs + tries))
     patience = 1
     first, fails_first = failed_again[0]
     if tries > 1 and not all(fails_first(first) for _ in range(tries)):
@@ -419,7 +426,7 @@ def _described(
         str(evidence),
         conjuncts,
         promise,
-        "" if promise or not driving or again == (0, search.agreeing.tries) else _consequence(search, last),
+        "" if promise or not driving or (again is not None and not again[0]) else _consequence(search, last),
         len(last.program.calls),
         program.text,
         again,

@@ -44,9 +44,9 @@ class Evidence:
 class Disagreed(Exception):
     """This exception means that no state of the model fits."""
 
-    def __init__(self, evidence: Evidence, conjuncts: tuple[FalseConjunct, ...]) -> None:
+    def __init__(self, evidence: Evidence, conjuncts: tuple[FalseConjunct, ...], at_rest: bool = False) -> None:
         super().__init__(str(evidence))
-        self.evidence, self.conjuncts = evidence, conjuncts
+        self.evidence, self.conjuncts, self.at_rest = evidence, conjuncts, at_rest
 
     @property
     def promises(self) -> frozenset[str]:

@@ -1,7 +1,7 @@
 """This module judges what is recorded of a driven system when its program is over.
 
 found = recording(system, "module:record")
-found.broken                        # the first property that is violated, as rule and text
+found.broken                        # the properties that are violated
 found.differs                       # or where the model cannot follow, and what is false there
 """
 
@@ -15,16 +15,17 @@ from fencepost.proofs.recording.errors import RecordingError
 from fencepost.proofs.scale.replay import Undecided, replay
 from fencepost.proofs.traces import conformance_of
 from fencepost.properties.history.properties_of import properties_of
+from fencepost.properties.monitoring import Broken
 
 
 @dataclass(frozen=True)
 class RecordedRun:
-    """A `RecordedRun` is how the record of a run was judged. ``broken`` has the violations, as rules and texts, in the
-    order of their events. ``differs`` is the first event that is no step of the model, with what is false, and
-    ``left`` why the model did not decide that; both are empty if it followed the record to its end."""
+    """A `RecordedRun` is how the record of a run was judged. ``broken`` has violations in the order of their events.
+    ``differs`` is the first event that is no step of the model, with what is false, and ``left`` why the model did not
+    decide that; both are empty if it followed the record to its end."""
 
     events: int
-    broken: tuple[tuple[str, str], ...]
+    broken: tuple[Broken, ...]
     differs: str
     left: str
 
@@ -42,9 +43,8 @@ def recording(system: Any, recorder: str, quiet_end: bool = False) -> RecordedRu
         model = conformance_of(made.manifest)
         report = replay(out, cores=1, further={"conformance": model})
     found = {name: broken["first"] for name, broken in report.violations.items()}
-    misfit, rules = found.pop("conformance", None), properties_of(made.manifest.protocol).rules
-    ordered = sorted((broken.step, rules[name], broken.told) for name, broken in found.items())
+    misfit, of = found.pop("conformance", None), properties_of(made.manifest.protocol)
+    ordered = sorted((broken.step, of.rules[name], broken.told, name) for name, broken in found.items())
+    broken = (Broken(r, text, at_rest=of.properties[name].needs_quiet_end) for _, r, text, name in ordered)
     reasons = model.reason if isinstance(model, Undecided) else "; ".join(report.undecided.get("conformance", ()))
-    return RecordedRun(
-        report.events, tuple((rule, text) for _, rule, text in ordered), misfit.told if misfit else "", reasons
-    )
+    return RecordedRun(report.events, tuple(broken), misfit.told if misfit else "", reasons)

@@ -103,9 +103,9 @@ class Watch:
         text = f"recording(system, {recorder!r}, quiet_end={quiet})"
         run.made.append(Made(run.made[-1].call, text, found, (), None, None, f"{recording.__module__}:recording"))
         self.coverage.systems += 1
-        broken = next((each for each in found.broken if self.monitor.asks_of_the_whole(each[0])), None)
+        broken = next((each for each in found.broken if self.monitor.asks_of_the_whole(each.rule)), None)
         if broken is not None:
-            self.recorded = Broken(*broken, check="not result.broken", call=len(run.made))
+            self.recorded = replace(broken, check="not result.broken", call=len(run.made))
         elif found.differs:
             evidence = Evidence(run.made[-1], None, (), check="not result.differs")
             false = FalseConjunct(found.differs.partition(" at step")[0], "", found.differs)
@@ -123,7 +123,7 @@ def _place(disagreed: Disagreed) -> float:
 def _broke(made: Made, broken: Broken) -> Disagreed:
     unseen = broken.event is None and not broken.check
     evidence = Evidence(made, broken.event, (), unseen, broken.check, broken.other)
-    return Disagreed(evidence, (FalseConjunct("promise", broken.rule, broken.text),))
+    return Disagreed(evidence, (FalseConjunct("promise", broken.rule, broken.text),), broken.at_rest)
 
 
 @dataclass
@@ -134,6 +134,8 @@ class Failure:
     made: tuple[Made, ...]
     watch: Watch
     disagreed: Disagreed
+    again: tuple[int, int] = (0, 0)
+    """In how many of how many further runs the program failed while the search went on."""
 
 
 def _failed(run: Run, disagreed: Disagreed | None) -> Failure | None:
@@ -208,6 +210,7 @@ class Search:
         self.progress: Callable[[], object] = lambda: None
         self.shrinking: Callable[[str], object] = lambda _: None
         self.failures: list[Failure] = []
+        self.undecided: list[Failure] = []
         self.excused = Counter[tuple[str, str]]()  # number of runs by promise and by why that is no defect
         self.longest: list[Run] = []  # the longest examples, to be run again
         self.predicted: dict[str, Failure] = {}  # the shortest program seen that breaks a promise as predicted
@@ -305,10 +308,24 @@ class Search:
         return ""
 
     def _fails(self, failure: Failure) -> None:
+        if failure.disagreed.at_rest and self.agreeing.by_silence:
+            self.undecided.append(failure)
+            if not self._fails_again(failure):
+                return
+            self.undecided.remove(failure)
         self.examples_to_failure = self.examples_to_failure or self.examples
         self.failures.append(failure)
         if self.at_once:
             raise failure.disagreed
+
+    def _fails_again(self, failure: Failure) -> bool:
+        reason = failure.disagreed.reason
+        for tries in range(1, self.agreeing.tries + 1):
+            again = self.replay(failure.program, only=failure.disagreed.promises)
+            failure.again = int(again is not None and again.disagreed.reason == reason), tries
+            if failure.again[0]:
+                return True
+        return False
 
     def _run(
         self, machine: Any, seed_number: int, max_examples: int, steps: int, database: ExampleDatabase | None

@@ -35,7 +35,7 @@ ON_A_CLUSTER = replace(
     DRIVEN, implementation="fencepost.reference_impl.live.connect.source_commits:own", follow=None, probed=False,
     black_box=SOURCE_COMMITS.black_box - HIDDEN, small={**DRIVEN.small, **SMALL},
     machines=variants(Live, dict.fromkeys(("shipped", "proposed-exactly-once"), Live.sizes)), tries=3, replays=6,
-    between=True, steps=1, unfollowed=frozenset(),
+    between=True, by_silence=True, steps=1, unfollowed=frozenset(),
     unrepeated=frozenset({"instance", "generation", "producer_id", "epoch", "position"}),
 )  # fmt: skip
 """A real worker is held against the promises: most of what its threads do is hidden."""

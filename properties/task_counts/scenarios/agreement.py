@@ -224,7 +224,8 @@ class CountsContext(RunContext):
             yield from ((broken, frozenset()) for broken in self._left(made.result))
         if isinstance(made.result, Finished) and self._is_up():
             if not made.result.quiet:
-                yield Broken("618.P4", "the cluster does not come to rest", check="result.quiet"), frozenset()
+                words = "the cluster does not come to rest"
+                yield Broken("618.P4", words, check="result.quiet", at_rest=True), frozenset()
             elif made.result.restarts > TWICE:
                 words = f"what failed is started again {made.result.restarts} times, and nothing goes wrong meanwhile"
                 yield Broken("618.P4", words, check=f"result.restarts <= {TWICE}"), frozenset()
@@ -240,14 +241,15 @@ class CountsContext(RunContext):
         """Yield what is broken when no further event is due and no operator has restarted anything: every task of a
         newest set must poll or have failed (618.11), by itself or with its Connector."""
         if not alone.quiet:
-            yield Broken("618.P4", "those that are up do not come to rest", check="result.quiet")
+            yield Broken("618.P4", "those that are up do not come to rest", check="result.quiet", at_rest=True)
             return
         for connector, task in self.seen.lacking():
             if self.seen.has_failed(connector, task) or (connector, -1) in alone.failed:
                 continue
             words = f"task {task} of connector {connector} has not failed, and does not poll when faults are over"
             polls = (connector, task) in alone.at_work  # from an older set
-            yield Broken("618.P4", words, check="" if polls else f"({connector}, {task}) in result.at_work")
+            check = "" if polls else f"({connector}, {task}) in result.at_work"
+            yield Broken("618.P4", words, check=check, at_rest=True)
 
     def is_quiet(self, made: Made) -> bool:
         return isinstance(made.result, Finished) and made.result.quiet and self._is_up()
@@ -284,7 +286,7 @@ def _starved(connector: int, task: int, events: Sequence[Event]) -> Broken:
         return Broken("618.P4", f"task {task} of connector {connector} fails, and nothing went wrong", failed[-1])
     polling = f"{{thread[3:] for thread in system.threads() if thread[1] in {tuple(sorted(AT_WORK))}}}"
     words = f"task {task} of connector {connector} does not poll, and nothing went wrong"
-    return Broken("618.P4", words, check=f"({connector}, {task}) in {polling}")
+    return Broken("618.P4", words, check=f"({connector}, {task}) in {polling}", at_rest=True)
 
 
 def _of(event: Event) -> tuple[int, int]:
@@ -316,7 +318,7 @@ ON_A_CLUSTER = replace(
     TASK_COUNTS, implementation="fencepost.reference_impl.live.connect.task_counts:own", follow=None, probed=False,
     recorder="fencepost.proofs.recording.task_counts.recorder:record_task_counts",
     small={**SMALL, **LIVE_SIZE}, machines=variants(Live, {"shipped": CHANCES}), tries=3, replays=12, between=True,
-    further=0, steps=3,
+    by_silence=True, further=0, steps=3,
     unrepeated=frozenset({"node", "instance", "set", "offset", "request", "producer_id", "epoch"}),
 )  # fmt: skip
 """Real workers are held against the promises by what passes their proxies. The model cannot be followed by that alone,
