@@ -14,12 +14,13 @@ from functools import cache
 from importlib.util import resolve_name
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from fencepost.model.language.properties import Property
 from fencepost.model.language.protocol import Spec
 from fencepost.model.language.tree.terms import Term
 from fencepost.properties.catalogue import Variant
-from fencepost.properties.registry import PROTOCOLS
+from fencepost.properties.registry import PROTOCOLS, Found, imported
 
 PARTS = ("fencepost.model.", "fencepost.properties.")
 """Models and properties of this project are in these packages; the registry names the packages of users' protocols."""
@@ -44,30 +45,48 @@ class Source:
 def sources(variants: Iterable[Variant], *further: str) -> list[Source]:
     """Return the files in which variants are written, starting with those that define the protocols. The returned files
     contain the protocols, the properties, and all that these import from models and properties, but not the modelling
-    language itself. ``further`` names additional modules that take part in the verdict."""
+    language itself. ``further`` names additional modules that take part in the verdict, with what these import of their
+    own package."""
     asked = list(variants)
     modules: dict[str, ModuleType] = {}
+    own_packages = (".".join(name.split(".")[: 1 + name.startswith("fencepost.")]) for name in further)
+    packages = (*PROTOCOLS.values(), *own_packages)
+    within = (*PARTS, "__main__.", *(f"{package}." for package in packages))
     for name in further:
-        _collect(name, modules)
+        _collect(name, modules, within)
     for variant in asked:
         for owner in (variant.properties, variant.properties.protocol, variant.for_mutants):
             for base in inspect.getmro(owner) if owner is not None else ():
-                _collect(base.__module__, modules)
+                _collect(base.__module__, modules, within)
     own = list(dict.fromkeys(v.properties.protocol.__module__ for v in asked))
     order = [*(name for name in own if name in modules), *sorted(modules.keys() - set(own))]
     found = [_source(modules[name]) for name in order]
     return [source for source in found if source is not None]
 
 
-def _collect(name: str, modules: dict[str, ModuleType]) -> None:
-    """Add a module, and those modules of models and properties that it imports, to ``modules``."""
+def judging(protocol: str) -> list[str]:
+    """Return the modules of a protocol by which implementations and histories are judged."""
+    from fencepost.properties.conformance_spec import DRIVEN  # which takes long to import
+    from fencepost.properties.emitted_events import EMISSIONS
+    from fencepost.properties.history.properties_of import HISTORIES
+    from fencepost.properties.history.vocabulary import VOCABULARIES
+    from fencepost.properties.trace_spec import CONFORMING
+
+    found: tuple[Found[Any], ...] = (DRIVEN, VOCABULARIES, HISTORIES, CONFORMING, EMISSIONS)
+    names = [each.module_name(protocol) for each in found if protocol in each]
+    for name in names:
+        imported(name)
+    return names
+
+
+def _collect(name: str, modules: dict[str, ModuleType], within: tuple[str, ...]) -> None:
+    """Add a module, and those modules that it imports of the packages ``within``, to ``modules``."""
     module = sys.modules.get(name)
-    ours = name.startswith((*PARTS, *(f"{package}." for package in PROTOCOLS.values()))) or name == "__main__"
-    if module is None or name in modules or not ours or name.startswith(LANGUAGE):
+    if module is None or name in modules or not f"{name}.".startswith(within) or name.startswith(LANGUAGE):
         return
     modules[name] = module
     for other in _imported(module):
-        _collect(other, modules)
+        _collect(other, modules, within)
 
 
 @cache

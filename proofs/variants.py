@@ -21,6 +21,7 @@ from fencepost.proofs.scale.jobs import Jobs
 from fencepost.proofs.verdict_cache import Earlier, hand_in, key_of
 from fencepost.properties.catalogue import CatalogueError, Profile, ProtocolEntry, Variant, bounds_of
 from fencepost.properties.nearest import instead
+from fencepost.properties.registry import called
 
 # Every engine on one variant; and on many, which do not need one another, so that each may be judged in a process of
 # its own.
@@ -137,5 +138,5 @@ def without_rule(entry: ProtocolEntry, variant: Variant, wrong: tuple[str, str])
             return mutant.apply()
     of_rule = [m.name for m in there if m.rule == wrong[0]]
     given, known = (wrong[1], of_rule) if of_rule else (wrong[0], list(dict.fromkeys(m.rule for m in there)))
-    meant = instead(given, known, f"fencepost list {entry.name}/{variant.name} --verbose")
+    meant = instead(given, known, f"fencepost list {called(entry.name)}/{variant.name} --verbose")
     raise CatalogueError(f'{variant.name} has no mutation {wrong[0]} "{wrong[1]}"; {meant}')

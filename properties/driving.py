@@ -139,10 +139,10 @@ def make(system: Any, call: Call) -> Made | None:
                 result = getattr(system, call.name)(*spelled.arguments, **spelled.keywords)
         except (Exception, SystemExit) as error:  # whatever an implementation raises is its answer to this program
             return Made(call, text, None, (), spelled.message, error, spelled.helper)
-        return Made(call, text, result, _drained(system, text), spelled.message, None, spelled.helper)
+        return Made(call, text, result, _drained(system, text, call), spelled.message, None, spelled.helper)
 
 
-def _drained(system: Any, text: str) -> tuple[Any, ...]:
+def _drained(system: Any, text: str, call: Call) -> tuple[Any, ...]:
     observed = system.drain_events()
     if not isinstance(observed, list) and (
         not isinstance(observed, Iterable) or isinstance(observed, str | bytes | Mapping)
@@ -154,7 +154,29 @@ def _drained(system: Any, text: str) -> tuple[Any, ...]:
             raise Unreadable(
                 f"after {text} drain_events() returned {_brief(event)} among the events; an event has a kind, by name"
             )
+        _, *row = _numbers_of(call.columns)(event)
+        if not NUMBERS.issuperset(map(type, row)):
+            _require_numbers(event, text, call.columns)
     return events
+
+
+NUMBERS = frozenset({int, bool})
+"""Nearly all values of events are of these types; others that can be an index of a list are numbers as well."""
+
+
+@cache
+def _numbers_of(columns: tuple[str, ...]) -> Callable[[Event], tuple[Any, ...]]:
+    return reader_of(dict.fromkeys(columns, ABSENT))
+
+
+def _require_numbers(event: Event, text: str, columns: Sequence[str]) -> None:
+    for name in columns:
+        value = read(event, name, ABSENT)
+        if not hasattr(value, "__index__"):
+            raise Unreadable(
+                f"after {text} the event {read(event, 'kind')} has {name}={_brief(value)}; a column of an event is an "
+                "integer, and words have a number each"
+            )
 
 
 def _brief(value: Any) -> str:

@@ -11,15 +11,19 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
-from fencepost.model.language.checks.errors import InputError, ModelError
+from fencepost.model.language.checks.errors import InputError, ModelError, caller, mistake
 from fencepost.model.language.derived.mutations import mutation, settle
 from fencepost.model.language.properties import Properties, Property
 from fencepost.model.language.protocol import Spec
+from fencepost.model.language.tree.types import Place
 from fencepost.model.releases import MISTAKE, Of
 from fencepost.properties.nearest import instead
+from fencepost.properties.registry import called
 
 Profile = Literal["smoke", "ci", "nightly"]
 PROFILES: tuple[Profile, ...] = ("smoke", "ci", "nightly")
+VERDICTS = ("holds", "violated")
+"""A variant expects one of these verdicts of each of its properties."""
 FOLLOWED = 0.95
 """A model must follow this share of simulated histories to their end for its verdict to count."""
 
@@ -92,6 +96,18 @@ class Variant:
     full: str | None = None
     asks: tuple[str, ...] = ()
     of: Of | None = None
+    where: Place = field(default_factory=lambda: caller(__file__), compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        for verdict in self.expected.values():
+            if verdict not in VERDICTS:
+                raise self._mistake(f"{verdict!r} is no verdict", instead(verdict, VERDICTS))
+        for profile in (*self.bounds, *self.wider, self.proof_from):
+            if profile not in PROFILES:
+                raise self._mistake(f"{profile!r} is no profile", instead(profile, PROFILES))
+
+    def _mistake(self, what: str, otherwise: str) -> ModelError:
+        return mistake(f"variant {self.name}: {what}", otherwise, self.where)
 
     @cached_property
     def spec(self) -> Spec:
@@ -107,6 +123,10 @@ class Variant:
     def asked(self) -> dict[str, Property]:
         """These are the properties that are asked of the variant. A main variant is asked for all that it does not
         leave out, and a mistake for what it breaks and for what it fulfils (`asks`), with the witnesses of that."""
+        for name in (*self.expected, *self.asks):
+            if name not in self.properties.properties:
+                meant = instead(name, self.properties.properties)
+                raise self._mistake(f"{self.properties.__name__} has no {name!r}", meant)
         every = {n: p for n, p in self.properties.properties.items() if n not in self.leaves_out}
         if self.main:
             return every
@@ -227,7 +247,7 @@ class ProtocolEntry:
         for candidate in self.variants:
             if candidate.name == name:
                 return candidate
-        meant = instead(name, [v.name for v in self.variants], f"fencepost list {self.name}")
+        meant = instead(name, [v.name for v in self.variants], f"fencepost list {called(self.name)}")
         raise CatalogueError(f"{self.name} has no variant {name!r}; {meant}")
 
 
@@ -264,7 +284,7 @@ def changed(variant: Variant, bounds: Mapping[str, int], changes: Mapping[str, i
     known = dict(bounds)
     for name, value in changes.items():
         if name not in known:
-            meant = instead(name, known, "fencepost list PROTOCOL")
+            meant = instead(name, known)
             raise CatalogueError(f"{variant.name} has no bound {name!r}; {meant}")
         known[name] = value
     return known

@@ -31,7 +31,8 @@ from typing import Any
 import numpy as np
 from fencepost.model.language.checks.errors import ModelError, caller, mistake
 from fencepost.model.language.derived.mutations import settle
-from fencepost.model.language.observations import Observation
+from fencepost.model.language.observations import Do, Observation
+from fencepost.model.language.protocol import ActionMethod
 from fencepost.model.language.specs import Spec, without_limits
 from fencepost.model.language.tree.types import (
     AtomsType,
@@ -50,6 +51,7 @@ from fencepost.properties.conformance_spec import UNKNOWN, Allowed, Beyond, Foll
 from fencepost.properties.driving import Event, Made, read
 from fencepost.properties.history import HistoryError, Manifest, Vocabulary
 from fencepost.properties.history.pieces import starts_of
+from fencepost.properties.nearest import instead
 from fencepost.properties.registry import PROTOCOLS, has, imported
 from fencepost.properties.trace_spec import MAPPED_IN, Conforming, Laid, LaidOut, Settings
 from fencepost.properties.translation import FIRST_CODE, Translator, reading_of, translated_columns
@@ -110,6 +112,8 @@ class EventMapping:
                 raise self._mistake(
                     f"{observation.kind!r} is no kind of event of {self.vocabulary.protocol}", f"it has {there}"
                 )
+            for do in observation.steps:
+                self._require_known(observation.kind, do)
         for name in self.names:
             if not isinstance(self.types[name], AtomsType):
                 raise self._mistake(
@@ -126,8 +130,19 @@ class EventMapping:
                 has = f"they have {', '.join(self.vocabulary.names)}"
                 raise self._mistake(f"events have no column {self.column(name)!r}", f"{has}; or let {name} be chosen")
 
-    def _mistake(self, what: str, instead: str) -> ModelError:
-        return mistake(what, instead, caller(__file__))
+    def _mistake(self, what: str, otherwise: str) -> ModelError:
+        return mistake(what, otherwise, caller(__file__))
+
+    def _require_known(self, kind: str, do: Do) -> None:
+        """Raise `ModelError` unless some model has the action. A model without it leaves the event out, as tables are
+        shared; nothing is traced for this."""
+        models = dict.fromkeys(self.models.values())
+        if "." in do.action or any(isinstance(getattr(model, do.action, None), ActionMethod) for model in models):
+            return
+        actions = [n for model in models for n in dir(model) if isinstance(getattr(model, n), ActionMethod)]
+        names = " or ".join(model.__name__ for model in models)
+        what = f"{kind} is a step {do.action!r}, and there is no such action in {names}"
+        raise mistake(what, instead(do.action, dict.fromkeys(actions), "the model"), do.where)
 
     @property
     def types(self) -> dict[str, ScalarType]:

@@ -17,12 +17,16 @@ def in_words(name: str) -> str:
     return name.replace("_", " ")
 
 
-def instead(wrong: str, known: Collection[str], where: str) -> str:
+def instead(wrong: str, known: Collection[str], where: str = "") -> str:
     """Return what to write instead of a name that is not ``known``: the nearest, or all if they are few, or ``where``
-    they are listed. An example is ``did you mean kraft or kraft-threads? fencepost list id-blocks names all``."""
-    if near := nearest(wrong, known):
+    they are listed. An example is ``did you mean kraft or kraft-threads? fencepost list id-blocks names all``. Where
+    they are listed nowhere else, all are named."""
+    near = nearest(wrong, known)
+    if near and not where:
+        return f"did you mean {_either(near)}? there are {', '.join(known)}"
+    if near:
         return f"did you mean {_either(near)}? {where} names all {len(known)}"
-    if len(known) <= FEW:
+    if len(known) <= FEW or not where:
         return f"there {'is' if len(known) == 1 else 'are'} {', '.join(known) or 'none'}"
     return f"{where} names all {len(known)}"
 

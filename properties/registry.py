@@ -210,6 +210,13 @@ def place(error: Exception) -> str:
     return "{}:{}".format(*run[-1]) if run and run[-1][0].startswith(tuple(mine)) else ""
 
 
+def called(name: str) -> str:
+    """Return a name such as ``lock/fenced`` as a command takes it, which is by its package for a user's own
+    protocol."""
+    protocol, slash, variant = name.partition("/")
+    return own().get(protocol, protocol) + slash + variant
+
+
 def own() -> dict[str, str]:
     return {name: package for name, package in PROTOCOLS.items() if not package.startswith("fencepost.")}
 

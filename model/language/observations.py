@@ -6,10 +6,10 @@ unseen), and so does replay (many histories at once, all events seen).
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from fencepost.model.language.checks.errors import mistake
+from fencepost.model.language.checks.errors import caller, mistake
 from fencepost.model.language.checks.lint import check_source
 from fencepost.model.language.checks.rule_references import check_rule
 from fencepost.model.language.specs import Spec
@@ -18,7 +18,7 @@ from fencepost.model.language.tracing.proxies import StateProxy
 from fencepost.model.language.tracing.sources import line_of
 from fencepost.model.language.tracing.symbols import Symbol
 from fencepost.model.language.tree.terms import TRUE, Term, local
-from fencepost.model.language.tree.types import NumberType, ScalarType, scalar
+from fencepost.model.language.tree.types import NumberType, Place, ScalarType, scalar
 
 Condition = Callable[[Any, Any], Any]
 
@@ -30,6 +30,7 @@ class Do:
     action: str
     parameters: Mapping[str, str]
     when: Condition | None = None
+    where: Place = field(default_factory=caller, compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -102,9 +103,10 @@ def trace_observations(
         for do in o.steps:
             names = [n for n, _ in spec.actions[do.action].parameters]
             if set(names) != set(do.parameters):
-                raise mistake(f"{do.action} takes {', '.join(names)}", f"{o.kind} gives {', '.join(do.parameters)}")
+                takes, gives = ", ".join(names) or "nothing", ", ".join(do.parameters) or "nothing"
+                raise mistake(f"{do.action} takes {takes}", f"{o.kind} gives {gives}", do.where)
             for name, kind in spec.actions[do.action].parameters:
-                _check_column(f"{o.kind}: {do.action}", name, kind, do.parameters[name], columns)
+                _check_column(o.kind, do, name, kind, columns)
             steps.append(TracedStep(do.action, tuple(do.parameters[n] for n in names), traced(do.when, o.kind)))
         found[o.kind] = TracedObservation(
             o.kind, tuple(steps), traced(o.before, o.kind), traced(o.after, o.kind), o.rule
@@ -112,12 +114,13 @@ def trace_observations(
     return found
 
 
-def _check_column(action: str, parameter: str, kind: ScalarType, column: str, columns: Mapping[str, Any]) -> None:
+def _check_column(event: str, do: Do, parameter: str, kind: ScalarType, columns: Mapping[str, Any]) -> None:
     """Raise ModelError unless a column has the sort of the parameter that is taken from it. Numbers match numbers, and
     their limits may differ."""
-    taken = f"{action} takes {parameter}: {kind} from {column}"
+    column = do.parameters[parameter]
+    taken = f"{event}: {do.action} takes {parameter}: {kind} from {column}"
     if column not in columns:
-        raise mistake(f"{taken}, which is no column", f"there are {', '.join(columns)}")
+        raise mistake(f"{taken}, which is no column", f"there are {', '.join(columns)}", do.where)
     given = scalar(columns[column])
     if type(given) is not type(kind) or (not isinstance(kind, NumberType) and given != kind):
-        raise mistake(f"{taken}, which is {given}", "name a column of its own sort")
+        raise mistake(f"{taken}, which is {given}", "name a column of its own sort", do.where)

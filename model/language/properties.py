@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from fencepost.model.language.checks.errors import mistake
 from fencepost.model.language.checks.lint import check_source
+from fencepost.model.language.checks.refusals import written
 from fencepost.model.language.checks.rule_references import check_rule
 from fencepost.model.language.protocol import Decorator, Protocol
 from fencepost.model.language.specs import Spec
@@ -119,6 +120,7 @@ class PropertyMethod:
         return _property(owner, name, self)
 
 
+@written('(rule="…")')
 def promise(*, rule: str, no_mutant: str | None = None) -> Decorator:
     """Declare a property that holds in every reachable state and that users rely on. ``no_mutant`` states why no
     mutation of a rule can break it, for a promise that is true by construction. Without it a promise that no mutation
@@ -126,27 +128,32 @@ def promise(*, rule: str, no_mutant: str | None = None) -> Decorator:
     return lambda body: PropertyMethod(body, "promise", rule, no_mutant=no_mutant)
 
 
+@written("")
 def lemma(body: Callable[..., Any]) -> PropertyMethod:
     """Declare a property that holds in every reachable state and helps to prove the promises."""
     return PropertyMethod(body, "lemma")
 
 
+@written('(rule="…")')
 def step(*, rule: str, no_mutant: str | None = None) -> Decorator:
     """Declare a property of every step, from the state before to the state after. `promise` explains ``no_mutant``."""
     return lambda body: PropertyMethod(body, "step", rule, no_mutant=no_mutant)
 
 
+@written('(of="…")')
 def witness(*, of: str) -> Decorator:
     """Declare a condition that holds in some reachable state, in which the property ``of`` is not vacuous."""
     return lambda body: PropertyMethod(body, "witness", None, of)
 
 
+@written('(rule="…")')
 def progress(*, rule: str, no_mutant: str | None = None) -> Decorator:
     """Declare a method that returns leads_to(from, to): whenever the first condition holds, the second holds then or
     later, under fairness. ``no_mutant`` is explained at `promise`."""
     return lambda body: PropertyMethod(body, "progress", rule, no_mutant=no_mutant)
 
 
+@written('(rule="…")')
 def service(*, rule: str, ceasing: tuple[str, ...] = (), no_mutant: str | None = None) -> Decorator:
     """Declare progress that requires work to get done: what is requested happens. Without such a property a rule that
     stops all work would count as redundant, since where nothing happens no promise fails.

@@ -16,6 +16,7 @@ from typing import Any, ClassVar, overload
 
 from fencepost.model.language.checks.errors import mistake
 from fencepost.model.language.checks.lint import check_source
+from fencepost.model.language.checks.refusals import written
 from fencepost.model.language.checks.rule_references import check_dangers, check_rule
 from fencepost.model.language.specs import Action, Outside, Presence, Spec
 from fencepost.model.language.tracing.composing import PartSpec, composed, helpers_of
@@ -90,12 +91,14 @@ def action(
     return ActionMethod(body, fair, None, rule, dead, dangers)
 
 
+@written('(budget="…")')
 def fault(*, budget: str, danger: str | tuple[str, ...] = ()) -> Decorator:
     """Declare a step that is not owed, and that the environment may take ``budget`` (a bound) times in exploration."""
     dangers = check_dangers(danger)
     return lambda function: ActionMethod(function, "", budget, None, None, dangers)
 
 
+@written('("…")')
 def danger(name: str) -> Decorator:
     """Declare a condition on the state in which the danger of that name is present, as in
     ``@danger("several-partitions")``."""
@@ -103,6 +106,7 @@ def danger(name: str) -> Decorator:
     return lambda function: DangerMethod(function, name)
 
 
+@written("")
 def axiom(body: Callable[..., Any]) -> AxiomMethod:
     """Declare a fact about the constants, such as ``s.size >= 1``; it may not read the state."""
     return AxiomMethod(body)

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
@@ -30,6 +30,7 @@ from fencepost.proofs.cli.shared.pages import HTML, write_pages
 from fencepost.proofs.cli.shared.progress import Bar, Minutes, each_minute, spinner
 from fencepost.proofs.connection_errors import remove_topics, wire_errors
 from fencepost.proofs.optional_packages import how_to_install
+from fencepost.proofs.provenance import judging
 from fencepost.proofs.readings.words import name_in_words
 from fencepost.proofs.report import SCHEMA, write_json
 from fencepost.properties.catalogue import CatalogueError, Variant, find
@@ -37,7 +38,7 @@ from fencepost.properties.conformance_spec import DRIVEN, WITH_CHURN, Agreeing, 
 from fencepost.properties.history.manifest import Manifest
 from fencepost.properties.history.properties_of import properties_of
 from fencepost.properties.nearest import instead, underscored
-from fencepost.properties.registry import folder, own
+from fencepost.properties.registry import called, folder, own
 
 if TYPE_CHECKING:
     from fencepost.proofs.schemas import Agreed
@@ -181,8 +182,13 @@ def agree(
         target = implementation or agreeing.reference
     where = f" at {bootstrap}" if bootstrap else f" of {config['release']}" if connect else ""
     variants = [v for v in find(agreeing.protocol)[0].variants if v.name == variant]
-    read = read_from(variants, DRIVEN.module_name(agreeing.protocol))
+    with suppress(Exception, SystemExit):  # what an import raises is reported when the implementation is reached
+        import_module(target.partition(":")[0])
+    read = read_from(variants, *judging(agreeing.protocol), target.partition(":")[0])
     saved_runs = regressions(agreeing) if source == "model" else None
+    if saved_runs is not None and not saved_runs.programs:
+        write = "" if saved_runs.runs else f"; fencepost mutants {called(agreeing.protocol)} --write keeps runs"
+        raise CatalogueError(f"--from model: {saved_runs}, so that nothing would be driven{write}")
     examples = len(saved_runs.programs) * len(agreeing.ways) if saved_runs is not None else examples
 
     def predicted(report: "AgreementReport") -> str:
@@ -226,10 +232,11 @@ def agree(
         except Exception as error:
             if so_far and isinstance(error, (InputError, *wire_errors())):
                 made.append(so_far[-1](str(error)))
-                screen.print(report())
-                if json_file is not None:
-                    write_json(json_file, document())
-                write()
+                if report().systems:  # of none, there is nothing to report but the error
+                    screen.print(report())
+                    if json_file is not None:
+                        write_json(json_file, document())
+                    write()
             raise
         made.append(found)
         screen.print(found)
@@ -438,7 +445,7 @@ def _rules(option: str, names: tuple[str, ...], saved: Mapping[str, str]) -> fro
     for name in rules:
         if name not in RULES and name != "none":
             known = [rule for rule, item in RULES.items() if item.kind == "promise"]
-            meant = instead(name, [*known, *map(name_in_words, saved)], "fencepost list PROTOCOL/VARIANT")
+            meant = instead(name, [*known, *map(name_in_words, saved)], "fencepost list --verbose")
             raise CatalogueError(f"{option}: there is no rule {name}; name promises (txn.P5) or none: {meant}")
     return frozenset(rules) - {"none"} if rules else None
 

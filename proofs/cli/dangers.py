@@ -29,6 +29,7 @@ from fencepost.proofs.readings.words import name_in_words
 from fencepost.proofs.report import write_text
 from fencepost.properties.catalogue import CatalogueError, Profile, ProtocolEntry, Variant, find, protocols
 from fencepost.properties.nearest import instead, underscored
+from fencepost.properties.registry import called
 
 if TYPE_CHECKING:  # these import NumPy and Z3, which `--help` need not wait for
     from fencepost.proofs.results import Result
@@ -107,7 +108,8 @@ def _require_promise(promise: str | None, wanted: Sequence[Wanted]) -> None:
         for word in (p.rule, n)
     }
     if promise not in asked:
-        meant = instead(promise, [word.replace("_", " ") for word in asked], "fencepost list PROTOCOL/VARIANT")
+        listed = f"fencepost list {called(wanted[0][0].name)}"
+        meant = instead(promise, [word.replace("_", " ") for word in asked], listed)
         raise CatalogueError(f"no promise {promise!r} is asked there; {meant}")
 
 

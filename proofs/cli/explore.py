@@ -26,6 +26,7 @@ from fencepost.proofs.cli.shared.progress import spinner
 from fencepost.proofs.readings.words import name_in_words
 from fencepost.proofs.report import SCHEMA
 from fencepost.properties.catalogue import CatalogueError, Profile, ProtocolEntry, Variant, bounds_of, features_of
+from fencepost.properties.registry import called
 
 if TYPE_CHECKING:  # these import NumPy and Z3, which `--help` need not wait for
     from fencepost.proofs.engines.explore import Exploration, Progress
@@ -173,7 +174,7 @@ def _judged(entry: ProtocolEntry, variant: Variant, only: Sequence[str]) -> list
         if item.kind == "eventually":
             raise CatalogueError(
                 f"{name_in_words(item.name)!r} says what happens in the end, which explore does not judge; "
-                f"see fencepost show {entry.name}/{variant.name} {name_in_words(item.name)!r}"
+                f"see fencepost show {called(entry.name)}/{variant.name} {name_in_words(item.name)!r}"
             )
     return [item.name for item in found]
 

@@ -7,6 +7,7 @@ import click
 from fencepost.proofs.cli.shared.options import BOUND, PROFILE, PROTOCOL, chosen, complete_variant, parse_bounds
 from fencepost.proofs.cli.shared.output import bound_in_words, console, read_from
 from fencepost.properties.catalogue import CatalogueError, Profile, bounds_of
+from fencepost.properties.registry import called
 
 
 class OutputFolder(click.Path):
@@ -43,7 +44,8 @@ def export(name: str, folder: Path, reduced: str | None, changes: tuple[str, ...
 
     variants = chosen(name)
     if not variants:
-        raise CatalogueError(f"{name} has no variant that could be exported; fencepost list {name} has what there is")
+        there = f"fencepost list {called(name)} has what there is"
+        raise CatalogueError(f"{name} has no variant that could be exported; {there}")
     asked = parse_bounds(changes)
     bounds = [bounds_of(variant, profile, asked) for _, variant in variants]
     read_from(variant for _, variant in variants)

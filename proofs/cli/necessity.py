@@ -25,7 +25,7 @@ from fencepost.proofs.readings.words import name_in_words
 from fencepost.proofs.report import write_text
 from fencepost.properties.catalogue import CatalogueError, Profile, ProtocolEntry, Variant, protocols, whole_of
 from fencepost.properties.nearest import instead
-from fencepost.properties.registry import PROTOCOLS
+from fencepost.properties.registry import PROTOCOLS, called
 
 if TYPE_CHECKING:  # these import NumPy and Z3, which `--help` need not wait for
     from fencepost.proofs.necessity.search import Necessity
@@ -139,7 +139,10 @@ def _of_one(
                 html_file,
             )
         if table is not None:
-            write_text(table, page(entry, entries, every, folder_of_tests(), earlier))
+            options = {"profile": "" if profile == "smoke" else profile, "kept": kept, "table": table}
+            given = [f"--{option} {value}" for option, value in options.items() if value]
+            command = " ".join(["fencepost necessity", called(entry.name), *given])
+            write_text(table, page(entry, entries, every, folder_of_tests(), earlier, command))
         if json_file is not None:
             known |= _known_sets(entries)
     keep(is_whole=True)
@@ -156,7 +159,7 @@ def _nothing_to_judge(entry: ProtocolEntry, rule: str) -> str:
 
     judged = {m.rule for v in entry.variants if v.main for m in mutations(v.properties.protocol.spec)}
     judged = {r for r in judged if RULES[r].kind == "mechanism"} | {v.rule for v in entry.variants if v.rule}
-    where = f"fencepost list {entry.name} --verbose"
+    where = f"fencepost list {called(entry.name)} --verbose"
     if rule not in RULES:
         meant = instead(rule, sorted(judged, key=list(RULES).index), where)
         return f"there is no rule {rule!r}; of those of {entry.name} that necessity judges: {meant}"
@@ -234,7 +237,7 @@ def _of_sets(
         for entry, variant in variants:
             sets = _searched(entry, variant) if profile == "nightly" else read(variant)
             if sets is None:
-                again = f"fencepost necessity {entry.name} --mutations sets --profile nightly"
+                again = f"fencepost necessity {called(entry.name)} --mutations sets --profile nightly"
                 console.print(f"{entry.name}/{variant.name}: not searched yet: {again}", markup=False)
                 continue
             wrong += _print_sets(entry, variant, sets, rule)

@@ -17,6 +17,7 @@ from fencepost.proofs.cli.shared.pages import HTML, attempted, write_pages
 from fencepost.proofs.cli.shared.progress import spinner
 from fencepost.proofs.readings.words import leaning, name_in_words, say_obligation
 from fencepost.properties.catalogue import PROFILES, Profile, ProtocolEntry, Variant, bounds_of
+from fencepost.properties.registry import called
 
 if TYPE_CHECKING:  # Z3, for which `--help` need not wait
     from fencepost.proofs.engines.induction import Obligation, Proof
@@ -115,6 +116,9 @@ def prove(
             reached = reached_by_runs(variant, proof)
             for line in summary(results, frozenset(_broken(proof, reached))):
                 console.print(line)
+            for broken in variant.asked.keys() - variant.promised.keys():
+                show = f'fencepost show {called(entry.name)}/{variant.name} "{name_in_words(broken)}"'
+                console.print(f"    {name_in_words(broken):<34} not asked, as it is predicted to fail: {show}")
             if dates := [o.cached for o in proof.obligations if o.cached]:
                 of_all = f"{len(dates)} of {len(proof.obligations)}"
                 console.print(f"    {of_all} steps kept since {min(dates)}; nothing that they depend on has changed")

@@ -15,12 +15,13 @@ from fencepost.proofs.cli.shared.interrupts import reported
 from fencepost.proofs.cli.shared.options import CORES, JSON, MASTER, PROTOCOL, OutputFile
 from fencepost.proofs.cli.shared.output import console, errors, read_from
 from fencepost.proofs.cli.shared.pages import HTML, write_pages
+from fencepost.proofs.provenance import judging
 from fencepost.proofs.readings.words import name_in_words
 from fencepost.proofs.report import SCHEMA
 from fencepost.properties.catalogue import CatalogueError, protocols
 from fencepost.properties.history.manifest import MANIFEST
 from fencepost.properties.nearest import instead, underscored
-from fencepost.properties.registry import PROTOCOLS
+from fencepost.properties.registry import PROTOCOLS, called
 from rich.markup import escape
 
 if TYPE_CHECKING:
@@ -181,12 +182,11 @@ def judged(
     by default as many as a worker can hold."""
     from fencepost.proofs.scale.replay import replay as run
     from fencepost.proofs.traces import conformance_of, predicted_of
-    from fencepost.properties.history.properties_of import properties_of
 
     manifest = dataset.manifest
     entry = protocols()[manifest.protocol]
     variants = [v for v in entry.variants if v.name == manifest.variant] or entry.variants
-    read = read_from(variants, properties_of(entry.name).module)
+    read = read_from(variants, *judging(entry.name))
 
     def document(report: "ReplayReport") -> dict[str, Any]:
         further = {"sources": read, "required": list(dataset.wanted), "unmet": report.unmet(dataset.wanted)}
@@ -357,7 +357,7 @@ def _require_known(manifest: "Manifest", directory: str) -> None:
             raise CatalogueError(f"{directory}: histories of {protocol} are not judged: {found.lacking(protocol)}")
     there = protocols()[protocol].simulated
     if manifest.variant and manifest.variant not in there:
-        meant = instead(manifest.variant, there, f"fencepost list {protocol}")
+        meant = instead(manifest.variant, there, f"fencepost list {called(protocol)}")
         raise CatalogueError(
             f"{directory}: {protocol} has no variant {manifest.variant!r}, as the manifest says; {meant}"
         )

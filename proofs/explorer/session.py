@@ -25,6 +25,7 @@ from fencepost.proofs.readings.words import name_in_words, say, say_state
 from fencepost.proofs.results import Event, State, Trace
 from fencepost.properties.catalogue import CatalogueError, ProtocolEntry, Variant, bounds_of, find
 from fencepost.properties.nearest import instead
+from fencepost.properties.registry import called
 
 MOST_STEPS = 400
 """A path has at most this many steps, since a longer link was not made by a person."""
@@ -119,7 +120,7 @@ class Session:
     def _event(self, word: str, number: int) -> Event:
         action = word.partition("(")[0]
         if action not in self.spec.actions:
-            meant = instead(action, self.spec.actions, f"fencepost list {self.place.name}")
+            meant = instead(action, self.spec.actions, f"fencepost list {called(self.place.name)}")
             raise NoSuchRun(f"step {number} of the path, {word[:80]}, is of no action here; {meant}", number - 1)
         found = self.choices.by_text(action).get(word.replace(" ", ""))
         if found is None:

@@ -27,7 +27,7 @@ from fencepost.proofs.necessity.saved_runs import read_runs
 from fencepost.proofs.necessity.search import Necessity
 from fencepost.proofs.report import write_text
 from fencepost.properties.catalogue import Profile, ProtocolEntry, Variant
-from fencepost.properties.registry import PROTOCOLS
+from fencepost.properties.registry import PROTOCOLS, called
 
 FOLDER = Path(__file__).parents[1] / "verdicts"
 HASH = re.compile(r"models ([0-9a-f]{16})")
@@ -171,14 +171,15 @@ class SavedFacts:
 
 def page(
     entry: ProtocolEntry, entries: Sequence[ProtocolEntry], judged: Sequence[Necessity], tests: Path | None,
-    saved: SavedFacts | None = None,
+    saved: SavedFacts | None = None, command: str = "",
 ) -> str:  # fmt: skip
-    """Return a protocol's table as it is stored. ``saved`` has what was found before."""
+    """Return a protocol's table, made by the command (default: the one whose table is stored). ``saved`` has what was
+    found before."""
     name = entry.name
-    command = f"fencepost necessity {name} --kept proofs/verdicts/{name}.json --table proofs/verdicts/{name}.md"
+    stored = f"fencepost necessity {name} --kept proofs/verdicts/{name}.json --table proofs/verdicts/{name}.md"
     return f"""# Verdicts: {name}
 
-{entry.says} Made by `{command}` of the models {digest_of(entries)}.
+{entry.says} Made by `{command or stored}` of the models {digest_of(entries)}.
 
 *Necessary*: without it a promise of another number fails, in the fewest steps. *Liveness*: without it something waits
 for ever, or work never begins. *Redundant*: without it every promise is proved, and work still gets done within the
@@ -187,7 +188,7 @@ bounds of progress. *Shown*: what the documents predict of the alternative, or o
 the releases of Kafka that it is of; it is broken, besides, in so many mistakes, and texts that did not ship so. Each
 line is one property. No verdict goes beyond the dangers that its variant stands against: they are in the second table;
 a search has one in for a promise only where it met it within bounds in which some mutation breaks that promise.
-`fencepost dangers {name}` says of the others why they are out.
+`fencepost dangers {called(name)}` says of the others why they are out.
 
 {ledger(entries, judged, tests, Verdicts((saved or SavedFacts()).remember))}"""
 

@@ -25,6 +25,7 @@ from fencepost.proofs.readings.solver.models import Shrinker
 from fencepost.proofs.readings.solver.solving import RLIMIT, Question
 from fencepost.proofs.results import Result, Verdict
 from fencepost.proofs.scope.cells import Cell, Engine, Scope
+from fencepost.properties.registry import called
 
 SEARCHING: tuple[Engine, ...] = ("explore", "progress")
 """The engines in this tuple search states within bounds, so that each promise has a scope of its own."""
@@ -250,7 +251,7 @@ def _line(
     words += ", ".join(met) or "no danger of the list"
     if excused:
         words += f"; excused: {conditions(dict(excused))}"
-    return words + (f"; out: {out}, see `fencepost dangers {of}`" if out else "")
+    return words + (f"; out: {out}, see `fencepost dangers {called(of)}`" if out else "")
 
 
 def conditions(excused: Mapping[str, str]) -> str:

@@ -16,7 +16,7 @@ from fencepost.proofs.results import Event
 from fencepost.proofs.testing.failures import Evidence
 from fencepost.properties.conformance_spec import Agreeing, FalseConjunct, driven
 from fencepost.properties.driving import Made, Program, columns_of, read
-from fencepost.properties.registry import folder
+from fencepost.properties.registry import PROTOCOLS
 
 # A failing program as Python that can be pasted and run, without the model: it ends with the assertion that fails.
 
@@ -195,8 +195,8 @@ class Regressions:
 def regressions(agreeing: Agreeing) -> Regressions:
     """Return all saved runs of a protocol as programs, the shortest first."""
     found, programs = Regressions(), dict[str, Program]()
-    folder_of_runs = Path(str(files("fencepost.properties"))) / folder(agreeing.protocol) / "kept"
-    for file in sorted(folder_of_runs.glob("killers-*.json")):
+    kept = files(PROTOCOLS[agreeing.protocol]) / "kept"
+    for file in sorted(Path(str(kept)).glob("killers-*.json")):
         for run in read_runs(file):
             found.runs += 1
             config, calls, lacking = agreeing.turned([_step(text) for text in run.steps])

@@ -19,9 +19,10 @@ from fencepost.proofs.testing.readings import read_followed
 from fencepost.proofs.testing.tracker import Share, Tracker
 from fencepost.properties.conformance_spec import Agreeing, FalseConjunct, driven
 from fencepost.properties.driving import Call, Factory, Made, Message, Program, Run, event_text, read
-from fencepost.properties.history import HistoryError
+from fencepost.properties.history import VOCABULARIES, HistoryError, Vocabulary
 from fencepost.properties.machine import KnownBugs, Over
 from fencepost.properties.monitoring import Broken, HistoryMonitor
+from fencepost.properties.nearest import instead
 from fencepost.properties.registry import Found
 from hypothesis import HealthCheck, Phase, Verbosity, seed, settings
 from hypothesis.database import ExampleDatabase
@@ -78,8 +79,8 @@ class Watch:
         for tracker in self.trackers:
             try:
                 tracker.watch(made, messages)
-            except Disagreed as disagreed:
-                found.append(disagreed)
+            except Disagreed as unexplained:
+                found.append(disagreed := _with_what_it_lacks(unexplained, VOCABULARIES.get(self.agreeing.protocol)))
                 if self.agreeing.between:
                     self.differed = self.calls, disagreed
                     tracker.leave(AFTER)
@@ -118,6 +119,23 @@ class Watch:
 def _place(disagreed: Disagreed) -> float:
     event = disagreed.evidence.event
     return next((n for n, each in enumerate(disagreed.evidence.made.events) if each is event), inf)
+
+
+def _with_what_it_lacks(disagreed: Disagreed, words: Vocabulary | None) -> Disagreed:
+    """Return the disagreement, with what the event lacks by its table: a known kind, or some of its columns."""
+    event = disagreed.evidence.event
+    if words is None or event is None:
+        return disagreed
+    name = read(event, "kind")
+    if name not in words.codes:
+        meant = instead(name, words.codes, "its table")
+        unknown = FalseConjunct(name, "", f"this is no kind of event of {words.protocol}; {meant}")
+        return Disagreed(disagreed.evidence, (unknown,))
+    kind = words.codes[name]
+    may_lack = {*kind.optional, *kind.optional_with_error, "error"}
+    lacking = [column for column in kind.columns if column not in may_lack and read(event, column) is None]
+    false = tuple(FalseConjunct(name, "", f"the event lacks its column {column}") for column in lacking)
+    return Disagreed(disagreed.evidence, (*false, *disagreed.conjuncts)) if false else disagreed
 
 
 def _broke(made: Made, broken: Broken) -> Disagreed:

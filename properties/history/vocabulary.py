@@ -7,6 +7,7 @@ the protocol; the others are the protocol's own. Every column is a non-null inte
 the column has another value for that: NumPy gets plain arrays, and no two readings can differ about nulls.
 """
 
+import enum
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum
@@ -15,13 +16,15 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from fencepost.model.language.checks.errors import InputError
+from fencepost.model.language.checks.errors import InputError, caller, mistake
 from fencepost.properties.registry import Found
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 SCHEMA_VERSION = 1
+INTEGERS = ("int8", "int16", "int32", "int64")
+"""A `Column` has one of these types, as NumPy and Arrow name them."""
 ABSENT = -1  # the value of a column that does not apply to an event, where the column names no other
 
 
@@ -40,6 +43,11 @@ class Column:
     meaning: str
     unit: str = "none"
     absent: int = ABSENT
+
+    def __post_init__(self) -> None:
+        if self.type not in INTEGERS:
+            what = f"column {self.name} is of type {self.type!r}, and histories have integers alone"
+            raise mistake(what, f"write one of {', '.join(INTEGERS)}, and give words a number each", caller(__file__))
 
     @property
     def dtype(self) -> "np.dtype[Any]":
@@ -85,6 +93,12 @@ class EventKind(IntEnum):
         kind.observer = observer
         return kind
 
+    def __init_subclass__(cls) -> None:
+        for name, kind in cls.__members__.items():
+            if name != kind.name:
+                what = f"the events {kind.name} and {name} have one code, {kind.value}, so that they are one event"
+                raise mistake(what, f"give {name} a code of its own", caller(__file__, enum.__file__))
+
 
 @dataclass(frozen=True)
 class Vocabulary:
@@ -97,6 +111,10 @@ class Vocabulary:
     public: tuple[str, ...] = ("",)
 
     def __post_init__(self) -> None:
+        common = [column.name for column in COMMON_COLUMNS]
+        if again := [name for at, name in enumerate(self.names) if name in (*common, *self.names[:at])]:
+            what = f"{self.protocol}: there are two columns {again[0]!r}"
+            raise mistake(what, f"name it otherwise; every history has {', '.join(common)} already", caller(__file__))
         for kind in self.kinds:
             if unknown := [name for name in kind.columns if name not in self.names]:
                 there = ", ".join(self.names)

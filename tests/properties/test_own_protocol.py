@@ -92,7 +92,7 @@ def test_list() -> None:
 def test_prove() -> None:
     """By induction; and of which files the verdict is."""
     reported = words(fencepost("prove", f"{NAME}/fenced"))
-    assert f"read lock/model.py and 5 more in {ROOT / 'tests'}, hash" in reported
+    assert f"read lock/model.py and 6 more in {ROOT / 'tests'}, hash" in reported
     assert "tokens unique holds, resting on held is issued" in reported
 
 
@@ -304,7 +304,7 @@ def test_what_is_wrong_in_a_package(
         ("tests.transactions", "tests.transactions and fencepost.properties.transactions are both transactions; give "),
         (
             "tests.lock/fence",
-            "lock has no variant 'fence'; did you mean fenced or unfenced? fencepost list lock names ",
+            "lock has no variant 'fence'; did you mean fenced or unfenced? fencepost list tests.lock names",
         ),
     ],
 )
@@ -342,6 +342,20 @@ MISTAKES = [
     ("agree", "events.py", '"written", (Do', '"wrote", (Do', "events.py:{line}: 'wrote' is no kind of event of"),
     ("agree", "events.py", '"c": "client", "t"', '"c": "token", "t"', "granted: acquire takes c: Client from token,"),
     ("agree", "events.py", '"t": "token"', '"t": "tokn"', "acquire takes t: Token from tokn, which is no column; th"),
+    ("agree", "events.py", 'Do("write"', 'Do("wrte"', "events.py:{do}: written is a step 'wrte', and there is no such"),
+    ("agree", "events.py", 'Do("write", {"c"', 'Do("write", {"q"', "events.py:{do}: write takes c; written gives q"),
+    ("agree", "events.py", "written = 3", "written = 1", "events.py:11: the events granted and written have one code,"),
+    ("agree", "events.py", 'client", "int32"', 'client", "str"', "events.py:24: column client is of type 'str', and h"),
+    ("agree", "events.py", '"token", "int64"', '"kind", "int64"', "events.py:20: {name}: there are two columns 'kind'"),
+    ("agree", "reference.py", '"granted", client=client', '"granted", client="me"', "the event granted has client='me"),
+    ("generate", "reference.py", '"granted", client=client', '"granted", client="me"', "event granted has client='me'"),
+    ("explore", "claims.py", '"violated"', '"broken"', "claims.py:54: variant unfenced: 'broken' is no verdict; there"),
+    ("explore", "claims.py", '"newest_stays": "', '"newest_stay": "', "LockProperties has no 'newest_stay'; did you m"),
+    ("explore", "claims.py", '"nightly": ', '"night": ', "variant fenced: 'night' is no profile; did you mean nightly"),
+    ("prove", "claims.py", '@promise(rule="lock.P2")', "@promise", "claims.py:17: @promise above tokens_unique has no"),
+    ("prove", "claims.py", '@promise(rule="lock.P2")', '@promise("lock.P2")', "@promise has another form: too many po"),
+    ("prove", "claims.py", "@lemma", "@lemma()", "@lemma has another form: missing a required argument: 'body'"),
+    ("prove", "model.py", '@danger("zombie")', "@danger", "model.py:83: @danger above writes_late has no brackets; wr"),
     ("generate", "interface.py", "", "", "{name}/fenced has no simulator; name yours with --from MODULE:FUNCTION, or"),
     ("generate", "reference.py", '"refused"', '"denied"', "write shows an event 'denied'; {name} has granted, expir"),
     ("generate", "reference.py", "self.stored <= token", "self.store <= token", "AttributeError: 'Locks' object has"),
@@ -359,12 +373,72 @@ def test_mistakes_of_a_newcomer(
     """A package in which something lacks, or has another name, is refused in one line that says where and what."""
     command, part, old, new, expected = mistake
     name = copied(tmp_path, number, part, old, new)
-    line = (LOCK / "events.py").read_text(encoding="utf-8").splitlines().index("MAPPING = EventMapping(") + 1
+    lines = (LOCK / "events.py").read_text(encoding="utf-8").splitlines()
+    line = lines.index("MAPPING = EventMapping(") + 1
+    do = next(at for at, text in enumerate(lines, 1) if 'Do("write"' in text)
     monkeypatch.chdir(tmp_path)
     further = {"generate": [tmp_path / "made"], "show": ["newest stays"]}.get(command, [])
-    ran = fencepost(command, f"{name}/unfenced" if command == "show" else f"{name}/fenced", *further)
+    variant = "unfenced" if command == "show" or (part, command) == ("claims.py", "explore") else "fenced"
+    ran = fencepost(command, f"{name}/{variant}", *further)
     assert (ran.code, ran.err.count("\n")) == (2, 1), ran.out + ran.err
-    assert expected.format(name=name, NAME=name.upper(), line=line) in ran.err
+    assert expected.format(name=name, NAME=name.upper(), line=line, do=do) in ran.err
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        (
+            'self.show("expired")',
+            'self.show("expird")',
+            "expird: this is no kind of event of {name}; did you mean expired?",
+        ),
+        ('"granted", client=client,', '"granted",', "granted: the event lacks its column client"),
+    ],
+)
+def test_an_event_that_is_not_as_its_table_says(
+    old: str, new: str, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The disagreement names what the event lacks by its table, before what bars the model."""
+    name = copied(tmp_path, 70 + len(new) % 7, "reference.py", old, new)
+    monkeypatch.chdir(tmp_path)
+    assert f"barred by {expected.format(name=name)}" in words(fencepost("agree", name, "--examples", 20), code=1)
+
+
+def test_what_is_named_can_be_typed(tmp_path: Path) -> None:
+    """Hints name the package with its points, and bounds by name; a table names the command that made it; a promise of
+    which no proof is asked is named."""
+    table = tmp_path / "lock.md"
+    assert f"see `fencepost dangers {NAME}/fenced`" in words(fencepost("prove", f"{NAME}/fenced"))
+    assert (
+        f'as it is predicted to fail: fencepost show {NAME}/unfenced "newest stays"'
+        in fencepost("prove", f"{NAME}/unfenced").out
+    )
+    assert fencepost("explore", f"{NAME}/fenced", "--bound", "clent=3").err.endswith(
+        "fenced has no bound 'clent'; did you mean clients? there are clients, leases\n"
+    )
+    assert fencepost("necessity", NAME, "--table", table).code == 0
+    assert f"Made by `fencepost necessity {NAME} --table {table}` of the models" in table.read_text()
+
+
+def test_runs_that_are_kept_are_looked_for_beside_the_protocol() -> None:
+    """Those of the lock are, and none of them is a program, as no step is said to be a call: nothing is driven."""
+    ran = fencepost("agree", NAME, "--from", "model")
+    assert (ran.code, ran.err.count("\n")) == (2, 1)
+    assert "--from model: 0 of 4 kept runs are turned into 0 different programs" in ran.err
+
+
+def test_every_file_that_decides_is_in_the_hash(tmp_path: Path) -> None:
+    """Of agreement all of the protocol's, with the implementation; of a replay all by which histories are judged."""
+    made, report = tmp_path / "made", tmp_path / "report.json"
+    defect = f"{NAME}.reference:Unfenced"
+    assert fencepost("agree", NAME, "--implementation", defect, "--examples", 40, "--json", report).code == 1
+    read = {Path(file).name for file in read_json(report)["sources"] if LOCK in Path(file).parents}
+    assert read == {file.name for file in LOCK.glob("*.py") if file.name != "__init__.py"}
+    assert fencepost("generate", f"{NAME}/fenced", made, "--histories", 5).code == 0
+    assert fencepost("replay", made, "--protocol", NAME, "--json", report).code == 0
+    assert {Path(file).name for file in read_json(report)["sources"] if LOCK in Path(file).parents} == read - {
+        "reference.py"
+    }
 
 
 def test_a_proof_that_fails_and_one_without_bounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -33,11 +33,11 @@ def of_language(file: str) -> bool:
     return os.path.abspath(file).startswith(HERE)
 
 
-def caller(also: str = "") -> tuple[str, int]:
+def caller(*also: str) -> tuple[str, int]:
     """Return the file and line of the innermost frame outside the language, which is the line of the protocol that is
-    being traced. The file ``also`` is skipped too, and so is code without a file."""
+    being traced. The files ``also`` are skipped too, and so is code without a file."""
     frame = sys._getframe(1)
-    skipped = (also, "<string>")
+    skipped = (*also, "<string>")
     while frame.f_back is not None and (of_language(file := frame.f_code.co_filename) or file in skipped):
         frame = frame.f_back
     return frame.f_code.co_filename, frame.f_lineno

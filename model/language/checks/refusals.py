@@ -5,8 +5,10 @@ Each refusal is a `ModelError` with the line of the rule and what to write inste
 TypeError, or go on with a value that is unrelated to the state.
 """
 
+import inspect
 from collections.abc import Callable
-from typing import NoReturn
+from functools import wraps
+from typing import Any, NoReturn, TypeVar
 
 from fencepost.model.language.checks.errors import mistake
 
@@ -45,6 +47,32 @@ _OF_SYMBOLS = (
     "radd", "rsub", "rand", "ror", "rxor", "rmul", "rtruediv", "rfloordiv", "rmod", "rdivmod", "rpow",
     "rlshift", "rrshift",
 )  # fmt: skip
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def written(arguments: str) -> Callable[[F], F]:
+    """Have a decorator of the language refuse what it is not given as in ``@promise(rule="…")``, such as the method
+    itself where its brackets are left out."""
+
+    def wrap(decorator: F) -> F:
+        name, takes = decorator.__name__, inspect.signature(decorator)
+
+        @wraps(decorator)
+        def checked(*given: Any, **named: Any) -> Any:
+            instead = f"write @{name}{arguments} above the method"
+            if arguments and given and inspect.isfunction(given[0]):
+                raise mistake(f"@{name} above {given[0].__name__} has no brackets", instead)
+            try:
+                takes.bind(*given, **named)
+            except TypeError as error:
+                raise mistake(f"@{name} has another form: {error}", instead) from None
+            return decorator(*given, **named)
+
+        return checked  # type: ignore[return-value]
+
+    return wrap
 
 
 class Refusals:

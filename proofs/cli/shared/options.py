@@ -16,7 +16,7 @@ from fencepost.proofs.cli.shared.interrupts import nothing_yet
 from fencepost.proofs.readings.words import name_in_words
 from fencepost.properties.catalogue import PROFILES, CatalogueError, ProtocolEntry, Variant, find, protocols
 from fencepost.properties.nearest import instead, underscored
-from fencepost.properties.registry import add
+from fencepost.properties.registry import add, called
 
 if TYPE_CHECKING:  # which reads histories, for which `--help` need not wait
     from fencepost.proofs.scale.jobs import Jobs
@@ -172,8 +172,9 @@ def the_one(name: str) -> tuple[ProtocolEntry, Variant]:
     """Return the named variant, or the protocol's only one. Errors: CatalogueError if there are several variants."""
     [first, *more] = chosen(name)
     if more:
-        there = ", ".join(f"{entry.name}/{variant.name}" for entry, variant in (first, *more)[:3])
-        raise CatalogueError(f"{name} has several variants; name one, such as {there}; fencepost list {name} has all")
+        there = ", ".join(f"{called(entry.name)}/{variant.name}" for entry, variant in (first, *more)[:3])
+        which = f"name one, such as {there}; fencepost list {called(name)} has all"
+        raise CatalogueError(f"{name} has several variants; {which}")
     return first
 
 
@@ -181,7 +182,8 @@ def whole(name: str) -> ProtocolEntry:
     """Return the named protocol. Errors: CatalogueError if only one variant of it was named."""
     entry, variant = find(name)
     if variant is not None:
-        raise CatalogueError(f"this judges a protocol as a whole, with all its variants; name {entry.name}, not {name}")
+        which = f"name {called(entry.name)}, not {called(name)}"
+        raise CatalogueError(f"this judges a protocol as a whole, with all its variants; {which}")
     return entry
 
 
@@ -190,7 +192,7 @@ def asked_property(entry: ProtocolEntry, variant: Variant, name: str) -> Propert
     wanted = underscored(name)
     if wanted not in variant.asked:
         there = [name_in_words(n) for n, p in variant.asked.items() if p.role != "lemma"]
-        meant = instead(name, there, f"fencepost list {entry.name}/{variant.name}")
+        meant = instead(name, there, f"fencepost list {called(entry.name)}/{variant.name}")
         raise CatalogueError(f"{variant.name} is not asked for a property {name!r}; {meant}")
     return variant.asked[wanted]
 

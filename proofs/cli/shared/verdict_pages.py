@@ -12,7 +12,7 @@ from typing import Any
 from fencepost.model.rules import AREAS, RULES
 from fencepost.proofs.cli.shared.output import engine_in_words, sign_of, worst_of
 from fencepost.proofs.cli.shared.pages import story_of
-from fencepost.proofs.cli.shared.verdicts import COLUMNS, LEGEND, called, cells, command_about, differing, summary
+from fencepost.proofs.cli.shared.verdicts import COLUMNS, LEGEND, cells, command_about, differing, summary
 from fencepost.proofs.necessity.rule_removal import marked
 from fencepost.proofs.necessity.saved_runs import DoesNotFit, KeptRun, replay_of
 from fencepost.proofs.necessity.tables import FOLDER, is_of_these_models, table_of
@@ -32,6 +32,7 @@ from fencepost.proofs.results import Result
 from fencepost.proofs.scope.scopes import USERS_RELY_ON, scope_lines
 from fencepost.proofs.tally import Tally, standing, total
 from fencepost.properties.catalogue import Profile, ProtocolEntry, Variant, protocols, whole_of
+from fencepost.properties.registry import called
 from rich.text import Text
 
 DRAWN = ("explore", "progress")

@@ -9,7 +9,7 @@ from fencepost.proofs.cli.shared.output import SIGNS, console, duration, killers
 from fencepost.proofs.readings.words import name_in_words
 from fencepost.proofs.results import Result
 from fencepost.properties.catalogue import Profile, Variant, bounds_of, find
-from fencepost.properties.registry import PROTOCOLS
+from fencepost.properties.registry import called
 from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
@@ -167,12 +167,6 @@ def differing(variant: Variant, profile: Profile, bound: Mapping[str, int]) -> s
     """Return options for the bounds that differ from the variant's own: `` --bound copies=1``."""
     usual = bounds_of(variant, profile)
     return "".join(f" --bound {n}={bound[n]}" for n in usual if n in bound and bound[n] != usual[n])
-
-
-def called(name: str) -> str:
-    """Return a protocol's name as a command takes it, which is its package for the user's own protocol."""
-    package = PROTOCOLS.get(name, "fencepost.")
-    return name if package.startswith("fencepost.") else package
 
 
 def _profile(profile: Profile) -> str:
