@@ -18,6 +18,7 @@ from fencepost.properties.catalogue import FOLLOWED, Profile, ProtocolEntry, Var
 from fencepost.properties.history import Manifest
 from fencepost.properties.history.location import Location
 from fencepost.properties.history.properties_of import properties_of
+from fencepost.properties.nearest import quantity
 
 HISTORIES = {"smoke": 200, "ci": 5000, "nightly": 500_000}
 """Each profile generates this many simulated histories of 200 events each."""
@@ -104,9 +105,9 @@ def _replayed(
     """Yield the verdict on each history property. ``variant`` is None where the protocol has no model. ``pinned`` names
     the properties that the catalogue expects to be undecidable, ``broken_there`` those that the recorded system broke,
     and ``least`` is the share of the histories that the model must follow."""
-    heading = f"{entry.name}/{variant_name}: {what}, {report.events:,} events"
+    heading = f"{entry.name}/{variant_name}: {what}, {quantity(report.events, 'event')}"
     if left := max((sum(reasons.values()) for reasons in report.undecided.values()), default=0):
-        heading += f", {left:,} histories not followed to their end"
+        heading += f", {quantity(left, 'history')} not followed to their end"
     spent = report.seconds / max(1, len(report.judged))
     spec = variant.spec if variant else None
     met = scope_of_counts(spec, engine, report.dangers, f"no event of {what} shows it").fields

@@ -1,5 +1,5 @@
-"""This module suggests the names that an unknown name may have meant, and converts names as they are printed (``ids
-unique``) to names in the code."""
+"""This module has the words of messages: the names that an unknown name may have meant, names as they are printed
+(``ids unique``), and how many of a thing there are."""
 
 from collections.abc import Collection, Iterable
 from difflib import get_close_matches
@@ -15,6 +15,16 @@ def underscored(name: str) -> str:
 
 def in_words(name: str) -> str:
     return name.replace("_", " ")
+
+
+def quantity(count: int, noun: str) -> str:
+    """Return a number with its noun, such as ``1 history`` or ``2,000 histories``."""
+    ending = ("ies" if noun[-2:-1] not in "aeiou" else "ys") if noun.endswith("y") else noun[-1] + "s"
+    return f"{count:,} {noun if count == 1 else noun[:-1] + ending}"
+
+
+def times(count: int) -> str:
+    return "once" if count == 1 else f"{count:,} times"
 
 
 def instead(wrong: str, known: Collection[str], where: str = "") -> str:

@@ -37,7 +37,7 @@ from fencepost.properties.catalogue import CatalogueError, Variant, find
 from fencepost.properties.conformance_spec import DRIVEN, WITH_CHURN, Agreeing, driven, on_a_cluster, over_the_wire
 from fencepost.properties.history.manifest import Manifest
 from fencepost.properties.history.properties_of import properties_of
-from fencepost.properties.nearest import instead, underscored
+from fencepost.properties.nearest import instead, quantity, times, underscored
 from fencepost.properties.registry import called, folder, own
 
 if TYPE_CHECKING:
@@ -290,7 +290,8 @@ def _cluster_ended() -> Iterator[None]:
 def _shrinks(bar: Bar | Minutes, runs: int, what: str) -> None:
     """Print what fails at once, as a cluster takes long to shrink a program."""
     bar.found = True
-    errors.print(f"found: {what}; its program is shrunk, in up to {runs} runs", markup=False, highlight=False)
+    found = f"found: {what}; its program is shrunk, in up to {quantity(runs, 'run')}"
+    errors.print(found, markup=False, highlight=False)
 
 
 @dataclass(frozen=True)
@@ -315,7 +316,8 @@ class _Screen:
         share += "" if report.compared is None else f", {report.compared:.0%} of calls compared"
         sign = SIGNS[report.verdict]
         console.print(
-            f"{self.who} against {self.against}{against}, seed {report.seed}: {sign} after {report.examples} clusters, "
+            f"{self.who} against {self.against}{against}, seed {report.seed}: {sign} after "
+            f"{quantity(report.examples, 'cluster')}, "
             f"{f'{len(report.undecided)} of them inconclusive, ' * bool(report.undecided)}"
             f"{duration(report.seconds)}{share}"
         )
@@ -344,13 +346,14 @@ class _Screen:
             console.print(broken.program, markup=False)
         for rule, by in report.excused.items():
             for excuse, count in by.items():
-                words = f"{rule} broken in {count} clusters as {report.variant} allows, and no defect: {excuse}"
+                where = f"{quantity(count, 'cluster')} as {report.variant} allows"
+                words = f"{rule} broken in {where}, and no defect: {excuse}"
                 console.print(f"    {words}", markup=False)
         if report.lacks:
             lacks = "; ".join(report.lacks)
             console.print(f"    not asked, since the implementation lacks it: {lacks}", markup=False)
         for reason, count in sorted(report.coverage.beyond.items()):
-            console.print(f"    not followed to the end, {count} times: {reason}", markup=False)
+            console.print(f"    not followed to the end, {times(count)}: {reason}", markup=False)
         for line in () if self.of_brokers or report.by_promises else unreached(report.never, self.verbose):
             console.print(f"    {line}", markup=False)
 

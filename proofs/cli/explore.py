@@ -26,6 +26,7 @@ from fencepost.proofs.cli.shared.progress import spinner
 from fencepost.proofs.readings.words import name_in_words
 from fencepost.proofs.report import SCHEMA
 from fencepost.properties.catalogue import CatalogueError, Profile, ProtocolEntry, Variant, bounds_of, features_of
+from fencepost.properties.nearest import quantity
 from fencepost.properties.registry import called
 
 if TYPE_CHECKING:  # these import NumPy and Z3, which `--help` need not wait for
@@ -140,7 +141,7 @@ def _print(
 
     console.print(f"{title} within {bound_in_words(bound)}")
     console.print(
-        f"    {made.distinct:,} states{up_to(made)}, {made.generated:,} generated, depth {made.depth}, "
+        f"    {quantity(made.distinct, 'state')}{up_to(made)}, {made.generated:,} generated, depth {made.depth}, "
         + duration(made.seconds)
         + (f" after {duration(made.compile_seconds)} of compiling" if made.compile_seconds > LONG else "")
         + (f", {made.resumed:,} of them found before" if made.resumed else "")
@@ -151,11 +152,11 @@ def _print(
     for line in scope_lines(results, "met"):
         console.print(f"    {line}", style="dim", markup=False)
     for r in results:
-        steps = f" in {r.evidence['steps']} steps" if "steps" in r.evidence else ""
+        steps = f" in {quantity(r.evidence['steps'], 'step')}" if "steps" in r.evidence else ""
         console.print(f"    {name_in_words(r.property):<34} {verdict_sign(r.kind, r.verdict)}{steps}")
     for action, count in made.cut.items():
         if count:
-            console.print(f"    {count:,} steps of {action} lead beyond the bounds and were not taken")
+            console.print(f"    {quantity(count, 'step')} of {action} lead beyond the bounds and were not taken")
 
 
 def up_to(made: "Exploration") -> str:

@@ -21,6 +21,7 @@ from fencepost.proofs.cli.shared.options import (
 )
 from fencepost.proofs.cli.shared.output import console, errors
 from fencepost.properties.catalogue import CatalogueError, Profile, bounds_of
+from fencepost.properties.nearest import quantity
 
 if TYPE_CHECKING:
     from fencepost.proofs.explorer.server import Application
@@ -138,7 +139,7 @@ def _of_implementation(name: str, implementation: str, examples: int, seed: int)
             implementation, protocol=agreeing, variant=variant, seed=seed, max_examples=examples, progress=bar.advance
         )
     if not (report.failure or report.differences or report.predicted):
-        errors.print(f"{examples} clusters, and nothing is found: {report.verdict}", markup=False)
+        errors.print(f"{quantity(examples, 'cluster')}, and nothing is found: {report.verdict}", markup=False)
     return partial(application, [of_implementation(report)])
 
 

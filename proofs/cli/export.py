@@ -7,6 +7,7 @@ import click
 from fencepost.proofs.cli.shared.options import BOUND, PROFILE, PROTOCOL, chosen, complete_variant, parse_bounds
 from fencepost.proofs.cli.shared.output import bound_in_words, console, read_from
 from fencepost.properties.catalogue import CatalogueError, Profile, bounds_of
+from fencepost.properties.nearest import quantity
 from fencepost.properties.registry import called
 
 
@@ -56,11 +57,12 @@ def export(name: str, folder: Path, reduced: str | None, changes: tuple[str, ...
         texts |= tla.files([made])
         lines += [
             f"{entry.name}/{variant.name} within {bound_in_words(bound)}",
-            f"    {folder / made.stem}.tla: {made.actions} actions, {len(made.invariants)} invariants, "
-            f"{len(made.steps)} properties of steps",
+            f"    {folder / made.stem}.tla: {quantity(made.actions, 'action')}, {len(made.invariants)} invariants, "
+            f"{quantity(len(made.steps), 'property')} of steps",
         ]
         if made.progress:
-            lines.append(f"    {folder / made.stem}Liveness.tla: {len(made.progress)} properties of progress")
+            progress = f"{quantity(len(made.progress), 'property')} of progress"
+            lines.append(f"    {folder / made.stem}Liveness.tla: {progress}")
         lines += [f"    not exported: {sentence}" for sentence in made.left_out]
         lines.append(f"    java -cp tla2tools.jar tlc2.TLC -deadlock -workers 1 -config {made.stem}.cfg {made.stem}")
     tla.write(folder, texts)

@@ -27,6 +27,7 @@ from fencepost.proofs.cli.shared.output import console, errors
 from fencepost.proofs.readings.words import name_in_words
 from fencepost.proofs.report import SCHEMA
 from fencepost.properties.catalogue import CatalogueError, Profile, ProtocolEntry, find
+from fencepost.properties.nearest import quantity
 from fencepost.properties.registry import PROTOCOLS, has, own
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def settings(
         return None
     without, chosen = missing_java(), SparkSettings()
     how = f"in processes here, since {without}" if without else f"on Spark ({chosen.master}), as --master would"
-    (say or partial(errors.print, markup=False))(f"{events:,} events are many: {how}")
+    (say or partial(errors.print, markup=False))(f"{quantity(events, 'event')} are many: {how}")
     return None if without else chosen
 
 
@@ -116,13 +117,13 @@ def generate(
             document["broken"] = dict(made.broken)
         if made.datasets:
             document["datasets"] = dict(made.datasets)
-    console.print(f"{made.events:,} events in {histories:,} histories, {made.files}, seed {seed}")
+    console.print(f"{quantity(made.events, 'event')} in {quantity(histories, 'history')}, {made.files}, seed {seed}")
     for vocabulary, rows in made.datasets.items():
-        console.print(f"    {vocabulary:<28} {rows:,} events", markup=False)
+        console.print(f"    {vocabulary:<28} {quantity(rows, 'event')}", markup=False)
     if made.faults:
         console.print("faults: " + ", ".join(f"{count:,} {fault}" for fault, count in sorted(made.faults.items())))
     for promise, runs in (made.broken or {}).items():
-        found = f"broke in {runs:,} histories" if runs else "holds in all"
+        found = f"broke in {quantity(runs, 'history')}" if runs else "holds in all"
         console.print(f"    {name_in_words(promise):<28} {found}", markup=False)
     return 0
 
@@ -174,7 +175,7 @@ def _of_simulator(
     )  # fmt: skip
     if not vocabularies_of(function, config):
         manifest = run(directory, function, **asked)
-        return _Made(manifest.totals.rows, f"{len(manifest.files)} files", manifest.faults)
+        return _Made(manifest.totals.rows, quantity(len(manifest.files), "file"), manifest.faults)
     every = generate_set(directory, function, **asked)
     datasets = {dataset.name: dataset.rows for dataset in every.datasets}
     return _Made(every.rows, f"{len(every.datasets)} vocabularies", every.faults, datasets)
@@ -196,7 +197,7 @@ def _of_model(
         directory, SIMULATOR, histories=histories, seed=seed, config=config, protocol=entry.name,
         variant=variant.name, many=True, source="model", spark=settings(master, cores, histories * steps), cores=cores,
     )  # fmt: skip
-    return _Made(manifest.totals.rows, f"{len(manifest.files)} files", manifest.faults, broken=manifest.broken)
+    return _Made(manifest.totals.rows, quantity(len(manifest.files), "file"), manifest.faults, broken=manifest.broken)
 
 
 def _what(name: str) -> tuple[ProtocolEntry, str]:

@@ -7,6 +7,7 @@ from fencepost.proofs.cli.shared.options import PROTOCOL, complete_variant
 from fencepost.proofs.cli.shared.output import console, errors, in_columns, wrapped
 from fencepost.proofs.readings.words import name_in_words
 from fencepost.properties.catalogue import ProtocolEntry, Variant, find, protocols, whole_of
+from fencepost.properties.nearest import quantity
 
 HANGING = 7
 """Continuation lines are indented by this many more columns, so that they stand below the words of a guard."""
@@ -47,11 +48,11 @@ def _counts() -> Iterator[str]:
 
     found = saved_counts()
     for area, (decided, others) in found.items():
-        yield f"{AREAS[area]}: {len(decided) + len(others)} rules, {len(decided)} with a verdict"
+        yield f"{AREAS[area]}: {quantity(len(decided) + len(others), 'rule')}, {len(decided)} with a verdict"
         if others:
             yield from wrapped(", ".join(others), "    no verdict yet: ", " " * 8)
     judged, open_ones = (sum(map(len, each)) for each in zip(*found.values(), strict=True))
-    yield f"all: {judged + open_ones} rules, {judged} with a verdict, by the tables in {FOLDER}"
+    yield f"all: {quantity(judged + open_ones, 'rule')}, {judged} with a verdict, by the tables in {FOLDER}"
     for entry in protocols().values():
         table = table_of(entry.name)
         if table.exists() and not is_of_these_models(table.read_text(encoding="utf-8"), whole_of(entry)):

@@ -10,6 +10,7 @@ from fencepost.proofs.cli.shared.interrupts import reported
 from fencepost.proofs.cli.shared.options import FRESH, JSON, MASTER, PROFILE, PROTOCOL, complete_variant, on_spark
 from fencepost.proofs.cli.shared.output import bound_in_words, console, duration
 from fencepost.properties.catalogue import CatalogueError, Profile, ProtocolEntry, Variant, find, protocols
+from fencepost.properties.nearest import quantity
 
 
 @click.command()
@@ -57,7 +58,8 @@ def mutants(
                 write_runs(file, found.runs)
                 proof_mutants.write(variant, found.refused)
             mine = f"{entry.name}/{variant.name}"
-            console.print(f"{mine}: {len(found.runs)} runs, {len(found.new)} of them new, {duration(found.seconds)}")
+            new = f"{len(found.new)} of them new, {duration(found.seconds)}"
+            console.print(f"{mine}: {quantity(len(found.runs), 'run')}, {new}")
             for run in found.new:
                 console.print(f"    {run.property} is broken by {run}", markup=False)
             for each in changed:
@@ -80,7 +82,8 @@ def mutants(
             runs = [run.as_dict() for run in found.runs]
             about = {"protocol": entry.name, "variant": variant.name}
             documents.append(about | {"runs": runs, "without": without, "unbroken": unbroken})
-    console.print(f"{len(chosen)} variants in {time.perf_counter() - start:.0f} s; {left} promises that nothing breaks")
+    took = f"{quantity(len(chosen), 'variant')} in {time.perf_counter() - start:.0f} s"
+    console.print(f"{took}; {quantity(left, 'promise')} that nothing breaks")
     if left:
         console.print(
             "only what cites a rule is got wrong: give rule=… to the guards and updates that a promise rests on"

@@ -17,6 +17,7 @@ from fencepost.proofs.cli.shared.pages import HTML, attempted, write_pages
 from fencepost.proofs.cli.shared.progress import spinner
 from fencepost.proofs.readings.words import leaning, name_in_words, say_obligation
 from fencepost.properties.catalogue import PROFILES, Profile, ProtocolEntry, Variant, bounds_of
+from fencepost.properties.nearest import quantity
 from fencepost.properties.registry import called
 
 if TYPE_CHECKING:  # Z3, for which `--help` need not wait
@@ -142,7 +143,7 @@ def prove(
                 made.add(entry, variant, proof, opinions, Z3Again(rlimit))
         disagreeing = sum(not r.as_expected for r in of_second)
         besides = f", {disagreeing} on which the engines disagree" if disagreeing else ""
-        console.print(f"{len(every) - len(of_second)} properties, {wrong} not proved{besides}")
+        console.print(f"{quantity(len(every) - len(of_second), 'property')}, {wrong} not proved{besides}")
         if certificates is not None:
             write_certificates(certificates, made, read)
             console.print(f"{len(made.texts)} certificates in {str(certificates)!r}", markup=False)
@@ -240,7 +241,7 @@ def summary(results: Sequence["Result"], broken: frozenset[str] = frozenset()) -
         failing = ", ".join(name_in_words(r.property) for r in lemmas if r.verdict in ("violated", "unknown"))
         words = [f"{n} {SIGNS[v]}" for v, n in counts.items()] if set(counts) != {"holds"} else [SIGNS["holds"]]
         having = sum("inherited" in r.evidence for r in lemmas)
-        number = f"{len(lemmas)} lemmas" + (f", {having} inherited" if having else "")
+        number = quantity(len(lemmas), "lemma") + (f", {having} inherited" if having else "")
         yield f"    {number:<34} {', '.join(words)}" + (f": {failing}" if failing else "")
     for r in results:
         if r.kind == "sometimes":
@@ -351,7 +352,7 @@ def _together(kind: str, how: str, those: "Sequence[Obligation]") -> Iterator[st
     elif len(names) == 1:
         yield f"        {_BEGINS[kind]} {names[0]} … {text}"
     else:
-        yield f"        {_BEGINS[kind]} {len(names)} properties … {text}"
+        yield f"        {_BEGINS[kind]} {quantity(len(names), 'property')} … {text}"
         yield from wrap(", ".join(names), WIDTH, initial_indent=" " * 12, subsequent_indent=" " * 12)
 
 

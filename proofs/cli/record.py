@@ -10,10 +10,9 @@ import click
 from fencepost.proofs.cli.shared.options import JSON, config_option, configured
 from fencepost.proofs.cli.shared.output import SIGNS, console, errors
 from fencepost.proofs.cli.shared.progress import spinner
-from fencepost.proofs.readings.words import name_in_words
 from fencepost.proofs.report import SCHEMA, write_json
+from fencepost.properties.nearest import quantity
 from fencepost.properties.registry import PROTOCOLS, folder
-from rich.markup import escape
 
 if TYPE_CHECKING:
     from fencepost.proofs.recording.command import Recorded, Recorder
@@ -90,16 +89,21 @@ def record(
 
 
 def _print(recorded: "Recorded") -> None:
+    from fencepost.proofs.cli.shared.replay_lines import by_reason, some
+    from fencepost.properties.history.properties_of import properties_of
+
     for line in str(recorded).splitlines():
         console.print(line, markup=False)
-    console.print(f"decidable from it are {len(recorded.decidable)} properties:")
-    for name in recorded.decidable:
-        console.print(f"    {name_in_words(name)}")
-    console.print(f"undecidable are {len(recorded.undecidable)}:")
-    for name, reason in recorded.undecidable.items():
-        console.print(f"    {name_in_words(name):<28} [yellow]unknown[/]: {escape(reason)}")
-    for name, reason in recorded.not_promised.items():
-        console.print(f"    {name_in_words(name):<28} {SIGNS['not promised']}: {escape(reason)}")
+    found, unknown, absent = recorded.decidable, recorded.undecidable, recorded.not_promised
+    every = quantity(len(found) + len(unknown) + len(absent), "property")
+    console.print(f"{len(found)} of {every} can be decided from it" + (f" ({some(found)})" if found else ""))
+    rest = [
+        (name, SIGNS[sign], why)
+        for sign, those in (("unknown", unknown), ("not promised", absent))
+        for name, why in those.items()
+    ]
+    for line in by_reason(rest, properties_of(recorded.manifest.protocol).vocabulary):
+        console.print(line)
 
 
 @contextmanager

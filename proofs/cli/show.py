@@ -20,6 +20,7 @@ from fencepost.proofs.cli.shared.pages import HTML, story_of, write_pages
 from fencepost.proofs.readings.words import name_in_words
 from fencepost.proofs.report import write_json
 from fencepost.properties.catalogue import Profile, Variant, bounds_of, changed
+from fencepost.properties.nearest import quantity
 
 if TYPE_CHECKING:  # NumPy and Z3 take their time, which `list` need not wait for
     from fencepost.model.language.properties import Property
@@ -77,7 +78,8 @@ def show(
         for line in _why(asked, spec, bound, trace):
             console.print(line, markup=False)
         if trace.loop is None:
-            console.print(f"\nIt is {'reached' if witness else 'broken'} after {len(trace)} steps, and not in fewer.")
+            steps = quantity(len(trace), "step")
+            console.print(f"\nIt is {'reached' if witness else 'broken'} after {steps}, and not in fewer.")
     runs = [] if trace is None else [trace]
     write_pages([story_of(entry, variant, spec, asked, bound, t, without=wrong) for t in runs], html_file)
     if itf_file is not None and trace is not None:

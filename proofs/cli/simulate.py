@@ -23,6 +23,7 @@ from fencepost.proofs.cli.show import brief
 from fencepost.proofs.readings.words import name_in_words
 from fencepost.proofs.report import SCHEMA
 from fencepost.properties.catalogue import Profile, bounds_of
+from fencepost.properties.nearest import quantity
 
 if TYPE_CHECKING:
     from fencepost.proofs.engines.simulate import Wandering
@@ -80,8 +81,8 @@ def simulate(
             variant, bound, seed=seed, steps=steps, aims=[a for a in AIMS if a in aims], started=under_way.append
         )
         under_way.append(lambda: found)
-    about = f"{found.steps:,} steps in {found.examples:,} walks, {duration(found.seconds)}"
-    about += f"; {found.explored:,} states explored to set out from" if found.explored else ""
+    about = f"{quantity(found.steps, 'step')} in {quantity(found.examples, 'walk')}, {duration(found.seconds)}"
+    about += f"; {quantity(found.explored, 'state')} explored to set out from" if found.explored else ""
     if found.promise is None or found.trace is None:
         missed = any(verdict == "violated" for verdict in variant.expected.values())
         console.print(
@@ -90,7 +91,7 @@ def simulate(
     else:
         for line in brief(variant.spec, found.trace):
             console.print(line, markup=False)
-        length = f"{len(found.trace)} steps" + (", and not in fewer" if found.shortest else "")
+        length = quantity(len(found.trace), "step") + (", and not in fewer" if found.shortest else "")
         console.print(f"\n{name_in_words(found.promise)} broke in {length}; a walk found it in {found.raw}.  {about}")
     stories = []
     if found.promise is not None and found.trace is not None:

@@ -8,6 +8,7 @@ from fencepost.proofs.cli.shared.output import bound_in_words, console, read_fro
 from fencepost.proofs.cli.shared.pages import HTML, story_of, write_pages
 from fencepost.proofs.readings.words import name_in_words
 from fencepost.properties.catalogue import Profile, bounds_of
+from fencepost.properties.nearest import quantity
 
 
 @click.command()
@@ -49,7 +50,7 @@ def validate(name: str, file: Path, changes: tuple[str, ...], profile: Profile, 
         for line in found.why[1:]:
             console.print(f"    {line}", markup=False)
         return 1
-    steps = f"{len(found)} {'step' if len(found) == 1 else 'steps'}"
+    steps = quantity(len(found), "step")
     plain = Plain(variant.spec, {n: bound_of(bounds, n) for n in variant.spec.constants}, bounds)
     promises = [p for p in variant.asked.values() if p.role == "promise" and p.kind in ("always", "step")]
     held = [(p, standing_of(plain, p, found)) for p in promises]

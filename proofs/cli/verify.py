@@ -27,6 +27,7 @@ from fencepost.proofs.cli.shared.verdicts import LEGEND, block, next_commands, s
 from fencepost.proofs.report import cut_short, verify_document, write_json, write_text
 from fencepost.proofs.results import Result
 from fencepost.properties.catalogue import PROFILES, Profile, ProtocolEntry, protocols
+from fencepost.properties.nearest import quantity
 from rich.text import Text
 
 if TYPE_CHECKING:  # this imports Z3, which `--help` need not wait for
@@ -88,9 +89,10 @@ def verify(
 
     start = time.perf_counter()
     entries = [whole(name) for name in dict.fromkeys(names)] or [p for p in protocols().values() if p.verified]
-    which = ", ".join(names) or f"{len(entries)} protocols"
+    which = ", ".join(names) or quantity(len(entries), "protocol")
     variants = sum(len(entry.variants) for entry in entries)
-    console.print(f"fencepost verify, profile {profile}, seed {seed}: {which}, {variants} variants", markup=False)
+    which += f", {quantity(variants, 'variant')}"
+    console.print(f"fencepost verify, profile {profile}, seed {seed}: {which}", markup=False)
     judges = [properties_of(entry.name).module for entry in entries if entry.simulators]
     read = read_from((variant for entry in entries for variant in entry.variants), *judges)
     judged: list[tuple[ProtocolEntry, list[Result]]] = []

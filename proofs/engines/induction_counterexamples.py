@@ -26,6 +26,7 @@ from fencepost.proofs.engines.induction import Obligation
 from fencepost.proofs.readings.plain import Plain
 from fencepost.proofs.readings.solver.models import Counterexample
 from fencepost.proofs.readings.words import differences, first_sentence, name_in_words, say_state
+from fencepost.properties.nearest import quantity
 
 MOST = 6_000_000
 """An exploration that looks for the state before visits at most this many states."""
@@ -82,7 +83,8 @@ class Reached:
         """Yield the lines that follow those of `narrate`."""
         if self.steps is not None:
             same = "by this very action" if self.last == failed.action else f"by {self.last}"
-            yield f"  a run from the start breaks it in {self.steps} steps, {same}: {', '.join(self.events)}"
+            steps = quantity(self.steps, "step")
+            yield f"  a run from the start breaks it in {steps}, {same}: {', '.join(self.events)}"
             return
         within = ", ".join(f"{name} {size}" for name, size in self.bound.items() if size)
         first = "" if self.complete else "the first "

@@ -21,6 +21,7 @@ from fencepost.proofs.explorer.session import PROMISED, NoSuchRun, Place, Sessio
 from fencepost.proofs.readings.words import name_in_words
 from fencepost.proofs.results import Event, Trace
 from fencepost.properties.catalogue import CatalogueError, changed
+from fencepost.properties.nearest import quantity
 
 MORE = 4
 """Another run may be this many steps longer, before one is looked for that goes without some action."""
@@ -305,4 +306,4 @@ def _level(level: Any) -> str:
 
 
 def _steps(count: int) -> str:
-    return f"{count} step{'' if count == 1 else 's'}"
+    return quantity(count, "step")

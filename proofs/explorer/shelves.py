@@ -18,6 +18,7 @@ from fencepost.properties.catalogue import Variant
 from fencepost.properties.history import HistoryDirectory
 from fencepost.properties.history.checking import Violation
 from fencepost.properties.history.properties_of import properties_of
+from fencepost.properties.nearest import quantity, times
 from flask import Flask, Response, abort
 from jinja2 import Environment, StrictUndefined
 
@@ -126,9 +127,10 @@ def of_histories(
     ]
     manifest = opened.manifest
     about = (
-        f"{manifest.protocol}/{manifest.variant}: {report.histories:,} histories, {report.events:,} events.",
+        f"{manifest.protocol}/{manifest.variant}: {quantity(report.histories, 'history')}, "
+        f"{quantity(report.events, 'event')}.",
         *(
-            f"{name_in_words(name)}: undecided in {count:,} histories: {why}."
+            f"{name_in_words(name)}: undecided in {quantity(count, 'history')}: {why}."
             for name, reasons in report.undecided.items()
             for why, count in reasons.items()
         ),
@@ -141,9 +143,9 @@ def _kind(name: str, report: "ReplayReport", says: str, found: list[Found]) -> K
     if name in report.violations:
         count = report.violations[name]["count"]
         listed = f", of which the first {len(found)} are here" if count > len(found) else ""
-        return Kind(words, f"violated {count:,} times{listed}", False, says, found)
+        return Kind(words, f"violated {times(count)}{listed}", False, says, found)
     if predicted:
-        return Kind(words, f"violated as predicted, {predicted:,} times", True, says)
+        return Kind(words, f"violated as predicted, {times(predicted)}", True, says)
     for verdict, reasons in (("unknown", report.unknown), ("not promised", report.not_promised)):
         if name in reasons:
             return Kind(words, f"{verdict}: {reasons[name]}", False, says)
@@ -165,8 +167,8 @@ def of_implementation(report: "AgreementReport") -> Shelf:
         for name, verdict, good, stories in sorts
     ]
     about = (
-        f"{report.examples} clusters driven, seed {report.seed}; the model followed {report.followed:.1%} of them to "
-        "their ends.",
+        f"{quantity(report.examples, 'cluster')} driven, seed {report.seed}; the model followed {report.followed:.1%} "
+        "of them to their ends.",
     )
     return Shelf(f"{report.implementation} against {report.protocol}/{report.variant}", about, kinds)
 
@@ -193,7 +195,7 @@ def of_proof(
         kinds.append(Kind(words, says, verdict == "holds", "", by_property.get(name, [])))
     steps = sum(o.kind in ("initial", "preserved", "step") for o in proof.obligations)
     about = (
-        f"Proof by induction: {steps} steps, {len(failing)} of which have a counterexample.",
+        f"Proof by induction: {quantity(steps, 'step')}, {len(failing)} of which have a counterexample.",
         "A step that breaks the proof may begin in a state that no run reaches: then the properties are too weak.",
     )
     return Shelf(title, about, kinds), starts

@@ -29,6 +29,7 @@ from fencepost.proofs.results import Trace
 from fencepost.proofs.scope.cells import Scope
 from fencepost.proofs.scope.scopes import conditions, scope_of_proof, scope_of_search
 from fencepost.properties.catalogue import CatalogueError, ProtocolEntry, Variant, features_of, progress_of
+from fencepost.properties.nearest import quantity
 
 HEAD = "| rule | kind | what it says | verdict |\n|---|---|---|---|\n"
 NO_VERDICT = "no verdict yet"
@@ -246,7 +247,7 @@ def _sentences(found: Sequence[Necessity]) -> Iterable[str]:
         runs = [n for n in found if n.verdict == verdict and n.steps is not None]
         if runs:
             short = min(runs, key=lambda n: n.steps or 0)
-            what = f"{name_in_words(short.promise or '')} fails in {short.steps} steps"
+            what = f"{name_in_words(short.promise or '')} fails in {quantity(short.steps, 'step')}"
             others = dict.fromkeys(n.variant for n in runs if n.variant != short.variant)
             also = f"; also in {', '.join(others)}" if others else ""
             yield f"**{verdict}**: {what} ({short.variant}: {short.mutation}){also}"
@@ -323,7 +324,7 @@ def _sets(rule: str, entries: Sequence[ProtocolEntry]) -> Iterable[str]:
                     where.append(f"{', '.join(map(name_in_words, known[need]))} ({variant.name})")
             for cut in known["cut_sets"]:
                 if len(cut["rules"]) > 1:
-                    what = f"{name_in_words(cut['promise'])} fails in {cut['steps']} steps"
+                    what = f"{name_in_words(cut['promise'])} fails in {quantity(cut['steps'], 'step')}"
                     yield f"without {' and '.join(cut['rules'])} together {what} ({variant.name})"
     if uses["must"]:
         yield f"every proof needs it: {'; '.join(uses['must'])}"

@@ -24,6 +24,7 @@ from fencepost.proofs.readings.ground.layout import Bounds, highest, plain
 from fencepost.proofs.readings.plain import Plain
 from fencepost.proofs.readings.words import say
 from fencepost.proofs.results import Event, State, Trace
+from fencepost.properties.nearest import quantity
 
 EVENT = re.compile(r"([\w.]+)\((.*)\)")
 
@@ -46,7 +47,7 @@ class KeptRun:
 
     def __str__(self) -> str:
         names = " and ".join(f"{rule} {name!r}" for rule, name in self.without)
-        return f"{names} in {len(self.steps)} steps"
+        return f"{names} in {quantity(len(self.steps), 'step')}"
 
     def as_dict(self) -> dict[str, Any]:
         made = {"property": self.property, "without": self.without, "feature": self.feature, "steps": self.steps}

@@ -11,14 +11,16 @@ from typing import Any
 
 import numpy as np
 from fencepost.model.rules import RULES
-from fencepost.proofs.pages.stories import Step, Story, event_lanes_of, event_step, in_order
+from fencepost.proofs.pages.stories import Step, Story, event_lanes_of, event_step, in_order, lane_name
 from fencepost.proofs.readings.words import name_in_words
 from fencepost.proofs.scale.replay import Kernel
 from fencepost.properties.history import HistoryDirectory, HistoryError, read_piece
 from fencepost.properties.history.checking import HistoryProperty, Violation
 from fencepost.properties.history.grouping import NONE
+from fencepost.properties.history.naming import Naming, moment
 from fencepost.properties.history.properties_of import properties_of
 from fencepost.properties.history.vocabulary import Vocabulary
+from fencepost.properties.nearest import quantity
 
 Columns = dict[str, np.ndarray]
 
@@ -54,16 +56,26 @@ def page_of_violation(opened: HistoryDirectory, first: Violation, kernel: Kernel
         )
     about = (
         first.told,
-        f"Of the {len(columns['kind'])} events of the history {len(chosen)} are about it, up to there{left_out}.",
+        f"Of the {quantity(len(columns['kind']), 'event')} of the history {len(chosen):,} "
+        f"{'is' if len(chosen) == 1 else 'are'} about it, up to there{left_out}.",
         *([f"It is explained by the event at step {other}."] if other != NONE else []),
         f"In {place} its row is {int(columns['row'][first.step])}, counted from 0.",
         *explained,
     )
+    naming = Naming(properties.vocabulary, manifest.config, properties.values)
     lanes = in_order(event_lanes_of(_filled(properties.vocabulary, columns, int(row))) for row in observed)
-    steps = tuple(_step(properties.vocabulary, columns, int(row), lanes, int(row) == other) for row in observed)
+
+    def step(row: int) -> Step:
+        at = moment(manifest, int(columns["time_us"][row]), int(columns["time_us"][0]))
+        says = f"Step {row}, {at}." + " It explains the violation." * (row == other)
+        kind = _kind(properties.vocabulary, columns, row)
+        return event_step(kind, _filled(properties.vocabulary, columns, row), lanes, naming, says)
+
+    steps = tuple(step(int(row)) for row in observed)
     return Story(
         title, "", name_in_words(first.property), says, f"violated at step {first.step}", False, about, (),
-        tuple(lanes), steps, ((),) * (len(steps) + 1), (), int(np.flatnonzero(observed == first.step)[0]) + 1,
+        tuple(lane_name(lane, naming) for lane in lanes), steps, ((),) * (len(steps) + 1), (),
+        int(np.flatnonzero(observed == first.step)[0]) + 1,
         {rule: RULES[rule].says} if rule in RULES else {}, None,
     )  # fmt: skip
 
@@ -87,7 +99,7 @@ def _history(opened: HistoryDirectory, vocabulary: Vocabulary, number: int) -> t
 
 def _related(vocabulary: Vocabulary, item: HistoryProperty[Any], columns: Columns, at: int, other: int) -> np.ndarray:
     """Return the rows up to the violation that may matter to it and share its subject, and the explaining one."""
-    absent = {column.name: column.absent for column in vocabulary.columns}
+    absent = vocabulary.absent
     related = np.arange(len(columns["kind"])) <= at
     for name in item.key:
         value = columns[name][at]
@@ -104,15 +116,8 @@ def _related(vocabulary: Vocabulary, item: HistoryProperty[Any], columns: Column
 
 
 def _filled(vocabulary: Vocabulary, columns: Columns, row: int) -> dict[str, int]:
-    absent = {column.name: column.absent for column in vocabulary.columns}
-    used = vocabulary.used_by[_kind(vocabulary, columns, row)]
-    return {name: int(columns[name][row]) for name in used if columns[name][row] != absent[name]}
+    return vocabulary.filled(_kind(vocabulary, columns, row), lambda name: columns[name][row])
 
 
 def _kind(vocabulary: Vocabulary, columns: Columns, row: int) -> str:
     return vocabulary.kinds(int(columns["kind"][row])).name
-
-
-def _step(vocabulary: Vocabulary, columns: Columns, row: int, lanes: list[str], explains: bool) -> Step:
-    says = f"Step {row}, at {columns['time_us'][row] / 1000:,.3f} ms." + " It explains the violation." * explains
-    return event_step(_kind(vocabulary, columns, row), _filled(vocabulary, columns, row), lanes, says)

@@ -15,6 +15,9 @@ from fencepost.proofs.readings.words import name_in_words
 from fencepost.proofs.testing.engine import AgreementReport
 from fencepost.proofs.testing.failures import Disagreement
 from fencepost.properties.conformance_spec import DRIVEN, driven
+from fencepost.properties.history.naming import Naming
+from fencepost.properties.history.properties_of import properties_of
+from fencepost.properties.nearest import quantity
 
 DRIVER, MODEL = "driver", "model"
 """Calls are in the first of these lanes, and the model in the second."""
@@ -37,10 +40,12 @@ def _page(report: AgreementReport, failure: Disagreement, verdict: str) -> Story
     lanes = [DRIVER, *events, *([MODEL] if taken else [])]
     barred = not failure.promise or any(c.action != "promise" for c in failure.conjuncts)
     rows = list(_rows(failure))[:bad]
-    steps = tuple(_step(text, filled, lanes, taken, is_bad and barred) for text, filled, is_bad in rows)
+    of = properties_of(report.protocol)
+    naming = Naming(of.vocabulary, {}, of.values)
+    steps = tuple(_step(text, filled, lanes, naming, taken, is_bad and barred) for text, filled, is_bad in rows)
     asked = f"{report.variant}, as {report.implementation} does it"
     return Story(
-        f"{report.protocol}/{report.variant}: {failure.calls} calls", "", asked,
+        f"{report.protocol}/{report.variant}: {quantity(failure.calls, 'call')}", "", asked,
         failure.promise or "Every event is a step of the model, or of its hidden steps.", verdict, False,
         tuple(str(failure).splitlines()), (),
         tuple(lanes), steps, ((),) * (len(steps) + 1), (), len(steps), {}, None,
@@ -63,11 +68,11 @@ def _taken(report: AgreementReport) -> Taken:
     return {seen.kind: seen.steps for seen in followed.observations}
 
 
-def _step(text: str, filled: Filled | None, lanes: list[str], taken: Taken, barred: bool) -> Step:
+def _step(text: str, filled: Filled | None, lanes: list[str], naming: Naming, taken: Taken, barred: bool) -> Step:
     """Return a call, or an event with its steps in the model. ``barred`` means that no state of the model fits."""
     if filled is None:
         return Step(text, "", "A call of the driver.", lanes.index(DRIVER), (), (), (), ())
-    made = event_step(text, filled, lanes, "The implementation shows it.")
+    made = event_step(text, filled, lanes, naming, "The implementation shows it.")
     if MODEL not in lanes:
         return made
     if barred:

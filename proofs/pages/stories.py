@@ -12,6 +12,7 @@ from fencepost.model.rules import RULES
 from fencepost.proofs.readings.plain import Plain, PlainError
 from fencepost.proofs.readings.words import differences, name_in_words, say_state, say_value
 from fencepost.proofs.results import Event, State, Trace
+from fencepost.properties.history.naming import Naming
 
 # A lane is a process, which is a member of a sort that acts or has state of its own, such as a broker or a partition.
 # Members of the sorts in `HANDED_OVER`, such as requests and transactions, are what processes hand to each other. A
@@ -266,10 +267,16 @@ def in_order(named: Iterable[Sequence[str]]) -> list[str]:
     return [*ordered, *([CENTRE] if CENTRE in seen else [])]
 
 
-def event_step(kind: str, filled: Filled, lanes: Sequence[str], says: str) -> Step:
+def lane_name(lane: str, naming: Naming) -> str:
+    """Return a lane of events by the name that its process has, where it has one."""
+    column, _, number = lane.partition(" ")
+    return next(iter(naming.records({column: int(number)}))) if number else lane
+
+
+def event_step(kind: str, filled: Filled, lanes: Sequence[str], naming: Naming, says: str) -> Step:
     """Return an event as a step in its lane. ``says`` is a sentence about the event."""
     named = event_lanes_of(filled)
     own, *others = [lanes.index(lane) for lane in named]
-    words = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in filled.items() if name not in PROCESSES)
-    text = f"{says} It names {', '.join(named)}."
-    return Step(kind.replace("_", " "), words, text, own, tuple(others), (), (), ())
+    words = ", ".join(naming.records({name: value for name, value in filled.items() if name not in PROCESSES}))
+    text = f"{says} It names {', '.join(lane_name(lane, naming) for lane in named)}."
+    return Step(name_in_words(kind), words, text, own, tuple(others), (), (), ())

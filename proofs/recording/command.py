@@ -16,6 +16,7 @@ from fencepost.model.language.checks.errors import InputError
 from fencepost.properties.history import Manifest, write_histories
 from fencepost.properties.history.properties_of import properties_of
 from fencepost.properties.history.vocabulary import Vocabulary
+from fencepost.properties.nearest import in_words, quantity
 
 OPTIONS = MappingProxyType({
     "log_dirs": "LOG_DIR", "clients": "--clients FILE", "seen": "--seen FILE", "worker_logs": "--worker-logs",
@@ -78,10 +79,11 @@ class Recorded:
         return {"events": self.counts, **{name: getattr(self, name) for name in names}}
 
     def __str__(self) -> str:
-        lines = [", ".join(f"{count} {name}" for name, count in self.counts.items()) or "no events"]
+        lines = [", ".join(f"{count:,} {in_words(name)}" for name, count in self.counts.items()) or "no events"]
         if self.nodes:
             nodes = ", ".join(map(str, self.nodes))
-            lines[:0] = [f"{sum(self.counts.values()):,} events of {self.bytes_read:,} bytes of nodes {nodes}"]
+            events = quantity(sum(self.counts.values()), "event")
+            lines[:0] = [f"{events} of {quantity(self.bytes_read, 'byte')} of nodes {nodes}"]
         return "\n".join([*lines, *self.notes])
 
 

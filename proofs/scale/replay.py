@@ -25,6 +25,7 @@ from fencepost.properties.history.location import Location
 from fencepost.properties.history.properties_of import SIGNS, HistoryProperties, properties_of
 from fencepost.properties.history.reader import read_unit
 from fencepost.properties.history.signs import counted
+from fencepost.properties.nearest import quantity, times
 from fencepost.properties.trace_spec import Excuse
 
 NOTHING_LEFT = "nothing to judge in what is left of the logs"
@@ -122,8 +123,10 @@ class ReplayReport:
         history."""
         why = {**self.not_promised, **self.unknown}
         for name, reasons in self.undecided.items():
-            text = "; ".join(f"{reason} ({count:,} times)" for reason, count in reasons.items())
-            why.setdefault(name, f"not decided on {sum(reasons.values()):,} of {self.histories:,} histories: {text}")
+            text = "; ".join(f"{reason} ({times(count)})" for reason, count in reasons.items())
+            why.setdefault(
+                name, f"not decided on {sum(reasons.values()):,} of {quantity(self.histories, 'history')}: {text}"
+            )
         return {name: why[name] for name in required if name in why and name not in self.violations}
 
     @property

@@ -19,6 +19,7 @@ from fencepost.proofs.scale.units import SparkSettings, run_units
 from fencepost.properties.history import HistoryDirectory, Piece
 from fencepost.properties.history.grouping import NONE
 from fencepost.properties.history.location import Location
+from fencepost.properties.history.naming import clock_time
 from fencepost.properties.history.properties_of import properties_of
 from fencepost.properties.history.reader import read_unit
 
@@ -30,7 +31,8 @@ ABOUT = pa.schema([
     pa.field("explained_by", pa.int32(), metadata={"meaning": "the step of the other event concerned; -1: none"}),
     pa.field("event", pa.string(), metadata={"meaning": "the name of the kind"}),
 ])  # fmt: skip
-"""These columns precede those of the event itself."""
+"""These columns precede those of the event itself, and `AT` stands between them."""
+AT = pa.field("at", pa.timestamp("us", "UTC"), metadata={"meaning": "by the recorded clock; null if it was simulated"})
 
 
 def violating_rows(
@@ -44,9 +46,9 @@ def violating_rows(
     limit: int | None = None,
 ) -> pa.Table:
     """Return a row for each violation of the properties `names`, and for each finding of the kernels `further`: the
-    columns of `ABOUT`, and those of the event. Rows are in the order of histories, then steps, then names. Violations
-    that `excuses` has a reason for are left out. Histories of more than `limit` events are re-keyed, as by `replay`,
-    and `HistoryError` is raised in the same cases."""
+    columns of `ABOUT` and `AT`, and those of the event. Rows are in the order of histories, then steps, then names.
+    Violations that `excuses` has a reason for are left out. Histories of more than `limit` events are re-keyed, as by
+    `replay`, and `HistoryError` is raised in the same cases."""
     opened = HistoryDirectory.open(Location.of(directory))
     protocol, config = opened.manifest.protocol, dict(opened.manifest.config)
     kernels = tuple((name, kernel) for name, kernel in (further or {}).items() if not isinstance(kernel, Undecided))
@@ -61,6 +63,8 @@ def violating_rows(
         outcome = rekey(opened, large, names, limit, spark, of_columns, partial(_of_group, protocol=protocol))
         found += [*outcome.small, *outcome.groups]
     table = pa.concat_tables([_schema(protocol).empty_table(), *found])
+    times = [clock_time(opened.manifest, time_us) for time_us in table["time_us"].to_pylist()]
+    table = table.add_column(len(ABOUT), AT, pa.array(times, AT.type))
     if not large:
         return table
     order = np.lexsort([np.array(table[name].to_pylist()) for name in ("property", "step", "history")])

@@ -81,9 +81,5 @@ def _among(opened: HistoryDirectory, columns: Mapping[str, np.ndarray], wanted: 
 def _event(opened: HistoryDirectory, columns: Mapping[str, np.ndarray], row: int) -> SeenEvent:
     vocabulary, code = opened.vocabulary, int(columns["kind"][row])
     kind = next((known.name for known in vocabulary.kinds if known == code), f"kind {code}, which is unknown")
-    absent = {column.name: column.absent for column in vocabulary.columns}
-    filled = {name: int(columns[name][row]) for name in vocabulary.used_by.get(kind, ())}
-    return SeenEvent(
-        kind, int(columns["step"][row]), int(columns["time_us"][row]),
-        {name: value for name, value in filled.items() if value != absent[name]},
-    )  # fmt: skip
+    filled = vocabulary.filled(kind, lambda name: columns[name][row])
+    return SeenEvent(kind, int(columns["step"][row]), int(columns["time_us"][row]), filled)

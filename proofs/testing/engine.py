@@ -24,6 +24,7 @@ from fencepost.proofs.testing.on_reference import printed
 from fencepost.proofs.testing.search import Failure, Search
 from fencepost.properties.conformance_spec import DRIVEN, FOLLOWED, Agreeing, driven
 from fencepost.properties.driving import UNDER_WAY, Call, Factory, Program
+from fencepost.properties.nearest import quantity
 from fencepost.properties.registry import default
 from hypothesis.database import ExampleDatabase
 from hypothesis.errors import Flaky
@@ -117,7 +118,7 @@ class AgreementReport:
         if self.coverage.share_compared < self.least_compared:
             return f"{self.compared:.0%} of the calls were compared, {self.least_compared:.0%} is the least: {left}"
         return (
-            f"the model followed {self.followed:.0%} of {self.systems} programs to their end, "
+            f"the model followed {self.followed:.0%} of {quantity(self.systems, 'program')} to their end, "
             f"{self.least:.0%} is the least: {left}"
         )
 

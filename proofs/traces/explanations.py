@@ -2,6 +2,7 @@
 the steps that were allowed."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from fencepost.model.language.protocol import Spec
 from fencepost.model.language.tree.types import scalar
@@ -11,18 +12,20 @@ from fencepost.proofs.results import Event, State
 from fencepost.proofs.traces.interpreted import Stop
 from fencepost.proofs.traces.observed import Check
 from fencepost.properties.history import Vocabulary
+from fencepost.properties.history.naming import Naming
+from fencepost.properties.history.properties_of import NO_CONFIG, properties_of
 from fencepost.properties.trace_spec import Conforming
 
 NEAREST = 5
 
 
-def event_in_words(vocabulary: Vocabulary, event: Mapping[str, int]) -> str:
-    """Return an event in words: ``id_handed_out at step 7 (broker 1, producer_id 12)``."""
+def event_in_words(vocabulary: Vocabulary, event: Mapping[str, int], config: Mapping[str, Any] = NO_CONFIG) -> str:
+    """Return an event in words: ``id handed out at step 7 (broker 1, producer id 12)``. ``config`` has the names."""
     if event["kind"] not in set(vocabulary.kinds):
         return f"kind {event['kind']} at step {event['step']}"
     name = vocabulary.kinds(event["kind"]).name
-    text = ", ".join(f"{column} {event[column]}" for column in vocabulary.used_by[name])
-    return f"{name} at step {event['step']} ({text})"
+    naming = Naming(vocabulary, config, properties_of(vocabulary.protocol).values)
+    return naming.event(name, event["step"], vocabulary.filled(name, event.__getitem__))
 
 
 def check_in_words(check: Check) -> str:

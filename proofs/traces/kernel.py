@@ -28,7 +28,7 @@ from fencepost.proofs.traces.recordings import RecordingKernel
 from fencepost.proofs.traces.vectorised import Misfit, misfits
 from fencepost.properties.conformance_spec import Followed
 from fencepost.properties.history import HistoryError, Manifest
-from fencepost.properties.history.checking import Violation
+from fencepost.properties.history.checking import HIDDEN, Violation
 from fencepost.properties.history.pieces import starts_of
 from fencepost.properties.trace_spec import CONFORMING, Settings
 
@@ -221,7 +221,7 @@ def conformance_of(manifest: Manifest) -> ConformanceKernel | RecordingKernel | 
             followable = conforming.recording.followable(manifest)
             return RecordingKernel(manifest.protocol, followable, dict(manifest.config))
         if missing:
-            return Undecided(f"the histories do not show {', '.join(missing)}")
+            return Undecided(HIDDEN + ", ".join(missing))
         if not manifest.ordered:
             return Undecided("the order of steps across nodes is not known")
         return conformance_kernel(variant, manifest.config, manifest.protocol)

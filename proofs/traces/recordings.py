@@ -91,7 +91,7 @@ class RecordingKernel:
 
     def _event(self, columns: Mapping[str, np.ndarray], blocked: Blocked) -> str:
         event = {name: int(column[blocked.row.row]) for name, column in columns.items()}
-        text = event_in_words(CONFORMING[self.protocol].vocabulary, event)
+        text = event_in_words(CONFORMING[self.protocol].vocabulary, event, self.config)
         return f"what the coordinator did before {text}" if blocked.row.hidden else text
 
 

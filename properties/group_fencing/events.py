@@ -94,7 +94,10 @@ COLUMNS = (
     Column("error", "int16", "Kafka error code of an answer; 0 = none", absent=0),
 )  # fmt: skip
 
-GROUP_FENCING = Vocabulary("group-fencing", Kind, COLUMNS, public=(APPLICATION, AUDITOR))
+GROUP_FENCING = Vocabulary(
+    "group-fencing", Kind, COLUMNS, public=(APPLICATION, AUDITOR),
+    recorded_with={APPLICATION: "--clients FILE", AUDITOR: "--clients FILE", OFFSETS: "LOG_DIR..."},
+)  # fmt: skip
 
 
 # Which events of a consumer group detect a danger; see `fencepost.properties.history.signs`.

@@ -19,6 +19,10 @@ from fencepost.properties.history.spreading import Spread
 
 View = TypeVar("View")
 
+HIDDEN = "the histories do not show "
+"""A reason that begins so goes on with the kinds of event that are missing."""
+AT_REST = "where all had come to rest before the end, record or generate them with --config quiet_end=true"
+
 
 @dataclass(frozen=True, order=True)
 class Violation:
@@ -136,7 +140,7 @@ class HistoryProperty(Generic[View]):
         if missing and {*missing} <= lost:
             return f"nothing is left of what it needs: {gone}"
         if missing:
-            return f"the histories do not show {', '.join(missing)}"
+            return HIDDEN + ", ".join(missing)
         if reason is not None:
             return reason
         if gone and self.left is None:
@@ -145,7 +149,7 @@ class HistoryProperty(Generic[View]):
         if self.needs_order and not ordered:
             return "the order of steps across nodes is not known"
         if self.needs_quiet_end and not manifest.config.get("quiet_end"):
-            return "the histories may end while something is still to happen (config does not say quiet_end)"
+            return f"the histories may end while something is still to happen; {AT_REST}"
         return None
 
 

@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property, partial
+from itertools import chain
 from types import MappingProxyType
 from typing import Any
 
@@ -318,6 +319,15 @@ class Declared:
     @cached_property
     def related(self) -> tuple[Related, ...]:
         """Return the related events that the property refers to, each before those that are related to it."""
+        return self._ordered(self.given, self.bad, self.explained)
+
+    @cached_property
+    def _judging(self) -> tuple[Related, ...]:
+        """Return those of the related events on which it depends whether an event is bad."""
+        return self._ordered(self.given, self.bad)
+
+    @staticmethod
+    def _ordered(*expressions: Any) -> tuple[Related, ...]:
         ordered: dict[Related, None] = {}
 
         def add(event: Event) -> None:
@@ -325,7 +335,7 @@ class Declared:
                 add(event.asking)
                 ordered.setdefault(event)
 
-        for part in self._parts():
+        for part in chain.from_iterable(map(parts_of, expressions)):
             if isinstance(part, Value):
                 add(part.event)
         return tuple(ordered)
@@ -356,15 +366,23 @@ class Declared:
     def __call__(self, view: EventView) -> Rows:
         """Return the rows of a piece that violate the property."""
         rows: dict[Event, np.ndarray] = {IT: self.each.rows(view)}
-        for event in self.related:
-            kinds = event.asking.kinds if isinstance(event.asking, Related) else self.each.kinds
-            rows[event] = event.rows(view, kinds, rows[event.asking])
+        for event in self._judging:
+            self._relate(event, view, rows)
         if self.given is not None:
             judged = evaluated(self.given, view, rows)
             rows = {event: at[judged] for event, at in rows.items()}
-        none = np.full(len(rows[IT]), NONE)
-        other = none if self.explained is None else evaluated(self.explained, view, rows)
-        return found(rows[IT], evaluated(self.bad, view, rows), other)
+        bad = evaluated(self.bad, view, rows)
+        other = np.full(len(rows[IT]), NONE)
+        if self.explained is not None and bad.any():
+            for event in self.related:
+                if event not in rows:
+                    self._relate(event, view, rows)
+            other = evaluated(self.explained, view, rows)
+        return found(rows[IT], bad, other)
+
+    def _relate(self, event: Related, view: EventView, rows: dict[Event, np.ndarray]) -> None:
+        kinds = event.asking.kinds if isinstance(event.asking, Related) else self.each.kinds
+        rows[event] = event.rows(view, kinds, rows[event.asking])
 
 
 def declared(

@@ -8,8 +8,8 @@ the column has another value for that: NumPy gets plain arrays, and no two readi
 """
 
 import enum
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cached_property
 from types import MappingProxyType
@@ -103,12 +103,14 @@ class EventKind(IntEnum):
 @dataclass(frozen=True)
 class Vocabulary:
     """A `Vocabulary` has the kinds and columns of one protocol's histories. Every implementation can emit the kinds
-    whose `observer` is in `public`; all kinds where none has an observer."""
+    whose `observer` is in `public`; all kinds where none has an observer. `recorded_with` has, by observer, the option
+    of `fencepost record` that adds its kinds."""
 
     protocol: str
     kinds: type[EventKind]
     columns: tuple[Column, ...]
     public: tuple[str, ...] = ("",)
+    recorded_with: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
         common = [column.name for column in COMMON_COLUMNS]
@@ -127,6 +129,16 @@ class Vocabulary:
     @cached_property
     def used_by(self) -> Mapping[str, tuple[str, ...]]:
         return MappingProxyType({kind.name: kind.columns for kind in self.kinds})
+
+    @cached_property
+    def absent(self) -> Mapping[str, int]:
+        return MappingProxyType({column.name: column.absent for column in self.columns})
+
+    def filled(self, kind: str, value_of: Callable[[str], Any], but: Collection[str] = ()) -> dict[str, int]:
+        """Return the columns that apply to an event, and their values: ``value_of`` has these, by name. Columns in
+        ``but`` are not read."""
+        values = {name: int(value_of(name)) for name in self.used_by.get(kind, ()) if name not in but}
+        return {name: value for name, value in values.items() if value != self.absent[name]}
 
     def observed_by(self, *who: str) -> tuple[str, ...]:
         return tuple(kind.name for kind in self.kinds if kind.observer in who)

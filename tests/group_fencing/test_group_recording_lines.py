@@ -133,7 +133,7 @@ def test_the_command_records_what_replay_reads(tmp_path: Path) -> None:
     words = ("record", "--protocol", "group-fencing", logs / "node-1", "--clients", logs / "clients.jsonl")
     ran = fencepost(*words, "--out", out, "--json", tmp_path / "report.json")
     assert ran.code == 0, ran.err
-    assert "4 offset_taken" in ran.out and "decidable from it are 8 properties:" in ran.out
+    assert "4 offset taken" in ran.out and "8 of 13 properties can be decided from it" in ran.out
     assert read_json(tmp_path / "report.json")["events"]["offset_settled"] == 4
     found = fencepost("replay", out)
     assert found.code == 1

@@ -35,7 +35,7 @@ def test_both_readings_agree_on_what_is_exchanged_at_random() -> None:
 
 def test_a_zombie_is_explained() -> None:
     reported = KERNEL.explain(SEEDED_HISTORY.edited("a zombie commits"))
-    assert "first misfit: transaction_committed at step 170 (node 1, connector 0, task 1, instance 1, set 8" in reported
+    assert "first misfit: transaction committed at step 170 (producer id 2 epoch 0, connector 0 task 1, " in reported
     assert "must hold: live[instance] (618.P1)" in reported
     assert "in the model of connector 0: 1 is set 8, 2 is set 24, 3 is set 56" in reported
 

@@ -29,9 +29,9 @@ def test_the_first_witness_in_words() -> None:
     assert first is not None
     assert (first.history, columns["kind"][first.step]) == (0, Kind.transaction_committed)
     assert first.told == (
-        "transaction_committed at step 170 (node 1, connector 0, task 1, instance 1, set 8, producer id 2, epoch 0): "
+        "transaction committed at step 170 (producer id 2 epoch 0, connector 0 task 1, node 1, instance 1, set 8): "
         "though a newer set polls since "
-        "task_running at step 164 (node 0, connector 0, task 0, instance 3, set 24, producer id 1, epoch 2)"
+        "task running at step 164 (producer id 1 epoch 2, connector 0 task 0, node 0, instance 3, set 24)"
     )
 
 

@@ -9,6 +9,7 @@ from fencepost.proofs.provenance import described, other_copies, sources
 from fencepost.proofs.readings.words import leaning, name_in_words
 from fencepost.proofs.results import Result
 from fencepost.properties.catalogue import Variant
+from fencepost.properties.nearest import quantity
 from rich.console import Console
 from rich.text import Text
 
@@ -110,7 +111,7 @@ def killers_line(results: Sequence[Result]) -> str:
         steps.setdefault(f"{killer['rule']} '{killer['mutation']}'", len(killer["steps"]))
     seeded = dict.fromkeys(r.evidence["killer"]["plant"] for r in judged if "plant" in r.evidence.get("killer", ()))
     reported = [
-        *(f"{mutation} in {count} steps" for mutation, count in steps.items()),
+        *(f"{mutation} in {quantity(count, 'step')}" for mutation, count in steps.items()),
         *(f"seeded: {p}" for p in seeded),
     ]
     more = [f"{len(reported) - FEW} more"] if len(reported) > FEW else []
@@ -124,10 +125,11 @@ def engine_in_words(result: Result) -> str:
         return f"{result.engine}: {result.evidence['reason']}"
     steps = result.evidence.get("steps")
     if result.verdict == "violated" and steps is not None:
-        return f"{result.engine} in {steps} steps"
+        return f"{result.engine} in {quantity(steps, 'step')}"
     if result.engine == "explore":
         states = result.evidence["distinct"]
-        return f"explore {states:,} states" + (f", first after {steps} steps" if steps is not None else "")
+        first = f", first after {quantity(steps, 'step')}" if steps is not None else ""
+        return f"explore {quantity(states, 'state')}{first}"
     took = f"{result.engine} {duration(result.seconds)}"
     if result.evidence.get("followed") is not None:
         return f"{took}, {result.evidence['followed']:.1%} followed to their end"
@@ -136,7 +138,7 @@ def engine_in_words(result: Result) -> str:
 
 def line_of(found: "Necessity") -> str:
     """Return a line with the verdict on one mistake about a rule."""
-    steps = f" in {found.steps} steps" if found.steps is not None else ""
+    steps = f" in {quantity(found.steps, 'step')}" if found.steps is not None else ""
     what = f": {name_in_words(found.promise)} fails{steps}" if found.promise else ""
     again = " (kept from an earlier run on the same models)" if found.kept else ""
     return f"{found.rule:<7} {found.variant:<12} {found.mutation:<45} {found.verdict}{what}{again}"

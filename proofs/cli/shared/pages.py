@@ -9,6 +9,7 @@ from fencepost.proofs.cli.shared.options import OutputFile
 from fencepost.proofs.cli.shared.output import bound_in_words, errors
 from fencepost.proofs.report import write_text
 from fencepost.properties.catalogue import ProtocolEntry, Variant
+from fencepost.properties.nearest import quantity
 
 if TYPE_CHECKING:
     from fencepost.model.language.properties import Property
@@ -36,7 +37,7 @@ def story_of(
     from fencepost.proofs.readings.words import name_in_words
 
     witness, endless, length = asked.kind == "sometimes", asked.kind == "eventually", len(trace)
-    found = f"{'reached' if witness else 'broken'} after {length} {'step' if length == 1 else 'steps'}"
+    found = f"{'reached' if witness else 'broken'} after {quantity(length, 'step')}"
     verdict = verdict or ("broken by a run that never ends" if endless else found)
     about = about or f"A {'run' if endless else 'shortest run'} within {bound_in_words(dict(bounds))}."
     title = f"{entry.name}/{variant.name}" + (f" without {without}" if without else "")

@@ -1,30 +1,31 @@
 """This module prints a replay's report as one screen of sentences, in the terms of those who ran the system.
 
-Each violated property has its demand, the first violation with its events, and the command that draws it. Properties
-that hold share a line, and undecided ones have a line for each reason. With ``verbose``, each property has a line.
+The first line sums it up. Each violated property has its demand, the first violation with its events, and the command
+that draws it. Undecided ones have a line for what is missing. With ``verbose``, each property has a line.
 """
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from functools import cached_property
 
 from fencepost.proofs.cli.replay import CONFORMANCE
 from fencepost.proofs.cli.shared.output import SIGNS
 from fencepost.proofs.readings.words import name_in_words
 from fencepost.proofs.scale.replay import ReplayReport
-from fencepost.proofs.scale.witnesses import SeenEvent, Witness, witnesses
+from fencepost.proofs.scale.witnesses import Witness, witnesses
 from fencepost.properties.history import HistoryDirectory, HistoryError, Manifest
-from fencepost.properties.history.checking import Violation
+from fencepost.properties.history.checking import HIDDEN, Violation
 from fencepost.properties.history.cuts import cuts_of
 from fencepost.properties.history.location import Location
-from fencepost.properties.history.naming import Naming, without_columns
+from fencepost.properties.history.naming import Naming, moment, without_columns
 from fencepost.properties.history.properties_of import properties_of
+from fencepost.properties.history.vocabulary import Vocabulary
+from fencepost.properties.nearest import quantity, times
 from rich.markup import escape
 
 FEW = 3
 """A line about several properties names this many of them."""
-YEAR_10000_US = 253_402_300_800 * 10**6
 DEMANDED_BY_THE_MODEL = "every event is a step of the model, in the state that those before have led to"
 PREDICTED = "[green]violated as predicted[/]"
 
@@ -42,12 +43,13 @@ class Lines:
     def all(self) -> Iterator[str]:
         """Yield all lines, with markup."""
         report = self.report
+        yield self._summary()
         yield (
-            f"{report.events:,} events, {report.histories:,} histories, {report.pieces} pieces, "
-            f"{report.events_per_second:,.0f} events/s"
+            f"{quantity(report.events, 'event')}, {quantity(report.histories, 'history')}, "
+            f"{quantity(report.pieces, 'piece')}, {report.events_per_second:,.0f} events/s"
         )
         if gone := [cut.why for cut in cuts_of(self.manifest.config)]:
-            yield escape(f"judged in part, as far as they are left, are {len(gone)} logs: {'; '.join(gone)}")
+            yield escape(f"{quantity(len(gone), 'log')} judged in part, as far as left: {'; '.join(gone)}")
         if report.rekeyed is not None:
             yield from map(escape, report.rekeyed.lines())
         yield from self._violated()
@@ -55,9 +57,36 @@ class Lines:
         yield from self._held()
         yield from self._left()
 
+    @cached_property
+    def _held_names(self) -> list[str]:
+        report = self.report
+        return [name for name in report.judged if name not in {*report.violations, *report.unknown, *report.predicted}]
+
+    def _summary(self) -> str:
+        report = self.report
+        every = {*report.judged, *report.unknown, *report.not_promised} - {CONFORMANCE}
+        broken, excused = every & {*report.violations}, every & {*report.predicted} - {*report.violations}
+        held, left = every & {*self._held_names}, every & {*report.unknown} - {*report.violations}
+        absent = every & {*report.not_promised}
+        said = [
+            f"{len(broken)} of {quantity(len(every), 'property')} {'is' if len(broken) == 1 else 'are'} violated",
+            *([f"{len(excused)} as predicted"] if excused else []),
+            *([f"{len(held)} {'holds' if len(held) == 1 else 'hold'}"] if held else []),
+            *([f"{len(left)} {'was' if len(left) == 1 else 'were'} not decided"] if left else []),
+            *([f"{len(absent)} {'is' if len(absent) == 1 else 'are'} not promised"] if absent else []),
+        ]
+        share = report.followed(CONFORMANCE)
+        model = (
+            "violated" if CONFORMANCE in report.violations
+            else "not decided" if CONFORMANCE in report.unknown
+            else "" if share is None
+            else f"holds in {'all' if share == 1 else f'{share:.1%} of the'} histories"
+        )  # fmt: skip
+        return ", ".join(said) + (f"; conformance {model}" if model else "")
+
     def _violated(self) -> Iterator[str]:
         for name, lines in self.first_of_each().items():
-            yield f"    {name_in_words(name):<28} [red]violated[/] {self.report.violations[name]['count']:,} times"
+            yield f"    {name_in_words(name):<28} [red]violated[/] {times(self.report.violations[name]['count'])}"
             yield from (escape(f"        {line}") for line in lines)
 
     def first_of_each(self) -> dict[str, list[str]]:
@@ -83,44 +112,37 @@ class Lines:
             yield f"First in history {first.history}, step {first.step}: {first.told}."
         else:
             naming = Naming(properties.vocabulary, self.manifest.config, properties.values)
-            when = self._when(seen.event, seen)
+            when = moment(self.manifest, seen.event.time_us, seen.began_us)
             yield f"First in history {first.history}, step {first.step}, {when}: {without_columns(first.told)}."
-            yield f"The event: {_event(seen.event, naming)}."
+            yield f"The event: {naming.event(seen.event.kind, seen.event.step, seen.event.filled)}."
             if (other := seen.explained_by) is not None:
-                yield f"The event that explains it: {_event(other, naming)}, {self._when(other, seen)}."
+                at = moment(self.manifest, other.time_us, seen.began_us)
+                yield f"The event that explains it: {naming.event(other.kind, other.step, other.filled)}, {at}."
         if first.history in self.manifest.cut:
             yield f"Its row: {shlex.join([*self.command, *_check(first), '--violations', 'ROWS.parquet'])}"
         else:
             yield f"Draw it: {shlex.join([*self.command, *_check(first), '--html', 'RUN.html'])}"
 
-    def _when(self, event: SeenEvent, seen: Witness) -> str:
-        """Return the time of an event, by the wall clock in a recording, else from the beginning of the history."""
-        if self.manifest.source == "recorded" and 0 <= event.time_us < YEAR_10000_US:
-            at = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=event.time_us)
-            return f"at {at:%Y-%m-%d %H:%M:%S.%f} UTC by the recorded clock"
-        return f"{(event.time_us - seen.began_us) / 1e6:,.6f} s after the history began"
-
     def _predicted(self) -> Iterator[str]:
         totals = dict[str, int]()
         for name, by in self.report.predicted.items():
             steps = ", ".join(f"{excuse.partition(':')[0]} {count:,}" for excuse, count in by.items())
-            yield f"    {name_in_words(name):<28} {PREDICTED} {sum(by.values()):,} times: {escape(steps)}"
+            yield f"    {name_in_words(name):<28} {PREDICTED} {times(sum(by.values()))}: {escape(steps)}"
             for excuse, count in by.items():
                 totals[excuse] = totals.get(excuse, 0) + count
         if not totals:
             return
         variant = escape(str(self.manifest.config.get("mode", self.manifest.variant)))
         yield (
-            f"{sum(totals.values()):,} violations are as predicted of {variant}, and no defect: it declares that it "
-            "breaks these properties, and its model, following the same history, takes the step that allows this "
+            f"{quantity(sum(totals.values()), 'violation')} as predicted of {variant}, and no defect: it declares that "
+            "it breaks these properties, and its model, following the same history, takes the step that allows this "
             "violation:"
         )
         yield from (escape(f"    {count:,} by {excuse}") for excuse, count in sorted(totals.items()))
 
     def _held(self) -> Iterator[str]:
         report = self.report
-        apart = {*report.violations, *report.unknown, *report.predicted}
-        held = [name for name in report.judged if name not in apart]
+        held = self._held_names
         share = report.followed(CONFORMANCE) if CONFORMANCE in held else None
         in_part = share is not None and share < 1
         if self.verbose:
@@ -129,45 +151,54 @@ class Lines:
                 yield f"    {name_in_words(name):<28} [green]holds[/] ({report.judged[name]:,} judged{of_all})"
             return
         properties = [name for name in held if name != CONFORMANCE]
-        says = list[str]()
-        if properties:
-            names = f" ({_names(properties)})" if len(properties) <= FEW else ""
-            one = len(properties) == 1
-            says.append(
-                f"{len(properties)} {'property [green]holds[/]' if one else 'properties [green]hold[/]'}{names}"
-            )
-        if CONFORMANCE in held:
-            says.append(f"conformance [green]holds[/] in {f'{share:.1%} of the' if in_part else 'all'} histories")
-        if says:
-            yield f"    {', and '.join(says)}"
+        if 0 < len(properties) <= FEW:
+            yield f"    [green]holds[/]: {some(properties)}"
 
     def _left(self) -> Iterator[str]:
         report = self.report
         undecided = [
-            (name, f"[yellow]undecided[/] in {histories:,} histories", reason)
+            (name, f"[yellow]undecided[/] in {quantity(histories, 'history')}", reason)
             for name, reasons in report.undecided.items()
             for reason, histories in reasons.items()
         ]
-        unknown = [(name, "[yellow]unknown[/]", reason) for name, reason in report.unknown.items()]
+        unknown = [(name, SIGNS["unknown"], reason) for name, reason in report.unknown.items()]
         unpromised = [(name, SIGNS["not promised"], reason) for name, reason in report.not_promised.items()]
-        alike = dict[tuple[str, str], list[str]]()
-        for name, sign, reason in (*undecided, *unknown, *unpromised):
-            if self.verbose:
-                yield f"    {name_in_words(name):<28} {sign}: {escape(reason)}"
-            else:
-                alike.setdefault((sign, reason), []).append(name)
-        for (sign, reason), names in alike.items():
-            yield f"    {len(names)} {sign} ({_names(names)}): {escape(reason)}"
+        every = [*undecided, *unknown, *unpromised]
+        if self.verbose:
+            yield from (f"    {name_in_words(name):<28} {sign}: {escape(reason)}" for name, sign, reason in every)
+        else:
+            yield from by_reason(every, properties_of(self.manifest.protocol).vocabulary)
+
+
+def by_reason(every: Iterable[tuple[str, str, str]], vocabulary: Vocabulary) -> Iterator[str]:
+    """Yield a line for all properties that lack the same. Each is given with its sign and the reason."""
+    alike, hidden = dict[tuple[str, str], list[str]](), dict[str, set[str]]()
+    for name, sign, reason in every:
+        why = reason
+        if reason.startswith(HIDDEN):
+            kinds, why = _observed(vocabulary, reason.removeprefix(HIDDEN).split(", "))
+            hidden.setdefault(why, set()).update(kinds)
+        alike.setdefault((sign, why), []).append(name)
+    for (sign, why), names in alike.items():
+        shown = f"{HIDDEN}{some(sorted(hidden[why]))}" if why in hidden else ""
+        yield f"    {len(names)} {sign} ({some(names)}): {escape(shown + why)}"
+
+
+def _observed(vocabulary: Vocabulary, kinds: Sequence[str]) -> tuple[Sequence[str], str]:
+    """Return, of kinds of event, those that are the hardest to record, and the end of a sentence with who observes
+    them, and the option that records them."""
+    observers = {kind: vocabulary.codes[kind].observer for kind in kinds}
+    if inside := [kind for kind in kinds if not observers[kind]]:
+        return inside, ", which only the implementation itself observes"
+    options = {vocabulary.recorded_with.get(each, "") for each in observers.values()}
+    how = "" if "" in options else f"; record with {' and '.join(sorted(options))}"
+    return kinds, f", as observed by {' and '.join(sorted({*observers.values()}))}{how}"
 
 
 def _check(first: Violation) -> tuple[str, ...]:
     return () if first.property == CONFORMANCE else ("--check", name_in_words(first.property))
 
 
-def _names(names: Sequence[str]) -> str:
+def some(names: Sequence[str]) -> str:
     more = f" and {len(names) - FEW} more" if len(names) > FEW else ""
     return ", ".join(map(name_in_words, names[:FEW])) + more
-
-
-def _event(event: SeenEvent, naming: Naming) -> str:
-    return f"{event.kind.replace('_', ' ')} at step {event.step} ({', '.join(naming.records(event.filled))})"

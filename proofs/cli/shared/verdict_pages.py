@@ -32,6 +32,7 @@ from fencepost.proofs.results import Result
 from fencepost.proofs.scope.scopes import USERS_RELY_ON, scope_lines
 from fencepost.proofs.tally import Tally, standing, total
 from fencepost.properties.catalogue import Profile, ProtocolEntry, Variant, protocols, whole_of
+from fencepost.properties.nearest import quantity
 from fencepost.properties.registry import called
 from rich.text import Text
 
@@ -165,7 +166,7 @@ def _killed(killer: Mapping[str, Any] | None) -> str:
         return f"It finds a seeded violation: {killer['plant']}."
     mutation = f"{killer['rule']} '{killer['mutation']}'"
     if "steps" in killer:
-        return f"The mutation {mutation} breaks it in {len(killer['steps'])} steps."
+        return f"The mutation {mutation} breaks it in {quantity(len(killer['steps']), 'step')}."
     return f"The proof refuses the mutation {mutation}: {killer.get('refused', '')}."
 
 
@@ -246,7 +247,7 @@ def _without_rule(entry: ProtocolEntry, variant: Variant, row: Mapping[str, Any]
     where = f"{entry.name}/{variant.name}: {row['mutation']}"
     if row["promise"] is None:
         return Without(f"{row['verdict']} ({where})", "")
-    steps = f" in {row['steps']} steps" if row["steps"] is not None else ""
+    steps = f" in {quantity(row['steps'], 'step')}" if row["steps"] is not None else ""
     words = f"{row['verdict']}: {name_in_words(row['promise'])} fails{steps} ({where})"
     if row["promise"] not in variant.asked or row["verdict"] == "shown":
         return Without(words, "")

@@ -9,6 +9,7 @@ from fencepost.proofs.cli.shared.output import SIGNS, console, duration, killers
 from fencepost.proofs.readings.words import name_in_words
 from fencepost.proofs.results import Result
 from fencepost.properties.catalogue import Profile, Variant, bounds_of, find
+from fencepost.properties.nearest import quantity
 from fencepost.properties.registry import called
 from rich.measure import Measurement
 from rich.table import Table
@@ -58,10 +59,11 @@ def block(heading: str, results: Sequence[Result], *, unexpected_only: bool = Fa
     yield from (_line(mine) for mine in by_property.values() if mine not in lemmas)
     if lemmas:
         engines = dict.fromkeys(r.engine for mine in lemmas for r in mine)
-        yield Text.from_markup(f"    {f'{len(lemmas)} lemmas':<34} {SIGNS['holds']:<17}  {', '.join(engines)}")
+        number = quantity(len(lemmas), "lemma")
+        yield Text.from_markup(f"    {number:<34} {SIGNS['holds']:<17}  {', '.join(engines)}")
     if alike:
         same = [r.evidence["of"] for r in readings if r.property in alike]
-        words = f"{same.count('action')} actions, {same.count('property')} properties"
+        words = f"{quantity(same.count('action'), 'action')}, {quantity(same.count('property'), 'property')}"
         took = duration(sum(r.seconds for r in readings))
         yield Text.from_markup(f"    {words:<34} {SIGNS['holds']:<17}  the same in both readings, equal {took}")
     if killers := killers_line(results):
@@ -117,7 +119,7 @@ def summary(results: Sequence[Result], seconds: float) -> str:
     wrong = sum(not r.as_expected for r in results)
     return (
         f"{len(results)} verdicts in {seconds:.0f} s ({engines}{cached}); "
-        f"{predicted} violations as predicted; {wrong} not as expected"
+        f"{quantity(predicted, 'violation')} as predicted; {wrong} not as expected"
     )
 
 

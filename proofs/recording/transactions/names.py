@@ -12,9 +12,9 @@ import numpy as np
 from fencepost.proofs.recording.logs.log_dirs import Place
 from fencepost.proofs.recording.transactions.client_events import Header
 from fencepost.proofs.recording.transactions.group_offsets import TOPIC as OFFSETS
+from fencepost.properties.history.naming import UNNAMED_BITS
 
 ABSENT = -1
-UNNAMED_BITS = 40  # numbers from 2^40 on are those of records without a number: partition and offset
 
 
 class Names:

@@ -29,7 +29,10 @@ from fencepost.proofs.recording.transactions.sources import Sources
 from fencepost.properties.transactions.events.kinds import TRANSACTIONS
 
 LARGE = 10_000_000  # below this many bytes a rate is meaningless
-UNNUMBERED = "no clients' events say that the records' values are their numbers, so one record twice looks like two"
+UNNUMBERED = (
+    "no clients' events say that the records' values are their numbers, so one record twice looks like two; record "
+    "with --clients FILE"
+)
 NOTES = (
     "Events of a log stand in its order, with the times of its batches; logs and clients are merged by time only, so "
     "the order of an event of one and an event of another is no evidence. One event a record; records outside of "

@@ -120,7 +120,7 @@ COLUMNS = (
     Column("error", "int16", "Kafka error code of an answer; 0 = none", absent=0),
 )
 
-TRANSACTIONS = Vocabulary("transactions", Kind, COLUMNS, public=(CLIENTS,))
+TRANSACTIONS = Vocabulary("transactions", Kind, COLUMNS, public=(CLIENTS,), recorded_with={CLIENTS: "--clients FILE"})
 
 
 # These events of transactions are evidence of a danger; see `fencepost.properties.history.signs`.

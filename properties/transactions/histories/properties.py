@@ -43,6 +43,7 @@ BEFORE = last(*_LOG, by=OF_ID, along="offset", blank=True)
 BATCH_BEFORE = last(Kind.batch_appended, by=OF_ID, along="offset", blank=True)
 MARKER_BEFORE = last(Kind.marker_appended, by=OF_ID, along="offset", blank=True)
 GOES_ON = ~BATCH_BEFORE.missing & (BATCH_BEFORE.epoch == IT.epoch)
+SAME_NUMBER = last(Kind.batch_appended, by=(*OF_ID, "epoch", "sequence"), along="offset", blank=True)
 DUE = when(GOES_ON & (BATCH_BEFORE.sequence != MAX_SEQUENCE), BATCH_BEFORE.sequence + 1, 0)
 FIRST_APPENDED = first(Kind.batch_appended, by=("record", "partition"), where=IT.sequence >= 0, blank=True)
 FIRST_MARKER = first(Kind.marker_appended, by=("producer_id", "epoch"), blank=True)
@@ -72,7 +73,8 @@ MECHANISMS: tuple[HistoryProperty[TransactionView], ...] = (
         "sequences_follow_on", "txn.13",
         "sequence numbers go up by one, and start at 0 with each epoch",
         each(Kind.batch_appended, where=IT.sequence >= 0),
-        ~BEFORE.missing & (IT.sequence != DUE), saying("does not follow on"), explained=BEFORE,
+        ~BEFORE.missing & (IT.sequence != DUE), view.out_of_sequence,
+        explained=when(SAME_NUMBER.missing, BEFORE.at, SAME_NUMBER.at),
         given=FROM_START | ~BATCH_BEFORE.missing,
         left=Left.NEIGHBOURS,
     ),

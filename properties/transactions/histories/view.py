@@ -227,6 +227,13 @@ _WORDS = Words(TRANSACTIONS, hidden=("node", "request"), names=NAMES)  # of no h
 saying = _WORDS.saying
 
 
+def out_of_sequence(view: TransactionView, row: int, other: int) -> str:
+    """Return in words that a batch does not follow on the other, or has its number, as a copy of it would."""
+    batch = other >= 0 and view.columns["kind"][other] == Kind.batch_appended
+    copy = batch and all(view.columns[name][row] == view.columns[name][other] for name in ("epoch", "sequence"))
+    return saying("has the sequence number of" if copy else "does not follow on")(view, row, other)
+
+
 # Kernels about the logs of partitions: batches, markers, and the last stable offset.
 
 

@@ -28,12 +28,12 @@ Columns = dict[str, np.ndarray]
 SIGKILL = next(place for place in recordings("transactions") if place.name.endswith("sigkill"))
 
 
-def doctored(place: Any, change: Callable[[Columns], None], out: Path) -> None:
+def doctored(place: Any, change: Callable[[Columns], Columns | None], out: Path) -> None:
     """A copy of histories after one change of their columns."""
     opened = HistoryDirectory.open(place)
     columns, _ = read_piece(opened.pieces[0], opened.vocabulary, opened.vocabulary.schema.names)
     columns = {name: values.copy() for name, values in columns.items()}
-    change(columns)
+    columns = change(columns) or columns
     manifest = opened.manifest
     about = {name: getattr(manifest, name) for name in ("variant", "source", "ordered", "observable", "config")}
     write_histories(out, [columns], opened.vocabulary, **about)
@@ -65,6 +65,19 @@ def one_marker_turned(columns: Columns) -> None:
     columns["outcome"][marker] = 1 - columns["outcome"][marker]
 
 
+def batch_and_marker_again(columns: Columns) -> Columns:
+    """A batch and its marker stand in the log of partition 0 once more, behind the marker."""
+    kind, there = columns["kind"], columns["partition"] == 0
+    log = np.flatnonzero(there & np.isin(kind, (TransactionKind.batch_appended, TransactionKind.marker_appended)))
+    after = np.flatnonzero(kind[log] == TransactionKind.marker_appended)[1]
+    batch, marker = log[after - 1], log[after]
+    rows = np.insert(np.arange(len(kind)), marker + 1, [batch, marker])
+    copy = {name: values[rows] for name, values in columns.items()}
+    copy["step"], copy["time_us"] = np.arange(len(rows), dtype=np.int32), np.maximum.accumulate(copy["time_us"])
+    copy["offset"][[marker + 1, marker + 2, *(log[after + 1 :] + 2)]] += 2
+    return copy
+
+
 @pytest.fixture
 def twice(tmp_path: Path) -> Path:
     """Simulated histories in which an id is handed out twice."""
@@ -77,8 +90,9 @@ def test_a_simulated_history_that_violates(twice: Path) -> None:
     assert (
         text_of(twice, "--no-conformance", "--check", "ids unique", code=1)
         == f"""\
-180 events, 3 histories, 1 pieces, N events/s
-    ids unique                   violated 1 times
+1 of 1 property is violated
+180 events, 3 histories, 1 piece, N events/s
+    ids unique                   violated once
         It demands: no producer id is handed out twice (730.P1).
         First in history 1, step 44, 0.154769 s after the history began: \
 broker 0 hands out id 0 at step 44; broker 1 did so at step 18.
@@ -113,22 +127,43 @@ def test_a_recording_that_violates(tmp_path: Path) -> None:
     assert (
         text_of(tmp_path / "bad", "--no-conformance", *checks, code=1)
         == f"""\
-461 events, 1 histories, 1 pieces, N events/s
-    markers agree                violated 1 times
+1 of 7 properties is violated, 1 holds, 5 were not decided
+461 events, 1 history, 1 piece, N events/s
+    markers agree                violated once
         It demands: the markers of one producer id and epoch are all alike (txn.P2).
-        First in history 0, step 42, at 2026-11-21 19:59:29.110000 UTC by the recorded clock: \
+        First in history 0, step 42, at 2026-11-21T19:59:29.110Z by the recorded clock: \
 marker appended at step 42: not like marker appended at step 39.
         The event: marker appended at step 42 (offsets of group {group} offset 3, producer id 1 epoch 2, \
 outcome abort, coordinator epoch 0).
         The event that explains it: marker appended at step 39 ({topic} offset 3, producer id 1 epoch 2, \
-outcome commit, coordinator epoch 0), at 2026-11-21 19:59:29.110000 UTC by the recorded clock.
+outcome commit, coordinator epoch 0), at 2026-11-21T19:59:29.110Z by the recorded clock.
         Draw it: fencepost replay {tmp_path / "bad"} --check 'markers agree' --html RUN.html
-    1 property holds (read once)
+    holds: read once
     4 unknown (markers after prepare, markers as decided, fenced appends unread and 1 more): \
 the order of steps across nodes is not known
-    1 unknown (stable never falls): the histories do not show stable_moved
+    1 unknown (stable never falls): the histories do not show stable moved, which only the implementation itself \
+observes
 """
     )
+
+
+def test_a_duplicate_behind_its_marker(tmp_path: Path) -> None:
+    """Both records of the pair are named, by partition and offset; so they are in the rows and on the page."""
+    doctored(SIGKILL, batch_and_marker_again, tmp_path / "bad")
+    rows, page = tmp_path / "rows.parquet", tmp_path / "run.html"
+    words = ("--check", "sequences follow on", "--no-conformance", "--violations", rows, "--html", page)
+    text = text_of(tmp_path / "bad", *words, code=1)
+    name = "fencepost-f0cb23ff-topic-0-0"
+    copy, first = (line for line in text.splitlines() if "event" in line and name in line)
+    told = re.fullmatch(rf" +The event: (batch appended at step \d+) \(({name}) offset (\d+), (.*)\)\.", copy)
+    assert told is not None, copy
+    pair = re.search(rf"(batch appended at step \d+) \({name} offset (\d+), {re.escape(told[4])}\), at 20", first)
+    assert pair is not None and int(pair[2]) < int(told[3]) - 1, first
+    assert f"{told[1]}: has the sequence number of {pair[1]}." in text
+    [row] = pq.read_table(rows).to_pylist()
+    assert f"({name} offset {pair[2]}, " in row["told"] and f"({name} offset {told[3]}, " in row["told"]
+    assert row["at"].isoformat(timespec="milliseconds").replace("+00:00", "Z") in text
+    assert name in page.read_text(encoding="utf-8") and "partition 0" not in page.read_text(encoding="utf-8")
 
 
 def test_what_is_predicted(tmp_path: Path) -> None:
@@ -139,12 +174,13 @@ def test_what_is_predicted(tmp_path: Path) -> None:
     assert (
         text
         == """\
-45,000 events, 150 histories, 1 pieces, N events/s
+0 of 3 properties are violated, 1 as predicted, 1 holds, 1 is not promised
+45,000 events, 150 histories, 1 piece, N events/s
     open unread                  violated as predicted 5 times: txn.9 end 5
-5 violations are as predicted of v1, and no defect: it declares that it breaks these properties, and its model, \
+5 violations as predicted of v1, and no defect: it declares that it breaks these properties, and its model, \
 following the same history, takes the step that allows this violation:
     5 by txn.9 end: a late EndTxn ended the next transaction, which has the same epoch (KAFKA-17754)
-    1 property holds (epochs in range)
+    holds: epochs in range
     1 not promised (markers agree): mode v1 does not promise it
 """
     )
@@ -160,16 +196,17 @@ def test_what_is_undecided(twice: Path) -> None:
         unknown=dict.fromkeys("abcd", "[why]"),
     )  # fmt: skip
     lines = [*Lines(report, opened.location, opened.manifest, ()).all()]
-    assert [Text.from_markup(line).plain for line in lines[1:]] == [
-        "    1 property holds (blocks disjoint), and conformance holds in 66.7% of the histories",
-        "    1 undecided in 1 histories (conformance): a record comes late",
+    assert [Text.from_markup(line).plain for line in (lines[0], *lines[2:])] == [
+        "0 of 5 properties are violated, 1 holds, 4 were not decided; conformance holds in 66.7% of the histories",
+        "    holds: blocks disjoint",
+        "    1 undecided in 1 history (conformance): a record comes late",
         "    4 unknown (a, b, c and 1 more): [why]",
     ]
     lines = [*Lines(report, opened.location, opened.manifest, (), verbose=True).all()]
-    assert [" ".join(Text.from_markup(line).plain.split()) for line in lines[1:]] == [
+    assert [" ".join(Text.from_markup(line).plain.split()) for line in lines[2:]] == [
         "conformance holds (2 judged, 66.7% of the histories)",
         "blocks disjoint holds (7 judged)",
-        "conformance undecided in 1 histories: a record comes late",
+        "conformance undecided in 1 history: a record comes late",
         *(f"{name} unknown: [why]" for name in "abcd"),
     ]
 

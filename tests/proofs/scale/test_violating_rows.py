@@ -57,7 +57,7 @@ def test_as_many_as_the_report_counts(broken: Path, tmp_path: Path) -> None:
     for row in rows:
         place = events[row["history"], row["step"]]
         assert {name: row[name] for name in columns} == {name: column[place] for name, column in columns.items()}
-        assert row["event"] == "written" and row["vocabulary"] == "lock"
+        assert (row["event"], row["vocabulary"], row["at"]) == ("written", "lock", None)
         if row["property"] == "writes_in_order":
             explained = events[row["history"], row["explained_by"]]
             assert columns["token"][explained] > row["token"] and row["rule"] == "lock.P1"

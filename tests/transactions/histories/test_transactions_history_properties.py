@@ -122,28 +122,28 @@ def test_a_transaction_that_another_process_resumes_is_refused() -> None:
 WITNESSES = {
     "torn, its end untold": (
         "transactions_whole",
-        "fetched at step 174 (client 1000, partition 1, offset 6, upto 8): others of the transaction were read, but "
-        "not what was acknowledged by record_acked at step 154 (client 1, txn 4, partition 1, record 13, offset 6)",
+        "fetched at step 174 (partition 1 offset 6, client 1000, upto 8): others of the transaction were read, but not "
+        "what was acknowledged by record acked at step 154 (partition 1 offset 6, client 1, transaction 4, record 13)",
     ),
     "sent by a zombie": (
         "fenced_unread",
-        "record_read at step 173 (client 1000, partition 0, offset 11, record 14): first sent after its pair had been "
-        "fenced by init_taken at step 147 (client 1, producer id 0, epoch 6)",
+        "record read at step 173 (partition 0 offset 11, client 1000, record 14): first sent after its pair had been "
+        "fenced by init taken at step 147 (producer id 0 epoch 6, client 1)",
     ),
     "completed before a marker": (
         "completed_after_markers",
-        "txn_logged at step 247 (txn id 0, state CompleteCommit, producer id 0, epoch 11, coordinator epoch 0): not "
-        "closed yet is batch_appended at step 237 (partition 2, offset 8, producer id 0, epoch 10, record 20)",
+        "txn logged at step 247 (producer id 0 epoch 11, transactional id 0, state CompleteCommit, coordinator epoch "
+        "0): not closed yet is batch appended at step 237 (partition 2 offset 8, producer id 0 epoch 10, record 20)",
     ),
     "end answered early": (
         "ends_answered_as_logged",
-        "end_handled at step 240 (txn id 0, outcome commit, producer id 0, epoch 11): durable only by txn_logged at "
-        "step 241 (txn id 0, state PrepareCommit, producer id 0, epoch 11, coordinator epoch 0)",
+        "end handled at step 240 (producer id 0 epoch 11, transactional id 0, outcome commit): durable only by txn "
+        "logged at step 241 (producer id 0 epoch 11, transactional id 0, state PrepareCommit, coordinator epoch 0)",
     ),
     "marker of nothing": (
         "markers_as_prepared",
-        "marker_appended at step 270 (partition 0, producer id 0, epoch 12, outcome abort, coordinator epoch 0, offset "
-        "17): no such Prepare is in the transaction log",
+        "marker appended at step 270 (partition 0 offset 17, producer id 0 epoch 12, outcome abort, coordinator epoch "
+        "0): no such Prepare is in the transaction log",
     ),
 }
 

@@ -118,7 +118,7 @@ def test_generate_and_replay_by_name(tmp_path: Path) -> None:
     made = tmp_path / "made"
     ran = fencepost("generate", "transactions/v2", made, "--histories", 20, "--cores", 1)
     assert ran.code == 0, ran.err
-    assert ran.out.startswith("6,000 events in 20 histories, 1 files, seed 1\n")
+    assert ran.out.startswith("6,000 events in 20 histories, 1 file, seed 1\n")
     ran = fencepost("replay", made, "--cores", 1, "--json", tmp_path / "r.json")
     assert ran.code == 0, ran.out + ran.err
     report = read_json(tmp_path / "r.json")

@@ -93,7 +93,7 @@ def test_the_commands_say_what_is_judged(tmp_path: Path) -> None:
     ran = fencepost("replay", tmp_path / "out", "--no-conformance")
     assert ran.code == 1
     assert f"judged in part, as far as they are left, are 1 logs: {why}" in ran.out
-    assert "markers agree                violated 1 times" in ran.out
+    assert "markers agree                violated once" in ran.out
 
 
 def test_nothing_left_is_nothing_judged(tmp_path: Path) -> None:
