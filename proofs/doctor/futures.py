@@ -123,7 +123,7 @@ class Model:
 
     @property
     def protocol(self) -> type[Protocol]:
-        return combined(Operated, self.variant.properties.protocol)
+        return combined(Operated, self.variant.properties.protocol)  # type: ignore[arg-type]  # classes are hashable
 
     def bounds(self, seen: Seen) -> dict[str, int]:
         """Return bounds with room for the view, and for one more transaction after it."""
@@ -204,7 +204,8 @@ def _fits(layout: Layout, columns: Columns, seen: Seen) -> NDArray[np.bool_]:
     fits, fields = views(layout, columns)
     for name, wanted in seen._asdict().items():
         if wanted is not None:
-            fits &= fields[name] == (_members(layout, name).index(wanted) if name in ENUMERATED else wanted)
+            value = _members(layout, name).index(wanted) if name in ENUMERATED else int(wanted)
+            fits &= np.equal(fields[name], value)
     some: NDArray[np.bool_] = fits.any(axis=0)
     return some
 

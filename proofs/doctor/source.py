@@ -28,13 +28,20 @@ from fencepost.proofs.recording.logs.replicas import Committed, committed_part
 from fencepost.proofs.recording.logs.segments import CONTROL, TRANSACTIONAL, Segment
 from fencepost.proofs.recording.transactions.cluster_logs import check_one_cluster, in_sync_there, latest_placement
 from fencepost.proofs.recording.transactions.partition_events import marker_events
+from fencepost.proofs.recording.transactions.transaction_log import (
+    ID,
+    TransactionState,
+    transaction_state_of,
+    transactional_id_of,
+)
 from fencepost.proofs.recording.transactions.transaction_log import TOPIC as TRANSACTION_LOG
-from fencepost.proofs.recording.transactions.transaction_log import transaction_state_of, transactional_id_of
 from fencepost.properties.transactions.events.kinds import State
 
 PIECE = 16 << 20
 """A piece of a log has at most about this many bytes."""
 INTERNAL = "__"
+OPEN = ("Ongoing", "PrepareCommit", "PrepareAbort", "PrepareEpochFence")
+"""In these states a transactional id has a transaction that is not over."""
 CHECKPOINT = "replication-offset-checkpoint"
 RELEASES = {
     12: "3.6", 15: "3.7", 20: "3.8", 21: "3.9", 22: "4.0", 26: "4.1", 28: "4.2", 30: "4.3", 31: "4.4", 34: "trunk",
@@ -71,9 +78,11 @@ class Active(NamedTuple):
 
 
 class Source(Protocol):
-    """A `Source` is a cluster that is read. Nothing is ever written to it."""
+    """A `Source` is a cluster that is read. Nothing is ever written to it. `gaps` has a line for each thing that could
+    not be read so far."""
 
     name: str
+    gaps: list[str]
 
     def releases(self) -> Mapping[str, str]:
         """Return by broker (``node 1``) the release as far as it is known, else an empty string; and by the names of
@@ -118,6 +127,7 @@ class DiskSource:
 
     def __init__(self, paths: Sequence[Path], progress: Progress | None = None) -> None:
         self.name = ", ".join(map(str, paths))
+        self.gaps: list[str] = []
         self._paths, self._progress = tuple(map(Path, paths)), progress
         self._placement = latest_placement(self._paths)
         self._dirs: list[LogDir] = []
@@ -171,11 +181,15 @@ class DiskSource:
         newest: dict[str, Listed] = {}
         for place in sorted({p for each in self._dirs for p in each.partitions if p.topic == TRANSACTION_LOG}):
             for segment in self.segments(place):
-                for _, _, name, listed in logged(segment):
-                    if listed is None:
+                for _, _, name, state in logged(segment):
+                    if state is None:
                         newest.pop(name, None)
-                    else:
-                        newest[name] = listed
+                        continue
+                    kafka = State(state.state).name
+                    newest[name] = Listed(
+                        name, kafka, state.producer_id, state.epoch, state.timeout_ms,
+                        state.started_ms if kafka in OPEN else -1, places_of(state), -1,
+                    )  # fmt: skip
         return [listed for name, listed in newest.items() if not transactional_ids or name in transactional_ids]
 
     def active(self, place: Place) -> Sequence[Active]:
@@ -207,9 +221,14 @@ class DiskSource:
         part = committed_part(copies, [in_sync] if in_sync else ())
         if not in_sync_there(place, holders, self._placement):
             part = replace(part, end=high)
+            self._gap(f"{place}: not all replicas in sync are here; read below offset {high}, a node's high watermark")
         (mine,) = (each for each in holders if each.partitions[place] == part.replica.folder)
         start = max(int(segment_files(part.replica.folder)[0].stem), mine.starts.get(place, 0))
         return replace(part, replica=replace(part.replica, start=start))
+
+    def _gap(self, line: str) -> None:
+        if line not in self.gaps:
+            self.gaps.append(line)
 
 
 def pieces(segment: Segment, rows: np.ndarray) -> Iterator[Segment]:
@@ -220,32 +239,38 @@ def pieces(segment: Segment, rows: np.ndarray) -> Iterator[Segment]:
         yield replace(segment, positions=segment.positions[mine], headers=segment.headers[mine], tear=None)
 
 
-def logged(segment: Segment) -> Iterator[tuple[int, int, str, Listed | None]]:
-    """Yield offset, time in ms, transactional id and content of the records of a piece of the transaction log; the
-    content of a record that removes an id is None."""
+class Logged(NamedTuple):
+    """A `Logged` is a record of the transaction log; the `state` of one that removes the id is None."""
+
+    offset: int
+    time_ms: int
+    transactional_id: str
+    state: TransactionState | None
+
+
+def logged(segment: Segment, producer_ids: Collection[int] = ()) -> Iterator[Logged]:
+    """Yield the records of a piece of the transaction log, or only those with one of these producer ids."""
     records = records_of(segment, np.flatnonzero(segment.headers["attributes"] & CONTROL == 0))
-    for row in range(len(records.batch)):
+    wanted = np.ones(len(records.batch), bool)
+    if producer_ids:
+        at, size = ID
+        wanted = records.value_length >= at + size
+        wanted[wanted] = np.isin(records.signed(records.value[wanted] + at, size), list(producer_ids))
+    for row in np.flatnonzero(wanted).tolist():
         header = segment.headers[records.batch[row]]
         offset = int(header["base_offset"]) + int(records.delta[row])
         try:
             name, value = transactional_id_of(records.key_of(row)), records.value_of(row)
-            if name is None:
-                continue
             state = transaction_state_of(value) if value is not None else None
         except (ValueError, IndexError, struct.error) as error:
             what = f"the record at offset {offset} is not the transaction log's: {error}"
-            raise RecordingError(
-                what, segment.file, "name the directories of a Kafka that is not newer than 4.4"
-            ) from None
-        if state is None:
-            yield offset, int(header["max_time"]), name, None
-            continue
-        places = tuple(Place(topic, number) for topic, numbers in state.partitions for number in numbers)
-        start = state.started_ms if State(state.state).name == "Ongoing" or places else -1
-        listed = Listed(
-            name, State(state.state).name, state.producer_id, state.epoch, state.timeout_ms, start, places, -1
-        )
-        yield offset, int(header["max_time"]), name, listed
+            raise RecordingError(what, segment.file, "is it of a Kafka that is newer than 4.4?") from None
+        if name is not None:
+            yield Logged(offset, int(header["max_time"]), name, state)
+
+
+def places_of(state: TransactionState) -> tuple[Place, ...]:
+    return tuple(Place(topic, number) for topic, numbers in state.partitions for number in numbers)
 
 
 def producers(place: Place, log: Iterable[Segment]) -> list[Active]:

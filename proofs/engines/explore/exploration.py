@@ -7,7 +7,7 @@ traces, and with the steps that the bounds cut off.
 import multiprocessing
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from functools import partial
@@ -113,10 +113,10 @@ class Start:
 
 @dataclass(frozen=True)
 class Starts:
-    """A `Starts` is several states from which to search at once: for each field of the layout, budgets included, a
-    column with its value in each state."""
+    """A `Starts` is several states from which to search at once, with a row for each field of the layout, budgets
+    included, and a column for each state."""
 
-    columns: Sequence[NDArray[np.uint64]]
+    columns: NDArray[np.uint64]
 
 
 def explore(

@@ -1,6 +1,6 @@
 """This module holds the emitted functions of one protocol, and what a block of states yields through them."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,12 +34,12 @@ class Kernels:
     ``check(words, found)`` calls found(property, row) for the first row that decides a property. ``symmetry`` is set
     for a search that stores one state of each symmetry class, and ``partial_order`` for one that leaves steps out.
     ``follow`` is ``expand`` restricted to the steps that a search takes. ``starts`` has the states in which a search
-    begins, a column for each field."""
+    begins, with a row for each field and a column for each state."""
 
     def __init__(self, ground: Ground, alike: Iterable[Property] | None = None, *, partial_order: bool = False) -> None:
         self.ground = ground
         self.packing = pack_fields(ground.spec.name, ground.layout.fields)
-        self.starts: Sequence[NDArray[np.uint64]] = [np.array([value], np.uint64) for value in ground.initial]
+        self.starts: NDArray[np.uint64] = np.array(ground.initial, np.uint64)[:, None]
         self.symmetry = None if alike is None else Symmetry(ground, self.packing, alike)
         self.steps = list(ground.steps)
         self.states = [*ground.always, *ground.sometimes]

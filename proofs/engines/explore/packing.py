@@ -53,7 +53,7 @@ class Packing:
         members = self.cells[home].members
         return product(self.sizes[m] for m in members[: members.index(field)])
 
-    def pack(self, values: Sequence[Any]) -> tuple[Any, ...]:
+    def pack(self, values: Sequence[Any] | NDArray[np.uint64]) -> tuple[Any, ...]:
         """Return the words of one state, or of many where each value is a column of uint64."""
         words = [0] * self.words
         for cell in self.cells:

@@ -54,7 +54,7 @@ class Search(AbstractContextManager["Search"]):
         self.generated = 1
         self.candidates = 0
         start = kernels.packing.pack(kernels.starts)
-        self._append(self._chunk(tuple(np.broadcast_to(w, len(kernels.starts[0])).astype(np.uint64) for w in start)))
+        self._append(self._chunk(tuple(np.broadcast_to(w, kernels.starts.shape[1]).astype(np.uint64) for w in start)))
         self._local = threading.local()
 
     def __exit__(self, *_: object) -> None:
