@@ -52,7 +52,8 @@ class Prepared(NamedTuple):
 
 
 class Fenced(NamedTuple):
-    """A `Fenced` is a transaction that was aborted before its time-out, of an id that was then initialised anew."""
+    """A `Fenced` is a transaction that was aborted under a new epoch before its time-out, of an id that was then
+    initialised anew. `epoch` is the transaction's own, -1 if it is not in the log."""
 
     transactional_id: str
     producer_id: int
@@ -167,6 +168,7 @@ class _Reader:
     def __init__(self, source: Source, checks: Checks, found: Examined, since_ms: int, reading: Reading) -> None:
         self.source, self.checks, self.found, self.since_ms, self.reading = source, checks, found, since_ms, reading
         self.fenced: list[Fenced] = []
+        self._epochs: dict[str, int] = {}
         self._aborted: dict[str, Fenced] = {}
 
     def read(self, place: Place) -> None:
@@ -194,10 +196,12 @@ class _Reader:
             old = self._aborted.pop(name, None)
             if state is None:
                 continue
-            kafka = State(state.state).name
-            if kafka == "PrepareAbort" and time_ms - state.started_ms < state.timeout_ms:
+            kafka, epoch = State(state.state).name, self._epochs.get(name, -1)
+            if kafka == "Ongoing":
+                self._epochs[name] = state.epoch
+            elif kafka == "PrepareAbort" and epoch < state.epoch and time_ms - state.started_ms < state.timeout_ms:
                 self._aborted[name] = Fenced(
-                    name, state.producer_id, state.epoch, state.started_ms, time_ms, -1, -1, places_of(state)
+                    name, state.producer_id, epoch, state.started_ms, time_ms, -1, -1, places_of(state)
                 )
             elif kafka == "CompleteAbort" and old is not None:
                 self._aborted[name] = old

@@ -7,8 +7,10 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from fencepost.proofs.doctor.diagnosis import Examined, Fenced, Opened, column_of
+from fencepost.proofs.doctor.checks import KINDS
+from fencepost.proofs.doctor.diagnosis import Examined, Fenced, Opened
 from fencepost.proofs.doctor.futures import ABORT, COMMIT, FENCED, LEFT, Future, Loaded
+from fencepost.proofs.doctor.same_key import SameKey
 from fencepost.proofs.doctor.traces import Broken, Trace
 from fencepost.proofs.readings.words import name_in_words
 from fencepost.proofs.recording.logs.log_dirs import Place
@@ -21,11 +23,11 @@ HANGS = ("txn.P10", "618.P1")
 ON_OFFSETS = "transactional-offsets/offsets-marker-dropped"
 """On a partition of group offsets, a dropped marker is a finding of this variant."""
 REPEATED = {
-    "duplicate": "the batch at {first} stands there a second time, under the same sequence number {sequence}, {gap} later",
+    "duplicate": "the batch at {first} stands there once more, with the same sequence number {sequence}, {gap} later",
     "gap": "the batch with sequence number {sequence} does not follow on what the partition had of its producer",
     "fenced": "a batch of epoch {epoch} was taken although the partition had a later epoch",
     "old_marker": "a marker of epoch {epoch} was taken although the partition had a later epoch",
-    "joined": "a batch of epoch {epoch} joined a transaction of an older epoch that was still open: one marker decides both",
+    "joined": "a batch of epoch {epoch} joined an open transaction of an older epoch: one marker decides both",
     "coordinator_epoch": "a marker of a deposed coordinator was taken after one of its successor",
     "last_epoch": "a transaction uses epoch 32767, which is never handed out",
     "late_marker": "the {what} marker of an earlier transaction ended the next one while that was open",
@@ -39,15 +41,17 @@ REPEATED = {
 }
 """By a kind of `checks.KINDS`, what happened."""
 TODO = {
-    "duplicate": "Readers get it twice: drop one copy downstream by topic, partition and offset, and ask the producer's "
-    "owner for its client and version.",
+    "duplicate": "Readers get it twice: drop one copy downstream by topic, partition and offset, and ask its producer's "
+    "owner for client and version.",
     "gap": "Something may be missing before it, or was deleted: compare with what its producer sent.",
     "abort_without": "If an operator aborted it (kafka-transactions.sh abort), this is that; otherwise ask who did.",
 }
 ASK = "Keep the log directories of this partition and of __transaction_state: they are the evidence for a bug report."
 DEFECTS = {
     "duplicate": ("duplicates older than the last batch are refused after a restart",),
-    "late_marker": ("late marker decides the next transaction", "a marker without its transaction version is judged by the old rule"),
+    "late_marker": (
+        "late marker decides the next transaction", "a marker without its transaction version is judged by the old rule",
+    ),
     "joined": ("acknowledged commit lost", "aborted record committed"),
     "both_outcomes": ("half a transaction committed",),
     "decided_twice": ("half a transaction committed",),
@@ -58,13 +62,13 @@ DEFECTS = {
 
 @dataclass(frozen=True)
 class Line:
-    """A `Line` is one finding. `wrong` is false for what only takes long or was prevented; `first` is the earlier record
-    that it contradicts. `known` has the names of findings on this release that do so."""
+    """A `Line` is one finding. `wrong` is false for what only takes long or was prevented; `first` is the earlier
+    record that it contradicts. `known` has the names of findings on this release that do so."""
 
     kind: str
     wrong: bool
     says: str
-    todo: str
+    todo: tuple[str, ...]
     rules: tuple[str, ...]
     known: tuple[str, ...]
     topic: str
@@ -77,8 +81,27 @@ class Line:
     first: str = ""
     futures: tuple[dict[str, Any], ...] = ()
 
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
+    @property
+    def where(self) -> str:
+        return f"{Place(self.topic, self.partition)}" + (f"@{self.offset}" if self.offset >= 0 else "")
+
+
+def report(found: Examined, told: Sequence[Line], again: SameKey | None) -> dict[str, Any]:
+    """Return what `--json` writes, without the version of the schema."""
+    made: dict[str, Any] = {
+        "source": found.name, "release": found.release, "transaction_version": found.version,
+        "as_of": iso(found.now_ms), "transactional_ids": found.ids, "partitions": list(map(str, found.places)),
+        "batches": found.batches, "since": iso(found.first_ms), "until": iso(found.last_ms),
+        "findings": [asdict(line) for line in told], "broken": found.count, "undecided": found.gaps,
+    }  # fmt: skip
+    if again is not None:
+        pairs = [
+            {"first": f"{p.first}@{p.first_offset}", "second": f"{p.second}@{p.second_offset}",
+             "key": p.key.decode(errors="backslashreplace")}
+            for p in again.pairs
+        ]  # fmt: skip
+        made["same_key"] = {"records": again.records, "repeated": again.repeated, "pairs": pairs}
+    return made
 
 
 def iso(ms: int) -> str:
@@ -119,8 +142,6 @@ def known_here(names: Sequence[str], release: str) -> tuple[str, ...]:
 
 
 def _of_broken(broken: Broken, found: Examined) -> Line:
-    from fencepost.proofs.doctor.checks import KINDS
-
     first, second = broken.first, broken.second
     name = broken.transactional_id or found.names.get(second.producer_id, "")
     gap = f"{(second.time_ms - first.time_ms) / 1000:.3f} s" if first is not None else "some time"
@@ -130,7 +151,8 @@ def _of_broken(broken: Broken, found: Examined) -> Line:
     )
     return Line(
         broken.kind, broken.kind != "abort_without", f"{_who(name, second.producer_id, second.epoch)}: {says}.",
-        TODO.get(broken.kind, ASK), KINDS[broken.kind].rules, known_here(DEFECTS.get(broken.kind, ()), found.release),
+        (TODO.get(broken.kind, ASK),), KINDS[broken.kind].rules,
+        known_here(DEFECTS.get(broken.kind, ()), found.release),
         *second.place, second.offset, name, second.producer_id, second.epoch, iso(second.time_ms),
         _at(first) if first is not None else "",
     )  # fmt: skip
@@ -142,16 +164,16 @@ def _at(trace: Trace) -> str:
 
 def _of_fenced(fenced: Fenced) -> Line:
     place = fenced.places[0] if fenced.places else Place("__transaction_state", -1)
+    who = _who(fenced.transactional_id, fenced.producer_id, fenced.epoch)
     what = (
-        f"{_who(fenced.transactional_id, fenced.producer_id, fenced.epoch)}: its transaction of {iso(fenced.started_ms)} "
-        f"was aborted at {iso(fenced.aborted_ms)}, before its time-out, and at {iso(fenced.again_ms)} the id was "
-        f"initialised anew, with epoch {fenced.again_epoch}: a new instance fenced the one before, or that one aborted "
-        "and restarted. What the old instance sends is refused, and nothing of that transaction is visible to "
-        "read_committed."
+        f"{who}: its transaction of {iso(fenced.started_ms)} was aborted at {iso(fenced.aborted_ms)}, before its time-out, "
+        f"and at {iso(fenced.again_ms)} the id was initialised anew, with epoch {fenced.again_epoch}: a new instance fenced "
+        "the one before, or that one aborted and restarted. What the old instance sends is refused, and nothing of that "
+        "transaction is visible to read_committed."
     )
     return Line(
-        "fenced zombie", False, what, "Nothing, if one instance took over from another; if two run at once under this id, "
-        "give each its own.", (), (), *place, -1, fenced.transactional_id, fenced.producer_id, fenced.epoch,
+        "fenced zombie", False, what, ("Nothing, if one instance took over from another; if two run at once under this "
+        "id, give each its own.",), (), (), *place, -1, fenced.transactional_id, fenced.producer_id, fenced.epoch,
         iso(fenced.aborted_ms),
     )  # fmt: skip
 
@@ -177,7 +199,7 @@ def _of_open(opened: Opened, found: Examined) -> Line:
         variants = {ON_OFFSETS} if any("dropped" in each for each in variants) else variants
     names = [each.name for each in FINDINGS if variants & set(each.variants)] if opened.verdict == "hanging" else []
     return Line(
-        opened.verdict, wrong, says, " ".join(_todo(opened)), rules, known_here(names, found.release), *active.place,
+        opened.verdict, wrong, says, tuple(_todo(opened)), rules, known_here(names, found.release), *active.place,
         active.first_offset, opened.transactional_id, active.producer_id, opened.epoch, iso(opened.since_ms),
         futures=tuple(_as_dict(loaded) for loaded in opened.ways),
     )  # fmt: skip
@@ -191,17 +213,23 @@ _VERDICTS = {
 
 
 def _node(opened: Opened) -> str:
-    return f" (node {opened.listed.coordinator})" if opened.listed is not None and opened.listed.coordinator >= 0 else ""
+    return (
+        f" (node {opened.listed.coordinator})" if opened.listed is not None and opened.listed.coordinator >= 0 else ""
+    )
 
 
 def _todo(opened: Opened) -> Iterator[str]:
     """Yield what to do, and what each decision may break."""
     place = opened.active.place
-    abort = f"kafka-transactions.sh abort --topic {place.topic} --partition {place.partition} --start-offset {opened.active.first_offset}"
+    abort = f"kafka-transactions.sh abort --topic {place.topic} --partition {place.partition}"
+    abort += f" --start-offset {opened.active.first_offset}"
     safe = {each: _safe(opened.ways, each) for each in (COMMIT, ABORT, FENCED, LEFT)}
     if opened.verdict == "slow":
-        yield "Wait for its owner, or fence it by a new instance with its transactional id: neither breaks a promise." \
-            if safe[LEFT] and safe[FENCED] else "Wait for its owner."
+        yield (
+            "Wait for its owner, or fence it by a new instance with its transactional id: neither breaks a promise."
+            if safe[LEFT] and safe[FENCED]
+            else "Wait for its owner."
+        )
     elif opened.verdict == "overdue":
         yield "Its coordinator does not abort it: fence it by InitProducerId, or restart the coordinator's node."
     elif opened.verdict == "stuck":
@@ -209,16 +237,18 @@ def _todo(opened: Opened) -> Iterator[str]:
     elif opened.verdict == "hanging" and safe[ABORT] and not safe[COMMIT]:
         yield f"ABORT it: {abort}."
     elif opened.verdict == "hanging" and safe[COMMIT] and not safe[ABORT]:
-        yield "COMMIT it, by a WriteTxnMarkers request to the leader: Kafka's own tools only abort. Until then keep its "
-        yield "producer from beginning another transaction, whose end would decide this one."
+        yield (
+            "COMMIT it, by a WriteTxnMarkers request to the leader, since Kafka's own tools only abort. Until then keep "
+            "its producer from beginning another transaction, whose end would decide this one."
+        )
     elif opened.verdict == "hanging":
         yield "Which is right is not in these logs: ask its owner whether the transaction was committed."
     else:
         yield "Read again with all log directories, or with more rights; nothing else can be told of it."
-    for loaded in opened.ways[:1] if opened.verdict == "hanging" else opened.ways:
-        for future in loaded.futures:
-            if future.possible:
-                yield f"{future.decision.upper() if future.decision in (COMMIT, ABORT) else future.decision.capitalize()}: {_breaks(opened.ways, future.decision)}."
+    for decision in safe:
+        if any(each.possible for loaded in opened.ways for each in loaded.futures if each.decision == decision):
+            name = decision.upper() if decision in (COMMIT, ABORT) else decision.capitalize()
+            yield f"{name}: {_breaks(opened.ways, decision)}."
 
 
 def _safe(ways: Sequence[Loaded], decision: str) -> bool:
@@ -240,7 +270,7 @@ def _breaks(ways: Sequence[Loaded], decision: str) -> str:
     if not fewest:
         return "no promise is broken" if whole else "no promise is broken as far as it was explored"
     said = [
-        f"{rule} ({name_in_words(promise)}) {f'in {_many(steps, chr(115) + chr(116) + chr(101) + chr(112))}' if steps else 'at once'}"
+        f"{rule} ({name_in_words(promise)}) " + (f"in {_many(steps, 'step')}" if steps else "at once")
         for (rule, promise), steps in sorted(fewest.items(), key=lambda pair: pair[1])
     ]
     return f"can break {', '.join(said)}"
@@ -255,8 +285,9 @@ def _as_dict(loaded: Loaded) -> dict[str, Any]:
                 "decision": future.decision, "possible": future.possible, "states": future.states,
                 "complete": future.complete,
                 "breaks": [
-                    {"promise": b.promise, "rule": b.rule, "steps": b.steps, "sure": b.sure, "run": [str(e) for e in b.trace.events]}
-                    for b in future.breaks
+                    {"promise": each.promise, "rule": each.rule, "steps": each.steps, "sure": each.sure,
+                     "run": [str(event) for event in each.trace.events]}
+                    for each in future.breaks
                 ],
             }
             for future in loaded.futures
