@@ -41,8 +41,8 @@ REPEATED = {
 }
 """By a kind of `checks.KINDS`, what happened."""
 TODO = {
-    "duplicate": "Readers get it twice: drop one copy downstream by topic, partition and offset, and ask its producer's "
-    "owner for client and version.",
+    "duplicate": "Readers get it twice: drop one copy downstream, by topic, partition and offset, and ask the owner "
+    "of its producer for client and version.",
     "gap": "Something may be missing before it, or was deleted: compare with what its producer sent.",
     "abort_without": "If an operator aborted it (kafka-transactions.sh abort), this is that; otherwise ask who did.",
 }
@@ -50,7 +50,8 @@ ASK = "Keep the log directories of this partition and of __transaction_state: th
 DEFECTS = {
     "duplicate": ("duplicates older than the last batch are refused after a restart",),
     "late_marker": (
-        "late marker decides the next transaction", "a marker without its transaction version is judged by the old rule",
+        "late marker decides the next transaction",
+        "a marker without its transaction version is judged by the old rule",
     ),
     "joined": ("acknowledged commit lost", "aborted record committed"),
     "both_outcomes": ("half a transaction committed",),
@@ -166,10 +167,10 @@ def _of_fenced(fenced: Fenced) -> Line:
     place = fenced.places[0] if fenced.places else Place("__transaction_state", -1)
     who = _who(fenced.transactional_id, fenced.producer_id, fenced.epoch)
     what = (
-        f"{who}: its transaction of {iso(fenced.started_ms)} was aborted at {iso(fenced.aborted_ms)}, before its time-out, "
-        f"and at {iso(fenced.again_ms)} the id was initialised anew, with epoch {fenced.again_epoch}: a new instance fenced "
-        "the one before, or that one aborted and restarted. What the old instance sends is refused, and nothing of that "
-        "transaction is visible to read_committed."
+        f"{who}: its transaction of {iso(fenced.started_ms)} was aborted at {iso(fenced.aborted_ms)}, before its "
+        f"time-out, and at {iso(fenced.again_ms)} the id was initialised anew, with epoch {fenced.again_epoch}: a new "
+        "instance fenced the one before, or that one aborted and restarted. What the old instance sends is refused, "
+        "and nothing of that transaction is visible to read_committed."
     )
     return Line(
         "fenced zombie", False, what, ("Nothing, if one instance took over from another; if two run at once under this "
@@ -238,8 +239,8 @@ def _todo(opened: Opened) -> Iterator[str]:
         yield f"ABORT it: {abort}."
     elif opened.verdict == "hanging" and safe[COMMIT] and not safe[ABORT]:
         yield (
-            "COMMIT it, by a WriteTxnMarkers request to the leader, since Kafka's own tools only abort. Until then keep "
-            "its producer from beginning another transaction, whose end would decide this one."
+            "COMMIT it, by a WriteTxnMarkers request to the leader, since Kafka's own tools only abort. Until then "
+            "keep its producer from beginning another transaction, whose end would decide this one."
         )
     elif opened.verdict == "hanging":
         yield "Which is right is not in these logs: ask its owner whether the transaction was committed."
