@@ -356,6 +356,97 @@ class Recorded(TypedDict):
     not_promised: NotRequired[dict[str, str]]
 
 
+class BrokenBy(TypedDict):
+    """A `BrokenBy` object is a promise that some run of a model breaks after an operator's decision."""
+
+    promise: Property
+    rule: Rule
+    steps: Annotated[int, Meta(description="Of the shortest run after the decision; 0: the decision itself does.")]
+    sure: Annotated[bool, Meta(description="Does the decision break it in every state that looks as the cluster does?")]
+    run: Annotated[list[str], Meta(description="The steps after the decision.")]
+
+
+class Decision(TypedDict):
+    """A `Decision` object is what may follow in a model when an operator commits, aborts, fences, or does nothing."""
+
+    decision: Literal["commit", "abort", "fenced", "left alone"]
+    possible: bool
+    states: Annotated[int, Meta(description="How many were explored after it.")]
+    complete: Annotated[bool, Meta(description="Was everything within the bounds explored?")]
+    breaks: list[BrokenBy]
+
+
+class Way(TypedDict):
+    """A `Way` object is a model that reaches what is seen of an open transaction."""
+
+    variant: Annotated[str, Meta(description="PROTOCOL/VARIANT.")]
+    bounds: Bounds
+    states: Annotated[int, Meta(description="How many reachable states look so; all of them were explored from.")]
+    complete: Annotated[bool, Meta(description="Were all reachable states within the bounds looked at?")]
+    came: Annotated[list[str], Meta(description="A shortest run to one of them.")]
+    decisions: list[Decision]
+
+
+class Diagnosis(TypedDict):
+    """A `Diagnosis` is one finding of the doctor."""
+
+    kind: Annotated[str, Meta(description="duplicate, hanging, slow, fenced zombie, overdue, stuck, marker_without …")]
+    wrong: Annotated[bool, Meta(description="Does it break a rule?  What is slow or was fenced does not.")]
+    says: Annotated[str, Meta(description="What happened, as a sentence.")]
+    todo: Annotated[list[str], Meta(description="What to do, and what each decision may break.")]
+    rules: Annotated[list[Rule], Meta(description="Those that it breaks.")]
+    known: Annotated[list[str], Meta(description="Findings by name that do so on this release, with their status.")]
+    topic: str
+    partition: int
+    offset: Annotated[int, Meta(description="-1: of no offset alone.")]
+    transactional_id: Annotated[str, Meta(description="Empty if it is not known, or the producer has none.")]
+    producer_id: int
+    epoch: int
+    time: Annotated[str, Meta(description="ISO 8601, UTC.")]
+    first: Annotated[
+        str, Meta(description="The earlier record that it repeats or contradicts: TOPIC-PARTITION@OFFSET.")
+    ]
+    futures: list[Way]
+
+
+class Pair(TypedDict):
+    """A `Pair` is two records of committed transactions with the same key and value."""
+
+    first: str
+    second: str
+    key: str
+
+
+class SameKey(TypedDict):
+    """A `SameKey` object is about application duplicates, which no rule of the protocol forbids."""
+
+    records: Annotated[int, Meta(description="Of committed transactions.")]
+    repeated: Annotated[int, Meta(description="Those that have key and value of one in another transaction.")]
+    pairs: Annotated[list[Pair], Meta(description="Some of them, compared byte by byte.")]
+
+
+class Diagnosed(TypedDict):
+    """A `Diagnosed` report says what is wrong with the transactions of a cluster."""
+
+    schema: Version
+    interrupted: NotRequired[Interrupted]
+    source: Annotated[str, Meta(description="The brokers or directories that were read.")]
+    release: Annotated[str, Meta(description="The column of the table of releases whose models were asked.")]
+    transaction_version: str
+    as_of: Annotated[str, Meta(description="The time of which the report is true.")]
+    transactional_ids: int
+    partitions: list[str]
+    batches: int
+    since: Annotated[str, Meta(description="The time of the oldest batch.")]
+    until: str
+    findings: list[Diagnosis]
+    broken: Annotated[
+        int, Meta(description="How many violations of rules the logs have; the first 1,000 are findings.")
+    ]
+    undecided: Annotated[list[str], Meta(description="What could not be read, a line each.")]
+    same_key: NotRequired[SameKey]
+
+
 Rows = TypeVar("Rows")
 
 
@@ -387,6 +478,7 @@ REPORTS: Mapping[str, tuple[Any, ...]] = {
     "generate": (Generated,),
     "replay": (Replayed, ReplayedSet),
     "record": (Recorded,),
+    "doctor": (Diagnosed,),
     "findings": (list[Finding],),
 }
 """This mapping gives, by command, the types that ``--json`` may write: a list where several variants are reported on,

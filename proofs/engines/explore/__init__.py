@@ -7,7 +7,7 @@ names alone.
 """
 
 from fencepost.proofs.engines.explore.coverage import coverage, unsaid
-from fencepost.proofs.engines.explore.exploration import Exploration, Progress, Start, explore
+from fencepost.proofs.engines.explore.exploration import Exploration, Progress, Start, Starts, explore
 from fencepost.proofs.engines.explore.graph import Graph, TooManySteps, graph, reachable_sample
 
 __all__ = [
@@ -15,6 +15,7 @@ __all__ = [
     "Graph",
     "Progress",
     "Start",
+    "Starts",
     "TooManySteps",
     "coverage",
     "explore",

@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
+import numpy as np
 from fencepost.model.language.properties import Property
 from fencepost.model.language.protocol import Spec
 from fencepost.proofs.engines.explore import memory
@@ -26,6 +27,7 @@ from fencepost.proofs.engines.explore.traces import Traces, trace_step, trace_to
 from fencepost.proofs.readings.ground import Bounds, evaluate, ground
 from fencepost.proofs.readings.ground.layout import Layout, lay_out
 from fencepost.proofs.results import State, Trace, Verdict
+from numpy.typing import NDArray
 
 
 @dataclass(frozen=True)
@@ -109,16 +111,24 @@ class Start:
         return tuple(values)
 
 
+@dataclass(frozen=True)
+class Starts:
+    """A `Starts` is several states from which to search at once, with a row for each field of the layout, budgets
+    included, and a column for each state."""
+
+    columns: NDArray[np.uint64]
+
+
 def explore(
     spec: Spec, properties: Mapping[str, Property], bounds: Bounds, *,
     max_states: int | None = None, memory_limit: int | None = None, threads: int | None = None,
     engine: str = "numpy", progress: Callback | None = None, stop_when_violated: bool | Literal["all"] = False,
-    max_depth: int | None = None, start: Start | None = None, checkpoint: Path | None = None,
+    max_depth: int | None = None, start: Start | Starts | None = None, checkpoint: Path | None = None,
     symmetry: bool = False, partial_order: bool = False,
 ) -> Exploration:  # fmt: skip
     """Search breadth first until nothing is new, ``max_states`` are exceeded, or memory would run out, which is limited
     to ``memory_limit`` bytes or 80 % of what is free. The search begins at the initial state, or at ``start``, in which
-    case the initial conditions of step properties are not checked.
+    case the initial conditions of step properties are not checked, and the first level has all of them.
 
     ``spec`` must be settled. ``stop_when_violated`` ends the search after the level that first breaks an always or step
     property, or ``"all"`` of them, and ``max_depth`` ends it after that many steps. ``engine`` is "numpy", "numba"
@@ -138,8 +148,12 @@ def explore(
     pack_fields(spec.name, lay_out(spec, bounds).fields)
     made = ground(spec, properties, bounds)
     if start is not None:
-        made.initial, made.initially = start.fields(made.layout), {}
+        made.initially = {}
+    if isinstance(start, Start):
+        made.initial = start.fields(made.layout)
     kernels = Kernels(made, properties.values() if symmetry else None, partial_order=partial_order)
+    if isinstance(start, Starts):
+        kernels.starts = start.columns
     limit = memory_limit or memory.default_limit()
     cores = threads or _cores()
     result = Exploration(kernels, [], [])

@@ -33,11 +33,13 @@ class Kernels:
     successors it wrote to ``out``, instance by instance. ``rows``, if not None, gets the row of each one's predecessor.
     ``check(words, found)`` calls found(property, row) for the first row that decides a property. ``symmetry`` is set
     for a search that stores one state of each symmetry class, and ``partial_order`` for one that leaves steps out.
-    ``follow`` is ``expand`` restricted to the steps that a search takes."""
+    ``follow`` is ``expand`` restricted to the steps that a search takes. ``starts`` has the states in which a search
+    begins, with a row for each field and a column for each state."""
 
     def __init__(self, ground: Ground, alike: Iterable[Property] | None = None, *, partial_order: bool = False) -> None:
         self.ground = ground
         self.packing = pack_fields(ground.spec.name, ground.layout.fields)
+        self.starts: NDArray[np.uint64] = np.array(ground.initial, np.uint64)[:, None]
         self.symmetry = None if alike is None else Symmetry(ground, self.packing, alike)
         self.steps = list(ground.steps)
         self.states = [*ground.always, *ground.sometimes]

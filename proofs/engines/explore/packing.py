@@ -10,6 +10,7 @@ import itertools
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from fencepost.proofs.readings.ground import BoundsError, Field
@@ -52,16 +53,19 @@ class Packing:
         members = self.cells[home].members
         return product(self.sizes[m] for m in members[: members.index(field)])
 
-    def pack(self, values: Sequence[int]) -> tuple[int, ...]:
+    def pack(self, values: Sequence[Any] | NDArray[np.uint64]) -> tuple[Any, ...]:
+        """Return the words of one state, or of many where each value is a column of uint64."""
         words = [0] * self.words
         for cell in self.cells:
             words[cell.word] |= sum(values[m] * self.weight(m) for m in cell.members) << cell.offset
         return tuple(words)
 
-    def unpack(self, words: Sequence[int]) -> tuple[int, ...]:
+    def unpack(self, words: Sequence[Any]) -> tuple[Any, ...]:
+        """Return the values of one state, or the columns of many where each word is a column. A field with only one
+        value has the number 0."""
         values = [0] * len(self.sizes)
         for cell in self.cells:
-            rest = (int(words[cell.word]) >> cell.offset) & ((1 << cell.bits) - 1)
+            rest = (words[cell.word] >> cell.offset) & ((1 << cell.bits) - 1)
             for member in cell.members:
                 rest, values[member] = divmod(rest, self.sizes[member])
         return tuple(values)

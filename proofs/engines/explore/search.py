@@ -53,8 +53,8 @@ class Search(AbstractContextManager["Search"]):
         self.runs: list[Words] = []
         self.generated = 1
         self.candidates = 0
-        start = kernels.packing.pack(kernels.ground.initial)
-        self._append(self._chunk(tuple(np.array([w], np.uint64) for w in start)))
+        start = kernels.packing.pack(kernels.starts)
+        self._append(self._chunk(tuple(np.broadcast_to(w, kernels.starts.shape[1]).astype(np.uint64) for w in start)))
         self._local = threading.local()
 
     def __exit__(self, *_: object) -> None:

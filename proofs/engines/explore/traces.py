@@ -88,7 +88,8 @@ def _are(words: Words, one: Words) -> NDArray[np.bool_]:
 
 def trace_to(kernels: Kernels, levels: list[Words], depth: int, row: int) -> Trace:
     """Return a shortest trace to a row of a level, or to a state that the row is stored for."""
-    return _run(kernels, levels, _way(kernels, levels, depth, row))
+    way = _way(kernels, levels, depth, row)
+    return _run(kernels, levels, way, way[0][0] if way else row)
 
 
 def _way(kernels: Kernels, levels: list[Words], depth: int, row: int) -> list[tuple[int, int]]:
@@ -100,10 +101,11 @@ def _way(kernels: Kernels, levels: list[Words], depth: int, row: int) -> list[tu
     return found[::-1]
 
 
-def _run(kernels: Kernels, levels: list[Words], way: Sequence[tuple[int, int]]) -> Trace:
-    """Return the run of some steps with real names, since a level stores one of the states that differ in names."""
+def _run(kernels: Kernels, levels: list[Words], way: Sequence[tuple[int, int]], first: int) -> Trace:
+    """Return the run of some steps from row ``first`` of the first level, with real names, since a level stores one of
+    the states that differ in names."""
     symmetry = kernels.symmetry
-    at = sets.to_words(sets.part(levels[0], 0, 1))
+    at = sets.to_words(sets.part(levels[0], first, first + 1))
     states, events = [_decoded(kernels, at)], []
     for level, (row, number) in zip(levels, way, strict=False):
         words = sets.to_words(sets.part(level, row, row + 1))
@@ -173,4 +175,5 @@ def _predecessors(
 
 
 def trace_step(kernels: Kernels, levels: list[Words], depth: int, row: int, instance: int) -> Trace:
-    return _run(kernels, levels, [*_way(kernels, levels, depth, row), (row, instance)])
+    way = [*_way(kernels, levels, depth, row), (row, instance)]
+    return _run(kernels, levels, way, way[0][0])

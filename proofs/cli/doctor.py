@@ -1,0 +1,142 @@
+"""The command ``doctor`` says what is wrong with the transactions of a cluster, how it came, and what to do."""
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from fencepost.proofs.cli.shared.options import CLIENT_CONFIG, JSON
+from fencepost.proofs.cli.shared.output import console, wrapped
+from fencepost.proofs.cli.shared.progress import spinner
+from fencepost.proofs.report import SCHEMA, write_json
+
+if TYPE_CHECKING:
+    from fencepost.proofs.doctor.report import Line
+    from fencepost.proofs.doctor.source import Source
+    from fencepost.proofs.recording.logs.log_dirs import Place
+
+UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+FEW = 6
+"""This many findings are printed in full, so that they fit a screen; `--verbose` prints all."""
+
+
+@click.command()
+@click.argument("further", nargs=-1, type=click.Path(path_type=Path), metavar="[DIR]...")
+@click.option("--bootstrap", metavar="HOST:PORT", help="A broker of the cluster; nothing but read rights is needed.")
+@CLIENT_CONFIG
+@click.option("--logs", multiple=True, type=click.Path(path_type=Path), metavar="DIR...",
+              help="Log directories (log.dirs) of all nodes instead, of brokers that run or do not.")  # fmt: skip
+@click.option("--topic", "topics", multiple=True, help="Only this topic; may be repeated.")
+@click.option("--transactional-id", "ids", multiple=True, help="Only this transactional id; may be repeated.")
+@click.option("--since", metavar="TIME", help="Only what is newer: 2026-11-30T09:00:00Z, or 90s, 30m, 2h, 7d.")
+@click.option("--same-key", "same", is_flag=True, help="Also: the same key and value in two committed transactions?")
+@JSON
+@click.option("--verbose", is_flag=True, help="Print every finding, and the runs of the model behind it.")
+def doctor(
+    further: tuple[Path, ...], bootstrap: str | None, client_config: Path | None, logs: tuple[Path, ...],
+    topics: tuple[str, ...], ids: tuple[str, ...], since: str | None, same: bool, json_file: Path | None, verbose: bool,
+) -> int:  # fmt: skip
+    """Say what is wrong with a cluster's transactions, and what to do.
+
+    Open transactions are hanging or slow, and for each it is explored in the model of the cluster's release whether
+    COMMIT or ABORT can break a promise from this state. Nothing is written to the cluster.
+
+    Example: fencepost doctor --logs node1 node2 node3 --topic payments
+    """
+    if (bootstrap is None) == (not logs):
+        raise click.UsageError("name either --bootstrap HOST:PORT or --logs DIR...")
+    if further and not logs:
+        raise click.UsageError(f"directories are named after --logs, as in --logs {further[0]}")
+    from fencepost.proofs.doctor.diagnosis import examine
+    from fencepost.proofs.doctor.report import headline, lines, report
+    from fencepost.proofs.doctor.same_key import same_key
+
+    with _reading() as reading, closing(_source(bootstrap, client_config, (*logs, *further))) as source:
+        begin = _since(since, source.now_ms())
+        found = examine(source, topics, ids, begin, reading)
+        again = same_key(source, found.places, begin) if same else None
+    told = lines(found)
+    console.print(headline(found, told), markup=False)
+    _print(told, FEW if not verbose else len(told), verbose)
+    if again is not None:
+        of = f"{again.repeated:,} of {again.records:,} records of committed transactions"
+        console.print(f"same key: {of} have key and value of one in an earlier committed transaction", markup=False)
+        for pair in again.pairs[: None if verbose else FEW]:
+            key = pair.key.decode(errors="backslashreplace")
+            console.print(
+                f"   {pair.second}@{pair.second_offset} as {pair.first}@{pair.first_offset}, key {key!r}", markup=False
+            )
+    for gap in found.gaps:
+        console.print(f"not decided: {gap}", markup=False)
+    if json_file is not None:
+        write_json(json_file, {"schema": SCHEMA, **report(found, told, again)})
+    return int(any(line.wrong for line in told) or bool(found.gaps) or (again is not None and again.repeated > 0))
+
+
+def _source(bootstrap: str | None, client_config: Path | None, logs: tuple[Path, ...]) -> "Source":
+    if bootstrap is None:
+        from fencepost.proofs.doctor.source import DiskSource
+
+        return DiskSource(logs)
+    from fencepost.proofs.doctor.network import NetworkSource
+    from fencepost.reference_impl.live.tcp.connection import PLAINTEXT
+    from fencepost.reference_impl.live.tcp.security import client_security
+
+    return NetworkSource(bootstrap, client_security(client_config) if client_config else PLAINTEXT)
+
+
+def _since(text: str | None, now_ms: int) -> int:
+    """Return the time in ms since 1970 that an option names, or -1."""
+    if text is None:
+        return -1
+    if found := re.fullmatch(r"(\d+)([smhd])", text):
+        return now_ms - int(found[1]) * UNITS[found[2]] * 1000
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        raise click.UsageError(
+            f"--since {text!r} is no time; write 2026-11-30T09:00:00Z, or 90s, 30m, 2h, 7d"
+        ) from None
+    return int((time if time.tzinfo is not None else time.replace(tzinfo=UTC)).timestamp() * 1000)
+
+
+def _print(told: "list[Line]", most: int, verbose: bool) -> None:
+    for number, line in enumerate(told[:most], 1):
+        for text in wrapped(f"{line.where} {line.kind}: {line.says}", f"{number}. ", "   "):
+            console.print(text, markup=False)
+        breaks = f"breaks {', '.join(line.rules)}" if line.rules else ""
+        known = f"known here: {'; '.join(line.known)}" if line.known else ""
+        for text in filter(None, ("; ".join(filter(None, (breaks, known))), *line.todo)):
+            for part in wrapped(text, "   ", "     "):
+                console.print(part, markup=False)
+        for way in line.futures if verbose else ():
+            _print_way(way)
+    if len(told) > most:
+        console.print(f"and {len(told) - most} more; --verbose prints all", markup=False)
+
+
+def _print_way(way: dict[str, Any]) -> None:
+    bounds = ", ".join(f"{name} {size}" for name, size in way["bounds"].items() if size)
+    console.print(f"   {way['variant']} within {bounds}: {way['states']:,} states look so", markup=False)
+    console.print(f"     a shortest run to one: {'; '.join(way['came'])}", markup=False)
+    for each in way["decisions"]:
+        for broken in each["breaks"]:
+            run = "; ".join(broken["run"]) or "at once"
+            console.print(f"     {each['decision']} breaks {broken['rule']} ({broken['promise']}): {run}", markup=False)
+
+
+@contextmanager
+def _reading() -> "Iterator[Callable[[Place, int], None]]":
+    """Display on a terminal which partition is read, and how many bytes have been read."""
+    done = 0
+    with spinner("reading") as spinning:
+
+        def reading(place: "Place", size: int) -> None:
+            nonlocal done
+            done += size
+            spinning.show(f"{done / 1e6:,.0f} MB read, last {place}")
+
+        yield reading

@@ -1,0 +1,306 @@
+"""This module examines a cluster: what its logs break, which transactions are open, and what each of these is.
+
+`examine(source, …)` reads partitions, then the transaction log and the coordinators, then all of these once more. So a
+transaction counts as open if it was so before and after its coordinator was asked, since a marker is in its partition
+before the coordinator says that the transaction is complete.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+from fencepost.model.language.checks.errors import InputError
+from fencepost.model.releases import NAMES
+from fencepost.proofs.doctor.checks import Checks
+from fencepost.proofs.doctor.futures import BEYOND, Loaded, Seen, futures, models
+from fencepost.proofs.doctor.source import OPEN, Active, Listed, Source, logged, places_of
+from fencepost.proofs.doctor.traces import Broken
+from fencepost.proofs.recording.logs.log_dirs import Place
+from fencepost.proofs.recording.logs.segments import Segment
+from fencepost.proofs.recording.transactions.group_offsets import TOPIC as OFFSETS
+from fencepost.proofs.recording.transactions.transaction_log import TOPIC as TRANSACTION_LOG
+from fencepost.properties.transactions.events.kinds import State
+
+SLOW_MS = 10_000
+"""A transaction that is open for longer is worth a line, though nothing is wrong with it."""
+LATE_MS = 60_000
+"""A coordinator that is so late with a time-out or a marker is not at work on it (its timer runs every 10 s)."""
+MOST = 1_000
+"""At most this many of the rules' violations are stored; all are counted."""
+PHASES = {
+    "Ongoing": "ONGOING",
+    "PrepareCommit": "PREPARED",
+    "PrepareAbort": "PREPARED",
+    "PrepareEpochFence": "PREPARED",
+}
+OUTCOMES = {
+    "PrepareCommit": "COMMIT", "CompleteCommit": "COMMIT", "PrepareAbort": "ABORT", "CompleteAbort": "ABORT",
+    "Empty": "NONE",
+}  # fmt: skip
+Reading = Callable[[Place, int], None]  # so many bytes of a partition were read
+
+
+class Prepared(NamedTuple):
+    """A `Prepared` is the record of the transaction log that decided a transaction. `outcome` is COMMIT or ABORT."""
+
+    offset: int
+    time_ms: int
+    outcome: str
+
+
+class Fenced(NamedTuple):
+    """A `Fenced` is a transaction that was aborted under a new epoch before its time-out, of an id that was then
+    initialised anew. `epoch` is the transaction's own, -1 if it is not in the log."""
+
+    transactional_id: str
+    producer_id: int
+    epoch: int
+    started_ms: int
+    aborted_ms: int
+    again_ms: int
+    again_epoch: int
+    places: tuple[Place, ...]
+
+
+@dataclass(frozen=True)
+class Opened:
+    """An `Opened` is a transaction that is open in a partition, from `active.first_offset` on.
+
+    `epoch` and `since_ms` are of its first batch, `listed` is its coordinator's entry, `prepared` the decision in the
+    transaction log, and `behind` the number of offsets that readers wait for. `verdict` is running, slow, overdue,
+    stuck, hanging, or unexplained, which is what no model reaches; `ways` has the models in which it can come about."""
+
+    active: Active
+    epoch: int
+    since_ms: int
+    listed: Listed | None
+    transactional_id: str
+    prepared: Prepared | None
+    waiting: int
+    seen: Seen | None = None
+    verdict: str = "unexplained"
+    ways: tuple[Loaded, ...] = ()
+
+
+@dataclass
+class Examined:
+    """An `Examined` is what was found in a cluster. Times are in ms since 1970; `first_ms` and `last_ms` are of the
+    batches read, -1 if there were none."""
+
+    name: str
+    release: str
+    version: str
+    now_ms: int = -1
+    ids: int = 0
+    places: tuple[Place, ...] = ()
+    batches: int = 0
+    first_ms: int = -1
+    last_ms: int = -1
+    broken: list[Broken] = field(default_factory=list)
+    count: int = 0
+    opened: list[Opened] = field(default_factory=list)
+    fenced: list[Fenced] = field(default_factory=list)
+    names: dict[int, str] = field(default_factory=dict)
+    gaps: list[str] = field(default_factory=list)
+
+
+def column_of(release: str) -> str:
+    """Return the column of `model.releases.NAMES` that a release such as 4.0 belongs to, or the newest."""
+    if release == NAMES[-1] or not release:
+        return NAMES[-1]
+    line = tuple(map(int, release.split(".")[:2]))
+    older = [name for name in NAMES[:-1] if tuple(map(int, name.split(".")[:2])) <= line]
+    return older[-1] if older else NAMES[0]
+
+
+def examine(
+    source: Source, topics: Collection[str] = (), transactional_ids: Collection[str] = (), since_ms: int = -1,
+    reading: Reading = lambda place, size: None,
+) -> Examined:  # fmt: skip
+    """Return what is found in a cluster, of these topics and transactional ids, or of all, in batches not older than
+    `since_ms`. Raise InputError for a topic or an id that is not there."""
+    told = source.releases()
+    release = column_of(max((each for name, each in told.items() if name.startswith("node ")), default=""))
+    version = "2" if told.get("transaction.version", "2" if release >= "4" else "0") == "2" else "1"
+    data, logs = [*source.places(topics), *_internal(source, OFFSETS)], _internal(source, TRANSACTION_LOG)
+    found = Examined(source.name, release, version, places=tuple(p for p in data if p.topic != OFFSETS))
+    checks = Checks(complete=since_ms < 0 and not source.gaps)
+    reader = _Reader(source, checks, found, since_ms, reading)
+    for place in (*data, *logs):
+        reader.read(place)
+    before = {(a.place, a.producer_id): a for place in data for a in source.active(place) if a.first_offset >= 0}
+    listed = {each.producer_id: each for each in source.listed(transactional_ids)}
+    found.ids, found.now_ms = len(listed), source.now_ms()
+    for missing in set(transactional_ids) - {each.transactional_id for each in listed.values()}:
+        raise InputError(f"{source.name}: no transactional id {missing!r} at any coordinator; it may have expired")
+    found.names = {each.producer_id: each.transactional_id for each in listed.values()}
+    still = [
+        a for place in sorted({place for place, _ in before}) for a in source.active(place)
+        if (a.place, a.producer_id) in before and before[a.place, a.producer_id].first_offset == a.first_offset
+    ]  # fmt: skip
+    reader.settle()
+    for place in (*data, *logs):
+        reader.read(place)
+    reader.settle(last=True)
+    opened = [_opened(source, each, listed.get(each.producer_id)) for each in still]
+    decided = _decisions(source, logs, [each.active.producer_id for each in opened], found.names)
+    found.opened = [_judged(each, decided, found) for each in opened]
+    found.fenced = reader.fenced
+    if transactional_ids:
+        _restrict(found, transactional_ids)
+    found.gaps = list(source.gaps)
+    return found
+
+
+def _internal(source: Source, topic: str) -> list[Place]:
+    """Return the partitions of a topic of the coordinators, none where the cluster has no such topic yet."""
+    with suppress(InputError):
+        return list(source.places([topic]))
+    return []
+
+
+class _Reader:
+    """A `_Reader` reads each partition from where it ended before, and hands its pieces to the checks."""
+
+    def __init__(self, source: Source, checks: Checks, found: Examined, since_ms: int, reading: Reading) -> None:
+        self.source, self.checks, self.found, self.since_ms, self.reading = source, checks, found, since_ms, reading
+        self.fenced: list[Fenced] = []
+        self._epochs: dict[str, int] = {}
+        self._aborted: dict[str, Fenced] = {}
+
+    def read(self, place: Place) -> None:
+        for piece in self.source.segments(place, self.since_ms, self.checks.next_offset(place)):
+            self._add(self.checks.feed(place, piece))
+            self.reading(place, int(piece.headers["length"].sum()))
+            if place.topic == TRANSACTION_LOG:
+                self._fences(piece)
+            elif place.topic != OFFSETS and len(piece.headers):
+                found, times = self.found, piece.headers["max_time"]
+                found.batches += len(times)
+                found.first_ms = min(found.first_ms, int(times.min())) if found.first_ms >= 0 else int(times.min())
+                found.last_ms = max(found.last_ms, int(times.max()))
+
+    def settle(self, *, last: bool = False) -> None:
+        self._add(self.checks.settle(last=last))
+
+    def _add(self, broken: Iterable[Broken]) -> None:
+        fresh = [each for each in broken if each.kind != "hanging"]  # judged by the model, with what coordinators say
+        self.found.count += len(fresh)
+        self.found.broken += fresh[: max(0, MOST - len(self.found.broken))]
+
+    def _fences(self, piece: Segment) -> None:
+        for _, time_ms, name, state in logged(piece):
+            old = self._aborted.pop(name, None)
+            if state is None:
+                continue
+            kafka, epoch = State(state.state).name, self._epochs.get(name, -1)
+            if kafka == "Ongoing":
+                self._epochs[name] = state.epoch
+            elif kafka == "PrepareAbort" and epoch < state.epoch and time_ms - state.started_ms < state.timeout_ms:
+                self._aborted[name] = Fenced(
+                    name, state.producer_id, epoch, state.started_ms, time_ms, -1, -1, places_of(state)
+                )
+            elif kafka == "CompleteAbort" and old is not None:
+                self._aborted[name] = old
+            elif kafka == "Empty" and old is not None and len(self.fenced) < MOST:
+                self.fenced.append(old._replace(again_ms=time_ms, again_epoch=state.epoch))
+
+
+def _opened(source: Source, active: Active, listed: Listed | None) -> Opened:
+    _, _, high = source.ends(active.place)
+    epoch, since_ms = active.epoch, active.last_ms
+    for piece in source.segments(active.place, start=active.first_offset):
+        mine = piece.headers[piece.headers["producer_id"] == active.producer_id]
+        if len(mine):
+            epoch, since_ms = int(mine["epoch"][0]), int(mine["base_time"][0])
+            break
+    name = listed.transactional_id if listed is not None else ""
+    return Opened(active, epoch, since_ms, listed, name, None, high - active.first_offset)
+
+
+class _Decided(NamedTuple):
+    """A `_Decided` has Prepare records, by producer id and the epoch of the transaction, and by producer id the
+    transaction version that its client used last."""
+
+    prepared: dict[tuple[int, int], Prepared]
+    versions: dict[int, str]
+
+
+def _decisions(source: Source, logs: Sequence[Place], producer_ids: Sequence[int], names: dict[int, str]) -> _Decided:
+    """Return what the transaction log has of these producers. A Prepare record of transaction version 2 has the epoch
+    after the transaction's own. Of version 1, where one epoch has many transactions, which record is whose is not in
+    the log, and none is returned."""
+    found = _Decided({}, {})
+    if not producer_ids:
+        return found
+    for place in logs:
+        for piece in source.segments(place):
+            for offset, time_ms, name, state in logged(piece, producer_ids):
+                if state is None:
+                    continue
+                names.setdefault(state.producer_id, name)
+                kafka = State(state.state).name
+                if kafka in ("Ongoing", "PrepareCommit"):  # the coordinator may abort with its own version
+                    found.versions[state.producer_id] = "2" if state.client_version >= 2 else "1"
+                if kafka.startswith("Prepare") and state.client_version >= 2:
+                    prepared = Prepared(offset, time_ms, OUTCOMES[kafka])
+                    found.prepared[state.producer_id, state.epoch - 1] = prepared
+    return found
+
+
+def _judged(opened: Opened, decided: _Decided, found: Examined) -> Opened:
+    """Return what an open transaction is. It hangs if no run of the release's model without a partition's fault reaches
+    what is seen of it."""
+    prepared = decided.prepared.get((opened.active.producer_id, opened.epoch))
+    version = decided.versions.get(opened.active.producer_id, found.version)
+    name = opened.transactional_id or found.names.get(opened.active.producer_id, "")
+    seen = _seen(opened, prepared, version)
+    if seen is None:
+        return replace(opened, transactional_id=name, prepared=prepared)
+    first, *faulty = models(found.release, version)
+    usual = futures(first, seen)
+    if usual.fitting:
+        return replace(
+            opened, transactional_id=name, prepared=prepared, seen=seen, ways=(usual,),
+            verdict=_timely(opened, prepared, found.now_ms),
+        )  # fmt: skip
+    ways = tuple(loaded for loaded in (futures(model, seen) for model in faulty) if loaded.fitting)
+    verdict = "hanging" if ways else "unexplained"
+    return replace(opened, transactional_id=name, prepared=prepared, seen=seen, ways=ways, verdict=verdict)
+
+
+def _seen(opened: Opened, prepared: Prepared | None, version: str) -> Seen | None:
+    """Return what is seen of the transaction in the model's terms; None if its epoch is above its coordinator's."""
+    listed, result = opened.listed, prepared.outcome if prepared is not None else None
+    if listed is None:
+        return Seen("IDLE", None, None, False, result)
+    phase, behind = PHASES.get(listed.state, "IDLE"), listed.epoch - opened.epoch
+    if behind < 0:
+        return None
+    if result is None and behind == 0 and phase == "ONGOING" and version == "2":
+        result = "NONE"  # each end raises the epoch
+    outcome = None if phase == "ONGOING" else OUTCOMES.get(listed.state)
+    return Seen(phase, outcome, min(behind, BEYOND), opened.active.place in listed.places, result)
+
+
+def _timely(opened: Opened, prepared: Prepared | None, now_ms: int) -> str:
+    assert opened.listed is not None
+    if opened.listed.state == "Ongoing":
+        if now_ms > opened.listed.start_ms + opened.listed.timeout_ms + LATE_MS:
+            return "overdue"
+        return "slow" if now_ms > opened.listed.start_ms + SLOW_MS else "running"
+    since_ms = prepared.time_ms if prepared is not None else opened.active.last_ms
+    return "stuck" if opened.listed.state in OPEN and now_ms > since_ms + LATE_MS else "running"
+
+
+def _restrict(found: Examined, transactional_ids: Collection[str]) -> None:
+    def mine(producer_id: int, name: str = "") -> bool:
+        return (name or found.names.get(producer_id, "")) in transactional_ids
+
+    found.broken = [each for each in found.broken if mine(each.second.producer_id, each.transactional_id)]
+    found.count = len(found.broken)
+    found.opened = [each for each in found.opened if mine(each.active.producer_id, each.transactional_id)]
+    found.fenced = [each for each in found.fenced if each.transactional_id in transactional_ids]
