@@ -83,14 +83,14 @@ def _again(search: LiveSearch, failure: Failure, tries: int | None = None) -> di
 def run(place: Path, of: str, release: str, programs: int, minutes: float) -> int:
     """Seed after seed, from 1 on, until so many programs are done by this code, or the time is over."""
     rows = json.loads(place.read_text(encoding="utf-8")) if place.exists() else []
-    own, began = code(of.partition("/")[0], *DRIVEN_BY), time.monotonic()
+    own, at, began = code(of.partition("/")[0], *DRIVEN_BY), commit(), time.monotonic()
     done = {row["seed"]: row for row in rows if (row["of"], row["release"], row["code"]) == (of, release, own)}
     try:
         for seed in (each for each in count(1) if each not in done):
             left = programs - sum(row["programs"] for row in done.values())
             if left <= 0 or time.monotonic() - began >= 60 * minutes:
                 break
-            done[seed] = row = {**part(of, release, seed, min(PART, left)), "code": own, "commit": commit(),
+            done[seed] = row = {**part(of, release, seed, min(PART, left)), "code": own, "commit": at,
                                 "date": time.strftime("%Y-%m-%d", time.gmtime())}  # fmt: skip
             rows = [*(each for each in rows if not is_same(each, row)), row]
             write_json(place, sorted(rows, key=_order))
