@@ -30,10 +30,11 @@ SETTINGS: Mapping[str, object] = {
     "session.timeout.ms": LONG_MS, "rebalance.timeout.ms": LONG_MS, "request.timeout.ms": LONG_MS,
     "producer.request.timeout.ms": LONG_MS, "producer.delivery.timeout.ms": 2 * LONG_MS,
     "producer.max.block.ms": LONG_MS, "admin.request.timeout.ms": LONG_MS, "admin.default.api.timeout.ms": LONG_MS,
-    # Nothing is silent for longer than `stepping.QUIET_S` and goes on by itself.
-    "worker.unsync.backoff.ms": 50, **{f"{client}.retry.backoff.ms": 5 for client in ("admin", "producer")},
-    **{f"{client}.retry.backoff.max.ms": 50 for client in ("admin", "producer")},
-    **{f"{client}.reconnect.backoff.max.ms": 50 for client in ("admin", "producer")},
+    # No client is silent for longer than `stepping.QUIET_S` and goes on by itself: those of tasks take no other ones.
+    "worker.unsync.backoff.ms": 50, "consumer.fetch.max.wait.ms": 100,
+    **{f"{client}retry.backoff.ms": 5 for client in ("", "admin.", "producer.", "consumer.")},
+    **{f"{client}retry.backoff.max.ms": 50 for client in ("", "admin.", "producer.", "consumer.")},
+    **{f"{client}reconnect.backoff.max.ms": 50 for client in ("", "admin.", "producer.", "consumer.")},
     "task.shutdown.graceful.timeout.ms": GRACEFUL_MS, "offset.flush.interval.ms": 60_000,
 }  # fmt: skip
 PATIENCE_S = 90.0

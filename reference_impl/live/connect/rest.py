@@ -114,12 +114,15 @@ class HeldRest:
 
 
 class RestProxy(Entering):
-    """A `RestProxy` passes requests to `port` of a worker, one thread for each connection, and notes them in `seen`."""
+    """A `RestProxy` passes requests to `port` of a worker, one thread for each connection, and notes them in `seen`.
+    ``under_way`` has those whose asker has no answer yet, and ``ended`` is called with each that is over."""
 
     def __init__(self, worker: str, port: int, seen: Seen) -> None:
         self.worker, self._upstream, self._seen = worker, port, seen
         self._lock = threading.Lock()
         self._holdings: list[HeldRest] = []
+        self.under_way: set[Asked] = set()
+        self.ended: Callable[[Asked], None] = lambda _: None
         self._server = _Server((HOST, 0), self._pass)
         self.port = int(self._server.server_address[1])
         self._thread = threading.Thread(
@@ -151,6 +154,14 @@ class RestProxy(Entering):
     def _pass(self, asked: Asked, headers: dict[str, str]) -> tuple[int, str, dict[str, str], bytes]:
         """Raise OSError or HTTPException where the worker gives no answer."""
         asked.worker = self.worker
+        self.under_way.add(asked)
+        try:
+            return self._passed(asked, headers)
+        finally:
+            self.under_way.remove(asked)
+            self.ended(asked)
+
+    def _passed(self, asked: Asked, headers: dict[str, str]) -> tuple[int, str, dict[str, str], bytes]:
         line = self._seen.note(REST, "asked", worker=self.worker, method=asked.method, path=asked.path)
         self._hold(asked, answers=False)
         connection = http.client.HTTPConnection(HOST, self._upstream, timeout=PATIENCE_S)

@@ -5,6 +5,22 @@ That nothing else is under way has to be waited for (`Gates.settle`): no request
 wait here, no thread of any JVM runs or wants to, and all of it has been silent for a moment. A task that waits here
 can't see that it is to stop; so when the group, the topic or a user has stirred, each gets an empty poll first.
 
+A worker may be silent for longer, and go on by itself. Where nothing waits here but polls, `settle` waits for that too:
+
+| what goes on by itself | what ends it |
+|---|---|
+| a task that starts, or closes its clients | each `task-thread-` of a JVM is that of a task that polls |
+| a herder that waits for such a task, and joins then (`DistributedHerder`) | who is awake has joined where one has |
+| a worker that has to join, and has not heard of that | the same, but after a step, which rebalances do not overtake |
+| a request of a worker or of a user for another worker (`RestClient`) | its answer |
+| a refused set that its worker sends again, 250 ms later, then 500 ms, … | the time of the next try, up to `AGAIN_S` |
+
+What is left takes less than `QUIET_S`, or longer than a program: `driven.SETTINGS` has back-offs of all clients of at
+most 50 ms, consumers read for at most 100 ms, scheduled.rebalance.max.delay.ms and group.initial.rebalance.delay.ms are
+0, sessions, rebalances and requests have minutes, and so have offset.flush.interval.ms, metadata.max.age.ms and the
+session keys. Two things are left to `advance`: a leader whose write was refused tries again in 250 ms, and a herder
+gives up a task that does not stop, since an operation of it waits here, in `GRACEFUL_MS`.
+
 | operation | what waits |
 |---|---|
 | claim, open_producer, fence | InitProducerId of the leader, of a task's producer, of the admin client of a round |
@@ -24,11 +40,12 @@ always out, and comes back without records ten times a second, so that no `read`
 
 from __future__ import annotations
 
+import http
 import itertools
 import re
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
@@ -36,7 +53,7 @@ from fencepost.reference_impl.live.connect.cluster import ConnectCluster
 from fencepost.reference_impl.live.connect.control import Call
 from fencepost.reference_impl.live.connect.observing import Instance, Observer, Owner, is_task
 from fencepost.reference_impl.live.connect.rest import Asked
-from fencepost.reference_impl.live.connect.worker import thread_states
+from fencepost.reference_impl.live.connect.worker import threads_of
 from fencepost.reference_impl.live.proxy.frames import Request, decoded
 from fencepost.reference_impl.live.proxy.links import Exchange
 from fencepost.reference_impl.live.proxy.rules import Gated, Lost, Meant, Met, Refused
@@ -45,6 +62,10 @@ QUIET_S = 0.12
 LOOKS, LOOK_S = 3, 0.004
 SETTLED_S = 30.0
 BUSY_S = 5.0  # an answer that takes longer waits for something else
+AWAITED_S, AWAITED_BRIEFLY_S = 10.0, 1.5  # what has been silent for so long does not go on by itself
+AGAIN_S = 2.0  # DistributedHerder.reconfigureConnectorTasksWithRetry has a minute
+FIRST_AGAIN_S = 0.25
+TASK = "task-thread-"  # WorkerTask.THREAD_NAME_PREFIX
 SYNCED_S, HEARD_S = 0.15, 0.4  # after a rebalance: until the next one is heard of, and until it would have begun
 REJOINING_S = 0.3  # the others learn by heartbeat that they have to join again; one of them may be held up
 FOR_OTHERS = frozenset({"JoinGroup", "SyncGroup"})
@@ -56,6 +77,7 @@ ERRORS |= dict.fromkeys(("join", "sync", "assign"), 27)  # REBALANCE_IN_PROGRESS
 UNAVAILABLE = 500  # HTTP's
 BROKEN = "broken by the driver"
 _FENCE = re.compile(r"/connectors/([^/]+)/fence")
+_TASKS = re.compile(r"/connectors/([^/]+)/tasks")
 
 Thread = tuple[int, str, int, int, int]
 Actor = tuple[object, ...]
@@ -98,12 +120,16 @@ class Gates:
         self._losing: set[int] = set()  # workers whose leader's next EndTxn is lost
         self._numbers, self._of_actor, self._ages = itertools.count(1), dict[Actor, int](), itertools.count()
         self._calls: dict[object, int] = {}  # ages of polls and stops, by the probe's instance, and of answers
+        self._users: list[threading.Thread] = []
+        self._again: dict[str, tuple[int, float]] = {}  # by connector: how often it was refused, and when it is tried
         self._last, self._stirred, self._is_step, self._begun = time.monotonic(), False, False, 0
         self._synced = self._last
         cluster.control.hold(self._called)  # once for each call
         for name, node in self.nodes.items():
             cluster.proxies[name].gate = partial(self._came, node)
         self._answers = [each.hold(self._is_answer, answers=True) for each in cluster.rest.values()]
+        for rest in cluster.rest.values():
+            rest.ended = self._asked
 
     @property
     def numbers(self) -> Iterator[int]:
@@ -194,6 +220,16 @@ class Gates:
             self._last, self._calls[asked] = time.monotonic(), next(self._ages)
             return "answer" in self.further and self._round(asked) is not None
 
+    def _asked(self, asked: Asked) -> None:
+        matched = _TASKS.fullmatch(asked.path)
+        with self._lock:
+            self._last = time.monotonic()
+            if matched is None or asked.method != "POST":
+                return
+            tries, _ = self._again.pop(matched[1], (0, 0.0))
+            if asked.status is None or asked.status >= http.HTTPStatus.BAD_REQUEST:
+                self._again[matched[1]] = tries + 1, self._last + FIRST_AGAIN_S * 2**tries
+
     def _round(self, asked: Asked) -> Thread | None:
         """Return the thread that answers the request for a round, and None for any other request."""
         matched = _FENCE.fullmatch(asked.path)
@@ -216,6 +252,7 @@ class Gates:
                 self._beaten(node, int(answer.error_code) if answer is not None else 0)
             if request.name in FOR_OTHERS:
                 self._stirred, self._synced = True, time.monotonic()
+                self._rejoining -= {node} if request.name == "SyncGroup" else set()
             if self.observer is not None:
                 self._stirred |= request.name == "EndTxn" and self.observer.owner(request) == Owner("")
                 self.observer.answered(node, request, answer)
@@ -257,6 +294,13 @@ class Gates:
             self._stirred |= not is_step
             self._last = time.monotonic()
 
+    def user(self, ask: Callable[[], None]) -> None:
+        """Have a user ask, in a thread of its own, and wait for what follows: that may have to wait here."""
+        self.begin()
+        self._users = [*(each for each in self._users if each.is_alive()), threading.Thread(target=ask, daemon=True)]
+        self._users[-1].start()
+        self.settle()
+
     def crashed(self, node: int) -> None:
         """Forget what a worker's clients wait for, as its process has ended."""
         with self._lock:
@@ -267,7 +311,7 @@ class Gates:
     @property
     def are_holding(self) -> bool:
         """Return whether something waits here besides polls."""
-        return bool(self._waits) or any(call.name == "stop" for call in self._held())
+        return bool(self._waits or self._answered_rounds()) or any(call.name != "poll" for call in self._held())
 
     def threads(self) -> list[Thread]:
         """Return what waits, the oldest first, without the threads of stalled workers."""
@@ -335,15 +379,51 @@ class Gates:
 
     def settle(self, timeout_s: float = SETTLED_S) -> bool:
         """Wait until nothing is under way but what waits here, and return whether that was so within the time."""
-        deadline, looks = time.monotonic() + timeout_s, 0
+        deadline, looks, silent = time.monotonic() + timeout_s, 0, 0.0
         while time.monotonic() < deadline:
             looks = looks + 1 if self._is_silent() and self._is_asleep() else 0
             if looks >= LOOKS:
-                looks = 0
-                if not self._nudged():
+                looks, silent = 0, silent or time.monotonic()
+                if not self._nudged() and not self._goes_on(silent):
                     return True
             time.sleep(LOOK_S)
         return False
+
+    def _goes_on(self, since: float) -> bool:
+        """Return whether something goes on by itself although all was silent; tasks may have to stop for it."""
+        with self._lock:
+            patience_s = AWAITED_BRIEFLY_S if self._is_step or self.stalled else AWAITED_S
+            if self.are_holding or time.monotonic() - since > patience_s:
+                return False
+            goes_on = self._is_starting() or self._is_asking() or (not self._is_step and self._is_joining())
+            self._stirred |= goes_on
+            return goes_on
+
+    def _is_starting(self) -> bool:
+        """Return whether a task starts or ends, as its worker has a thread of it and it does not poll."""
+        alive = [each for each in [*self.cluster.control.instances.values()] if each.polls and not each.is_over]
+        return any(
+            sum(thread.startswith(TASK) for thread, _ in threads_of(worker.process.pid))
+            > sum(each.worker == name and each.task >= 0 for each in alive)
+            for name, worker in self.cluster.workers.items()
+            if worker.process is not None and worker.is_awake
+        )
+
+    def _is_asking(self) -> bool:
+        """Return whether a worker or a user waits for an answer, or a worker is about to ask again."""
+        asked = [each for rest in self.cluster.rest.values() for each in [*rest.under_way]]
+        now = time.monotonic()
+        return (
+            any(self.nodes[each.worker] not in self.stalled for each in asked)
+            or any(each.is_alive() for each in self._users)
+            or any(now < at + QUIET_S < now + AGAIN_S for _, at in self._again.values())
+        )
+
+    def _is_joining(self) -> bool:
+        """Return whether a worker that can has to join the others, or will hear of that."""
+        joined = {node for (node, _), (name, *_) in self._out.items() if name in FOR_OTHERS}
+        awake = {node for name, node in self.nodes.items() if self.cluster.workers[name].is_awake} - self.deaf
+        return bool((joined | self._rejoining) & awake and awake - joined)
 
     def _is_silent(self) -> bool:
         with self._lock:
@@ -359,10 +439,10 @@ class Gates:
         processes = [worker.process for worker in self.cluster.workers.values()]
         processes += [node.process for node in self.cluster.kafka.nodes.values()]
         try:
-            states = [thread_states(process.pid) for process in processes if process is not None]
+            threads = [threads_of(process.pid) for process in processes if process is not None]
         except OSError:  # a process that ends
             return False
-        return not any(state in "RD" for each in states for state in each)
+        return not any(state in "RD" for each in threads for _, state in each)
 
     def _nudged(self) -> bool:
         """Let the tasks that are about to poll see whether they have to stop, if they may have to."""

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import threading
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -83,9 +82,7 @@ class ConnectSystem:
             with contextlib.suppress(NoAnswer):  # it may be carried out later
                 replies.append(to.ask(method, f"/connectors/{self._names[connector]}{path}", body, PATIENCE_S))
 
-        self._gates.begin()
-        threading.Thread(target=ask, daemon=True).start()
-        self._gates.settle()
+        self._gates.user(ask)
         accepted = replies[0].is_done if replies else True
         if accepted and asked is not None:
             self._observer.note("asked", node=worker, connector=connector, count=asked)

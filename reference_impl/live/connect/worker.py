@@ -7,6 +7,7 @@ and the thread's name in each line.
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import time
@@ -166,7 +167,7 @@ class Worker:
         process.send_signal(signal.SIGSTOP)
         self.is_paused = True
         deadline = time.monotonic() + timeout_s
-        while any(state != "T" for state in thread_states(process.pid)):
+        while any(state != "T" for _, state in threads_of(process.pid)):
             if time.monotonic() > deadline:
                 raise TimeoutError(f"worker {self.name} did not stand still within {timeout_s:g} s")
             time.sleep(0.002)
@@ -191,15 +192,23 @@ class Worker:
         self.process, self.is_paused = None, False
 
 
-def thread_states(pid: int) -> list[str]:
-    """Return the state of each thread of a process as Linux names it: R runs, S sleeps, T is stopped."""
-    states = []
-    for task in Path(f"/proc/{pid}/task").iterdir():
+def threads_of(pid: int) -> list[tuple[str, str]]:
+    """Return the name of each thread of a process, its first 15 bytes, and its state as Linux names it: R runs, S
+    sleeps, T is stopped. Raise OSError if the process has ended."""
+    found, folder = [], f"/proc/{pid}/task/"
+    for task in os.listdir(folder):
         try:
-            states.append((task / "stat").read_text().rpartition(")")[2].split()[0])
-        except (FileNotFoundError, ProcessLookupError):  # it has ended meanwhile
+            stat = os.open(f"{folder}{task}/stat", os.O_RDONLY)  # pathlib takes three times as long
+        except FileNotFoundError:  # it has ended meanwhile
             continue
-    return states
+        try:
+            before, _, after = os.read(stat, 256).rpartition(b") ")
+            found.append((before.partition(b"(")[2].decode(errors="replace"), after[:1].decode()))
+        except ProcessLookupError:
+            continue
+        finally:
+            os.close(stat)
+    return found
 
 
 def worker_properties(worker: Worker) -> str:

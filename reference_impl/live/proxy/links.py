@@ -24,7 +24,7 @@ class Exchange:
     connections.
 
     The callbacks in ``answered_by`` are called with the broker's answer, or the one by which it is refused, or None if
-    the broker's connection was lost, whether or not the client gets it.
+    the broker gives none, whether or not the client gets it.
     """
 
     number: int
@@ -207,7 +207,7 @@ class Link:
         if self.asked and self.broker is None and not self.is_dead:  # not connected yet, so no rule was looked at
             self.is_held = not self.decisions.on_request(self, self.asked[0])
         while len(self.asked) > self.is_held:
-            self.asked.pop()
+            self.asked.pop().give(None)
         self.close_if_idle()
 
     def broker_lost(self) -> None:

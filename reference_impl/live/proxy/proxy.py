@@ -216,6 +216,7 @@ class Proxy:
         if refusal is not None and link.client is not None:
             link.client.write(refusal)
             link.asked.remove(exchange)
+            exchange.give(None)
             return True
         rule = self._met.get(exchange.number)
         return rule is None or rule.at_request()
