@@ -10,7 +10,7 @@ from typing import Any
 import connect_campaign
 import driven_connect
 import pytest
-from driven_connect import EMPTY, OPEN, REMOVED, finding_of
+from driven_connect import COPIED, EMPTY, HIDDEN, LACKS, LOST, OPEN, REMOVED, finding_of
 from fencepost.proofs.scope.findings import FINDINGS
 from fencepost.proofs.testing.failures import Disagreed, Evidence
 from fencepost.proofs.testing.search import Failure
@@ -94,12 +94,12 @@ class Statuses:
         return "FAILED", self.trace
 
 
-def failing(rule: str, events: Iterable[dict[str, Any]]) -> Failure:
+def failing(rule: str, events: Iterable[dict[str, Any]], text: str = "") -> Failure:
     """A program that breaks a promise with the last of these events."""
     common = {"connector": 0, "node": 0, "producer_id": 1, "epoch": 0}
     made = Made(Call("work"), "work(system)", None, tuple({**common, **each} for each in events), None, None, "")
     evidence = Evidence(made, made.events[-1], ())
-    disagreed = Disagreed(evidence, (FalseConjunct("promise", rule, ""),))
+    disagreed = Disagreed(evidence, (FalseConjunct("promise", rule, text),))
     return Failure(Program({"workers": 3}, (made.call,)), (made,), None, disagreed)  # type: ignore[arg-type]
 
 
@@ -114,16 +114,21 @@ def started_again(task: int) -> Failure:
 
 def test_findings_are_told_from_alarms() -> None:
     """A removed task that is started again is one; a task that the newest set has, started from an older one, is not. A
-    FAILED task is told by its trace, and what a variant's model breaks as well by the variant."""
-    assert {REMOVED, OPEN, EMPTY} < {each.name for each in FINDINGS}
+    FAILED task is told by its trace, and records that are lost or repeated by the variant whose model does so."""
+    assert {REMOVED, OPEN, EMPTY, HIDDEN, COPIED} < {each.name for each in FINDINGS}
     assert finding_of(started_again(1), Statuses(""), OF) == REMOVED
     assert finding_of(started_again(0), Statuses(""), OF) == ""
     failed = failing("618.P4", [{"kind": "task_failed", "task": 0, "instance": 3, "set": 5}])
     assert finding_of(failed, Statuses("… ConcurrentTransactionsException: …"), OF) == OPEN
     assert finding_of(failed, Statuses("… TimeoutException: …"), OF) == ""
-    twice = failing("618.P2", [{"kind": "output_read", "partition": 0, "offset": 1}])
-    assert finding_of(twice, Statuses(""), "source-offsets/shipped") == ""
-    assert finding_of(twice, Statuses(""), "source-offsets/shipped-own-topic-later").startswith("an own offsets topic")
+    twice, lost = (failing("618.P2", [{"kind": "output_read"}], text) for text in ("the same is at step 3", LOST[0]))
+    later, taken = (f"source-offsets/shipped-own-topic-{how}" for how in ("later", "taken"))
+    assert [finding_of(twice, Statuses(""), of) for of in (later, taken, "source-offsets/shipped")] == [
+        HIDDEN,
+        LACKS,
+        "",
+    ]
+    assert [finding_of(lost, Statuses(""), of) for of in (later, taken, "source-offsets/shipped")] == ["", COPIED, ""]
 
 
 @pytest.mark.skipif(not (VERDICTS / "connect.json").exists(), reason="nothing was driven yet")

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from fencepost.proofs.scope.findings import FINDINGS
 from fencepost.proofs.testing.engine import reach
 from fencepost.proofs.testing.observing import Outside
 from fencepost.proofs.testing.search import Failure, Search
@@ -21,6 +20,14 @@ ZOMBIES = {"618.P1", "618.P3", "618.19"}
 """What is broken where a task that the newest set has not is started again."""
 CLAIMED = "assign needs if set = generation then task < size"
 """What is false in the model where such a task starts, even if it comes to nothing."""
+HIDDEN, COPIED = "an own offsets topic hides the worker's offsets", "the worker's copy comes before the commit"
+TAKEN = "source-offsets/shipped-own-topic-taken"
+LACKS = "the worker's topic lacks what was committed"
+"""No finding: copies that are late, or refused, are missing when the connector's own topic is taken away."""
+REPEATS = {"source-offsets/shipped-own-topic-later": HIDDEN, TAKEN: LACKS}
+"""Why a variant commits records twice, as its model does."""
+LOST = ("left out", "not in the committed output", "that is committed is", "nothing is committed")
+"""What history properties say of records that are lost."""
 TRACES = {OPEN: "ConcurrentTransactionsException", EMPTY: "IllegalStateException"}
 """Why a task is FAILED of which nothing had gone wrong, by finding."""
 
@@ -92,13 +99,13 @@ class LiveSearch(Search):
 
 
 def finding_of(failure: Failure, system: Any, variant: str) -> str:
-    """The finding that a failure of a program is, "" where it is none that this can tell. A variant whose model breaks
-    the same promise has the finding of that model."""
+    """The finding that a failure of a program is, "" where it is none that this can tell."""
     promises = failure.disagreed.promises
     if promises and promises <= ZOMBIES and _is_removed(failure):
         return REMOVED
-    if modelled := [each.name for each in FINDINGS if variant in each.variants and promises <= {*each.breaks}]:
-        return modelled[0] if promises else ""
+    if variant in REPEATS and promises == {"618.P2"}:
+        is_lost = any(words in str(failure.disagreed.conjuncts[0]) for words in LOST)
+        return COPIED * (variant == TAKEN) if is_lost else REPEATS[variant]
     event = failure.disagreed.evidence.event
     if event is not None and read(event, "kind") == "task_failed" and "618.P4" in promises:
         _, trace = system.status(read(event, "connector"), read(event, "task"))
