@@ -118,6 +118,12 @@ def test_findings_are_told_from_alarms() -> None:
     assert {REMOVED, OPEN, EMPTY, HIDDEN, COPIED} < {each.name for each in FINDINGS}
     assert finding_of(started_again(1), Statuses(""), OF) == REMOVED
     assert finding_of(started_again(0), Statuses(""), OF) == ""
+    said = (
+        "task_starting at step 122 (node 1, connector 0, task {}, instance 4, set 15): not a whole set with this task: "
+        "set_written at step 81 (node 2, connector 0, set 15, count 1, offset 15, producer id 0, epoch 0)"
+    )
+    recorded = [failing("618.3", [{"kind": "task_starting"}], said.format(task)) for task in (1, 0)]
+    assert [finding_of(each, Statuses(""), OF) for each in recorded] == [REMOVED, ""]
     failed = failing("618.P4", [{"kind": "task_failed", "task": 0, "instance": 3, "set": 5}])
     assert finding_of(failed, Statuses("… ConcurrentTransactionsException: …"), OF) == OPEN
     assert finding_of(failed, Statuses("… TimeoutException: …"), OF) == ""

@@ -3,6 +3,7 @@ that fails as a finding says ends, and others follow."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -18,8 +19,13 @@ REMOVED = "a removed task is started again"
 OPEN, EMPTY = "a round fails over an open transaction", "an abort without records is left for the next batch"
 ZOMBIES = {"618.P1", "618.P3", "618.19"}
 """What is broken where a task that the newest set has not is started again."""
+STARTED = re.compile(
+    r"task_starting [^:]* task (\d+),[^:]*: not a whole set with this task: set_written [^:]* count (\d+),"
+)
+"""How a recording says that such a task has started, even if it comes to nothing: the number of the task, and how many
+the set has."""
 CLAIMED = "assign needs if set = generation then task < size"
-"""What is false in the model where such a task starts, even if it comes to nothing."""
+"""What is false in the model where such a task starts."""
 HIDDEN, COPIED = "an own offsets topic hides the worker's offsets", "the worker's copy comes before the commit"
 TAKEN = "source-offsets/shipped-own-topic-taken"
 LACKS = "the worker's topic lacks what was committed"
@@ -101,10 +107,14 @@ class LiveSearch(Search):
 def finding_of(failure: Failure, system: Any, variant: str) -> str:
     """The finding that a failure of a program is, "" where it is none that this can tell."""
     promises = failure.disagreed.promises
-    if promises and promises <= ZOMBIES and _is_removed(failure):
+    text = "; ".join(each.text for each in failure.disagreed.conjuncts)
+    recorded = STARTED.search(text)
+    if (recorded and int(recorded[1]) >= int(recorded[2])) or (
+        promises and promises <= ZOMBIES and _is_removed(failure)
+    ):
         return REMOVED
     if variant in REPEATS and promises == {"618.P2"}:
-        is_lost = any(words in str(failure.disagreed.conjuncts[0]) for words in LOST)
+        is_lost = any(words in text for words in LOST)
         return COPIED * (variant == TAKEN) if is_lost else REPEATS[variant]
     event = failure.disagreed.evidence.event
     if event is not None and read(event, "kind") == "task_failed" and "618.P4" in promises:
