@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-from fencepost.proofs.testing.observing import outside
-from fencepost.proofs.testing.search import Search
-from fencepost.properties.conformance_spec import on_a_cluster
+from driven_connect import Driven, LiveSearch
 from fencepost.properties.source_commits.scenarios import all_goes_on, arrive, finish, work
 from fencepost.properties.source_commits.scenarios.cluster import SMALL
 from fencepost.reference_impl.live.connect.driven import end
 from fencepost.reference_impl.live.connect.install import BROKERS, Installed
-from fencepost.reference_impl.live.connect.source_commits import COMMITTER, ONCE, TASK, CommitSystem, own
+from fencepost.reference_impl.live.connect.source_commits import COMMITTER, ONCE, TASK, own
 from nights import night
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(900)]
@@ -22,25 +19,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.timeout(900)]
 PROGRAMS = 6
 ABORTED = {"src.1"}
 """Where the connector has a transaction aborted, commitRecord has metadata for what was in it."""
-Made = Callable[[str], "Driven"]
-
-
-class Driven:
-    """A system, with all its events so far."""
-
-    def __init__(self, system: CommitSystem) -> None:
-        self.system, self.events = system, list[dict[str, Any]]()
-
-    def of(self, kind: str, **columns: int) -> list[dict[str, Any]]:
-        self.events += self.system.drain_events()
-        return [e for e in self.events if e["kind"] == kind and columns.items() <= e.items()]
-
-    def step(self, operation: str, outcome: str = "ok") -> None:
-        assert self.system.step(next(each[0] for each in self.system.threads() if each[1] == operation), outcome)
-
-    @property
-    def waiting(self) -> list[str]:
-        return [each[1] for each in self.system.threads()]
+Made = Callable[[str], Driven]
 
 
 @pytest.fixture(scope="module")
@@ -57,12 +36,12 @@ def test_the_committer_commits_when_it_is_due(made: Made) -> None:
     driven = made("shipped")
     assert driven.system.start()
     work(driven.system, 2, "record")
-    assert "record" in driven.waiting
+    assert "record" in driven.waiting()
     assert not driven.of("acknowledged")
     work(driven.system, 2)  # what it takes off its queue before a poll is committable
     assert [event["record"] for event in driven.of("acknowledged")][:2] == [1, 2]
     assert driven.system.commit_due()
-    assert "offset" in driven.waiting
+    assert "offset" in driven.waiting()
     assert not driven.system.commit_due()
     arrive(driven.system)
     assert driven.of("offset_written")[-1]["offset"] >= 2
@@ -88,7 +67,7 @@ def test_a_flush_that_fails_is_repeated(made: Made) -> None:
     assert not driven.of("offset_written")
     arrive(driven.system)
     assert driven.of("offset_written")
-    assert "tell" in driven.waiting
+    assert "tell" in driven.waiting()
     driven.step("tell", "failed")
     assert driven.of("telling_failed", thread=COMMITTER)
     finish(driven.system, 6, 1)
@@ -101,7 +80,7 @@ def test_a_transaction_has_records_and_offsets(made: Made) -> None:
     driven = made(ONCE)
     driven.system.start()
     for _ in range(9):
-        if "commit" in driven.waiting:
+        if "commit" in driven.waiting():
             break
         work(driven.system, 1)
     assert driven.of("polled")
@@ -127,13 +106,9 @@ def test_a_transaction_has_records_and_offsets(made: Made) -> None:
 @pytest.mark.parametrize("variant", ["shipped", ONCE])
 def test_generated_programs_keep_what_is_seen(made: Made, cache: Path, variant: str) -> None:
     """Others each night."""
-    agreeing = on_a_cluster("source-commits")
-    assert agreeing is not None
     made(variant)
-    search = Search(
-        agreeing, outside(own, agreeing.black_box), variant, {"cache": cache}, frozenset(), agreeing.black_box, (), None
-    )
-    search.search(night() or 0, PROGRAMS, agreeing.steps, None)
+    search = LiveSearch("source-commits", variant, {"cache": cache})
+    search.search(night() or 0, PROGRAMS, search.agreeing.steps, None)
     broken = [failure.disagreed for failure in search.failures]
     assert all(variant == ONCE and each.promises <= ABORTED for each in broken), broken
     assert search.examples == PROGRAMS or broken

@@ -3,22 +3,20 @@ against the reference itself by what both come to at rest."""
 
 from __future__ import annotations
 
-import itertools
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import driven_connect
 import pytest
-from fencepost.proofs.testing.observing import outside
+from driven_connect import REMOVED, LiveSearch
 from fencepost.proofs.testing.recorded_runs import recording
-from fencepost.proofs.testing.search import Failure, Search
-from fencepost.properties.driving import Factory, Program, read
-from fencepost.properties.task_counts.interface import BLACK_BOX, Call, System, run, work
+from fencepost.properties.driving import Factory, Program
+from fencepost.properties.task_counts.interface import Call, System, run, work
 from fencepost.properties.task_counts.scenarios.agreement import ON_A_CLUSTER
 from fencepost.properties.task_counts.scenarios.resting import CONFIG as AT_REST
 from fencepost.properties.task_counts.scenarios.resting import came_to, compared, differences, drawn
-from fencepost.properties.task_counts.scenarios.steps import Seen
 from fencepost.reference_impl.defects import task_counts as defects
 from fencepost.reference_impl.live.clusters.jars import kafka_version
 from fencepost.reference_impl.live.connect.driven import end
@@ -35,8 +33,8 @@ CONFIG = {"workers": 3, "connectors": 1, "max_tasks": 2, "heartbeat_ms": 3_000}
 LATE_MS = 10_000
 RECORDER = ON_A_CLUSTER.recorder
 RELEASES = (BROKERS, "4.4.0")
-STEPS, PROGRAMS = 10_000, 30
-"""A search ends with its first failure, or after so many programs."""
+PROGRAMS, OPERATIONS = 40, 1_000
+"""Of a night, and the least that these programs release."""
 PROGRAMS_AT_REST = 40
 """Each takes from 15 s to half a minute."""
 FEWER = Program(
@@ -45,10 +43,6 @@ FEWER = Program(
 )
 """A connector gets fewer tasks, which a round of fencing has to precede."""
 FEW = 20  # orders of members, where none fits
-ZOMBIES = {"618.P1", "618.P3", "618.19"}
-"""What is broken where a task that the newest set has not is started again, as 4.3.1 does."""
-CLAIMED = "assign needs if set = generation then task < size"
-"""What is false in the model where such a task starts, even if it comes to nothing."""
 
 
 @pytest.fixture(scope="module")
@@ -60,15 +54,8 @@ def own_cluster(cache: Path, installed: Callable[[str], Installed]) -> Iterator[
     end()
 
 
-class Driven:
-    """A system, with all its events so far."""
-
-    def __init__(self, system: ConnectSystem) -> None:
-        self.system, self.events = system, list[dict[str, Any]]()
-
-    def of(self, kind: str, **columns: int) -> list[dict[str, Any]]:
-        self.events += self.system.drain_events()
-        return [e for e in self.events if e["kind"] == kind and columns.items() <= e.items()]
+class Driven(driven_connect.Driven):
+    """A system of task counts."""
 
     def begin(self, tasks: int) -> int:
         """A connector with that many tasks, which poll; returns the place of its set."""
@@ -310,54 +297,18 @@ def test_an_answer_and_the_end_of_a_task_wait(own_cluster: Callable[..., Connect
 
 
 @pytest.mark.nightly
-@pytest.mark.timeout(4 * 3_600)
-def test_only_what_is_known_is_broken(
-    installed: Callable[[str], Installed], cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Generated programs, others each night and of another release every other night, until `STEPS` operations have
-    been released: nothing is broken but by a task that starts again, at which a program ends."""
+@pytest.mark.timeout(2 * 3_600)
+def test_only_what_is_known_is_broken(installed: Callable[[str], Installed], cache: Path) -> None:
+    """Generated programs, others each night and of another release every other night: nothing is broken but by a task
+    that starts again, at which a program ends."""
     tonight = night() or 0
-    release, seed, steps, step = (
-        RELEASES[tonight % len(RELEASES)],
-        1_000 * tonight,
-        itertools.count(),
-        ConnectSystem.step,
-    )
+    release = RELEASES[tonight % len(RELEASES)]
     installed(BROKERS), installed(release)
-
-    def counted(system: ConnectSystem, number: int, outcome: str = "ok") -> None:
-        next(steps)
-        step(system, number, outcome)
-
-    monkeypatch.setattr(ConnectSystem, "step", counted)
-    config = {"cache": cache, "release": release}
-    while next(steps) < STEPS:
-        search = Search(
-            ON_A_CLUSTER, outside(own, BLACK_BOX), "shipped", config, frozenset(), BLACK_BOX, (), None
-        )  # fmt: skip
-        search.search(seed, PROGRAMS, ON_A_CLUSTER.steps, None)
-        unknown = [(seed, str(each.disagreed), each.program) for each in search.failures if not is_known(each)]
-        assert not unknown
-        differing = [str(each) for found in search.differences.values() for each in found.disagreed.conjuncts]
-        assert all(CLAIMED in each for each in differing), differing
-        seed += 1
-
-
-def is_known(failure: Failure) -> bool:
-    """Whether no promise is broken but by instances of tasks that the newest set does not have."""
-    seen, bad = Seen(failure.program.config), failure.disagreed.evidence.event
-    if bad is None or not failure.disagreed.promises <= ZOMBIES:
-        return False
-    for event in (each for made in failure.made for each in made.events):
-        seen.note(event)
-        if event is bad:
-            break
-    connector, topic = read(bad, "connector"), seen.topics[read(bad, "connector")]
-    late = [
-        one for one in seen.running(connector)
-        if one.set < topic.polled or (one.number, True) == (read(bad, "instance", -1), one.set < topic.newest)
-    ]  # fmt: skip
-    return bool(late) and all(one.task >= topic.sets[topic.newest] for one in late)
+    search = LiveSearch("task-counts", "shipped", {"cache": cache, "release": release}, {REMOVED})
+    search.search(tonight, PROGRAMS, search.agreeing.steps, None)
+    assert [(str(each.disagreed), each.program) for each in search.failures] == []
+    assert search.not_allowed == []
+    assert (search.examples, search.count["operations"] > OPERATIONS) == (PROGRAMS, True)
 
 
 @pytest.fixture

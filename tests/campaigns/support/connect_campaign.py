@@ -1,0 +1,186 @@
+"""Real clusters of Kafka Connect, driven with generated programs for hours: what was found, and in how many programs
+nothing was.
+
+    python tests/script.py tests/campaigns/support/connect_campaign.py run FILE task-counts/shipped \\
+        [--release 4.4.0] [--programs 300] [--minutes 480]
+    python tests/script.py tests/campaigns/support/connect_campaign.py page FILE proofs/verdicts/connect.md
+
+FILE (`proofs/verdicts/connect.json`) keeps what is done, a row for each seed, with `PART` programs: a run that was
+stopped goes on where it was as long as the code is the same, and begins no further seed after so many minutes. A
+program ends with what a finding says of the release; anything else is an alarm, and is tried again. Exit code 1 if
+there is any in FILE that failed again.
+"""
+
+import argparse
+import json
+import os
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import count, groupby
+from pathlib import Path
+from typing import Any
+
+from checked_out import code, commit
+from driven_connect import LACKS, LiveSearch
+from fencepost.proofs.connection_errors import wire_errors
+from fencepost.proofs.report import write_json, write_text
+from fencepost.proofs.scope.findings import FINDINGS
+from fencepost.proofs.testing.on_reference import printed
+from fencepost.proofs.testing.search import BetweenError, Failure
+from fencepost.reference_impl.live.connect.cluster import ClusterError
+from fencepost.reference_impl.live.connect.driven import end
+from fencepost.reference_impl.live.connect.install import BROKERS
+
+PART = 5
+"""Programs of one seed, unless an alarm ends them earlier."""
+DRIVEN_BY = ("proofs/testing", "proofs/recording", "tests/live/connect/support/driven_connect.py")
+Row = Mapping[str, Any]
+HEAD = f"""# Real clusters of Kafka Connect, driven with generated programs
+
+Made by `tests/campaigns/support/connect_campaign.py page`. Each program is one that `fencepost agree … --connect`
+generates: it is held against the promises while it runs, and of task counts what is recorded of it against all history
+properties and the model. A program ends with the first thing that is found, and the next one begins. *Findings* are
+rows of [findings](findings.md), each with the number of programs that ended with it; that "{LACKS}"
+when its own topic is taken away is none, and its model repeats records as well. An *alarm* is anything else that
+breaks a promise, and does when the program is run again; *not again* is what does not. *Cut off* are seeds whose driver
+or cluster failed. One broker; operations are requests and calls that the driver released.
+"""
+
+
+def part(of: str, release: str, seed: int, programs: int = PART) -> dict[str, Any]:
+    """What came of so many programs of one seed."""
+    began, (protocol, _, variant) = time.monotonic(), of.partition("/")
+    known = {each.name for each in FINDINGS if release in each.seen} | {LACKS}
+    search, cut = LiveSearch(protocol, variant, {"release": release}, known), ""
+    try:
+        search.search(seed, programs, search.agreeing.steps, None)
+        failures = [_again(search, failure) for failure in search.failures]
+    except (ClusterError, BetweenError, TimeoutError, *wire_errors()) as error:
+        if not search.exercised.runs:
+            raise
+        cut, failures = f"{type(error).__name__}: {error}", [_again(search, each, 0) for each in search.failures]
+        end()
+    return {
+        "of": of, "release": release, "seed": seed, "programs": search.exercised.runs,
+        "operations": search.count["operations"], "seconds": round(time.monotonic() - began),
+        "load": round(os.getloadavg()[1], 1), "found": dict(search.known), "texts": search.texts,
+        "failures": failures, "differs": search.not_allowed, "left": dict(search.coverage.beyond), "cut": cut,
+    }  # fmt: skip
+
+
+def _again(search: LiveSearch, failure: Failure, tries: int | None = None) -> dict[str, Any]:
+    agreeing, disagreed = search.agreeing, failure.disagreed
+    tries = agreeing.tries if tries is None else tries
+    again = [search.replay(failure.program, only=disagreed.promises or None) for _ in range(tries)]
+    program = printed(
+        agreeing, agreeing.implementation, failure.program.config, failure.made, disagreed, search.observed
+    )
+    return {
+        "says": "; ".join(map(str, (disagreed, *disagreed.conjuncts))), "program": program.text,
+        "tries": tries, "again": sum(each is not None for each in again),
+    }  # fmt: skip
+
+
+def run(place: Path, of: str, release: str, programs: int, minutes: float) -> int:
+    """Seed after seed, from 1 on, until so many programs are done by this code, or the time is over."""
+    rows = json.loads(place.read_text(encoding="utf-8")) if place.exists() else []
+    own, at, began = code(of.partition("/")[0], *DRIVEN_BY), commit(), time.monotonic()
+    done = {row["seed"]: row for row in rows if (row["of"], row["release"], row["code"]) == (of, release, own)}
+    try:
+        for seed in (each for each in count(1) if each not in done):
+            left = programs - sum(row["programs"] for row in done.values())
+            if left <= 0 or time.monotonic() - began >= 60 * minutes:
+                break
+            done[seed] = row = {**part(of, release, seed, min(PART, left)), "code": own, "commit": at,
+                                "date": time.strftime("%Y-%m-%d", time.gmtime())}  # fmt: skip
+            rows = [*(each for each in rows if not is_same(each, row)), row]
+            write_json(place, sorted(rows, key=_order))
+            print(
+                f"{of} on {release}, seed {seed}: {row['programs']} programs in {row['seconds']} s, {found(row)}; "
+                f"{left - row['programs']} left", flush=True,
+            )  # fmt: skip
+    finally:
+        end()
+    return int(any(each["again"] for row in rows for each in row["failures"]))
+
+
+def is_same(one: Row, other: Row) -> bool:
+    """Whether a row is of the same seed."""
+    return all(one[name] == other[name] for name in ("of", "release", "seed"))
+
+
+def _order(row: Row) -> tuple[Any, ...]:
+    return row["of"], row["release"], row["commit"], row["seed"]
+
+
+def found(row: Row) -> str:
+    """What came of a seed, in words."""
+    words = [f"{name} ({times})" for name, times in row["found"].items()]
+    words += [f"alarm, {each['again']} of {each['tries']} times again: {each['says']}" for each in row["failures"]]
+    return "; ".join([*words, *filter(None, (row["cut"],))]) or "nothing"
+
+
+def page(rows: Sequence[Row]) -> str:
+    """The rows as Markdown: one line for each variant, release and commit, and what was found."""
+    lines = [
+        HEAD, "| driven | release | commit, date | seeds | programs | operations | hours "
+        "| programs that ended with a finding | alarms | not again | cut off | not as the model |", "|" + "---|" * 12,
+    ]  # fmt: skip
+    further = list[str]()
+    for (of, release, at), each in groupby(sorted(rows, key=_order), key=lambda row: _order(row)[:3]):
+        mine = list(each)
+        failures = [failure for row in mine for failure in row["failures"]]
+        names = sorted({name for row in mine for name in row["found"]})
+        ended = "; ".join(f"{name}: {sum(row['found'].get(name, 0) for row in mine)}" for name in names) or "none"
+        again = sum(failure["again"] > 0 for failure in failures)
+        lines.append(
+            f"| {of} | {release} | {at}, {max(row['date'] for row in mine)} | {_seeds(mine)} "
+            f"| {sum(row['programs'] for row in mine):,} | {sum(row['operations'] for row in mine):,} "
+            f"| {sum(row['seconds'] for row in mine) / 3_600:.1f} | {ended} | {again} | {len(failures) - again} "
+            f"| {sum(bool(row['cut']) for row in mine)} | {sum(len(row['differs']) for row in mine)} |"
+        )
+        further += _further(f"{of} on {release}, {at}", mine)
+    return "\n".join([*lines, *further, ""])
+
+
+def _seeds(rows: Sequence[Row]) -> str:
+    seeds = sorted(row["seed"] for row in rows)
+    whole = seeds == [*range(seeds[0], seeds[-1] + 1)]
+    return f"{seeds[0]} to {seeds[-1]}" if whole and len(seeds) > 1 else ", ".join(map(str, seeds))
+
+
+def _further(where: str, rows: Sequence[Row]) -> Iterator[str]:
+    """What was found in words, once each, and the programs of what is no finding."""
+    texts = {name: (text, row["seed"]) for row in reversed(rows) for name, text in row["texts"].items()}
+    lines = [f"- {name}, first with seed {seed}: {text}" for name, (text, seed) in sorted(texts.items())]
+    for row in rows:
+        lines += [f"- Seed {row['seed']} was cut off: {row['cut']}"] if row["cut"] else []
+        lines += [f"- Other than the model, seed {row['seed']}: {each}" for each in row["differs"]]
+        for each in row["failures"]:
+            lines += [f"- Seed {row['seed']}, {each['again']} of {each['tries']} times again: {each['says']}", ""]
+            lines += ["  ```python", *(f"  {line}" for line in each["program"].splitlines()), "  ```"]
+    if lines:
+        yield from ("", f"## {where}", "", *lines)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(dest="command", required=True)
+    running = commands.add_parser("run")
+    running.add_argument("file", type=Path)
+    running.add_argument("of", metavar="PROTOCOL/VARIANT")
+    running.add_argument("--release", default=BROKERS)
+    running.add_argument("--programs", type=int, default=300)
+    running.add_argument("--minutes", type=float, default=480)
+    paging = commands.add_parser("page")
+    paging.add_argument("file", type=Path)
+    paging.add_argument("page", type=Path)
+    given = parser.parse_args()
+    if given.command == "page":
+        write_text(given.page, page(json.loads(given.file.read_text(encoding="utf-8"))))
+        return 0
+    return run(given.file, given.of, given.release, given.programs, given.minutes)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
