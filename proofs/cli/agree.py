@@ -193,8 +193,8 @@ def agree(
     read = read_from(variants, *judging(agreeing.protocol), target.partition(":")[0])
     saved_runs = regressions(agreeing) if source == "model" else None
     if saved_runs is not None and not saved_runs.programs:
-        write = "" if saved_runs.runs else f"; fencepost mutants {called(agreeing.protocol)} --write keeps runs"
-        raise CatalogueError(f"--from model: {saved_runs}, so that nothing would be driven{write}")
+        hint = "" if saved_runs.runs else f"; fencepost mutants {called(agreeing.protocol)} --write keeps runs"
+        raise CatalogueError(f"--from model: {saved_runs}, so that nothing would be driven{hint}")
     examples = len(saved_runs.programs) * len(agreeing.ways) if saved_runs is not None else examples
 
     def predicted(report: "AgreementReport") -> str:
