@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NoReturn
 
 import click
+from fencepost import __version__ as fencepost_version
 from fencepost.proofs.cache_folder import cache_folder
 from fencepost.proofs.cli.shared import quiet
 from fencepost.proofs.cli.shared.exits import INTERRUPTED, ended_by, make_printable, table
@@ -79,8 +80,20 @@ def _first_sentence(command: str) -> str:
     return found[1]
 
 
+def _version(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
+    if asked:
+        from fencepost.proofs.provenance import built_from
+
+        commit = built_from()
+        click.echo(f"fencepost, version {fencepost_version}{f' (commit {commit})' if commit else ''}")
+        ctx.exit()
+
+
 @click.group(cls=Lazy, context_settings={"help_option_names": ["-h", "--help"]}, epilog=table())
-@click.version_option(package_name="fencepost")
+@click.option(
+    "--version", is_flag=True, expose_value=False, is_eager=True, callback=_version,
+    help="Print the version with its commit and date, and exit.",
+)  # fmt: skip
 def fencepost() -> None:
     """Kafka's exactly-once protocols: run, searched, proved, and held against real logs.
 
