@@ -7,6 +7,7 @@ judges prints what it read, and warns if the working directory is within a check
 import ast
 import hashlib
 import inspect
+import subprocess
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import fencepost
 from fencepost.model.language.properties import Property
 from fencepost.model.language.protocol import Spec
 from fencepost.model.language.tree.terms import Term
@@ -155,6 +157,23 @@ def other_copies(read: Iterable[Source], here: Path) -> Iterator[str]:
                 "to judge that one: pip install -e ."
             )
             return
+
+
+def built_from() -> str:
+    """Return the commit of this code and its date, as ``4d10567ba501, 2026-11-30``: from the file that the build of a
+    wheel leaves, else from the checkout's git, else an empty string."""
+    package = Path(fencepost.__path__[0])
+    try:
+        line = (package / "commit.txt").read_text(encoding="utf-8")
+    except OSError:
+        if not (package.parents[1] / ".git").exists():  # a folder of another repository is not of its commit
+            return ""
+        words = ["git", "-C", str(package), "log", "-1", "--format=%h %cs", "--abbrev=12"]
+        try:
+            line = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+        except (OSError, subprocess.CalledProcessError):
+            return ""
+    return ", ".join(line.split())
 
 
 def hash_of_model(variant: Variant) -> str:

@@ -23,7 +23,14 @@ INTERRUPTED = "interrupted: this is what was found up to there"
 
 
 def write_json(file: Path, document: Any) -> None:
-    """Write a document with its keys in the order given, so that equal runs write equal files except for timings."""
+    """Write a document with its keys in the order given, so that equal runs write equal files except for timings. What
+    was taken from the user's project is in its field ``configuration``, or, of a list, in each row's."""
+    from fencepost.proofs.configuration import taken
+
+    if taken and isinstance(document, dict):
+        document = {**document, "configuration": taken}
+    elif taken:
+        document = [{**row, "configuration": taken} for row in document]
     write_text(file, json.dumps(document, indent=1, default=str) + "\n")
 
 

@@ -29,6 +29,7 @@ Seconds = Annotated[float, Meta(description="How long it took.")]
 Sources = Annotated[dict[str, str], Meta(description="The files that were judged, each with a hash of its text.")]
 Bounds = Annotated[dict[str, int], Meta(description="Bounds by name, within which states were looked at.")]
 Interrupted = Annotated[bool, Meta(description="Was it interrupted?  Then this is what was found up to there.")]
+Taken = Annotated[dict[str, Any], Meta(description="What was taken from [tool.fencepost], and from which file.")]
 Version = Annotated[int, Meta(description="The version of this schema.")]
 Dangers = Annotated[list[str], Meta(description="Dangers by name; `fencepost dangers` explains them.")]
 Excused = Annotated[dict[str, str], Meta(description="Dangers that were met under a condition alone, with that.")]
@@ -80,6 +81,7 @@ class ProvedRow(VerdictRow):
     """A `ProvedRow` is a verdict of induction, or of a second opinion on it. Obligations that are about actions alone
     are with `every_action_can_happen`, or with `dead_actions_never_happen`."""
 
+    configuration: NotRequired[Taken]
     sources: Sources
     obligations: Annotated[list[ProvedStep], Meta(description="All that had to be proved for it.")]
 
@@ -88,6 +90,7 @@ class Verify(TypedDict):
     """A `Verify` report contains every verdict of a run."""
 
     schema: Version
+    configuration: NotRequired[Taken]
     interrupted: NotRequired[Interrupted]
     version: Annotated[str, Meta(description="Of fencepost.")]
     seed: Seed
@@ -100,6 +103,7 @@ class Explored(TypedDict):
     """An `Explored` report describes the exploration of all states of one variant within bounds."""
 
     schema: Version
+    configuration: NotRequired[Taken]
     interrupted: NotRequired[Interrupted]
     protocol: Protocol
     variant: Variant
@@ -215,6 +219,7 @@ class Agreed(TypedDict):
     """An `Agreed` report is about an implementation that was checked against a model."""
 
     schema: Version
+    configuration: NotRequired[Taken]
     interrupted: NotRequired[Interrupted]
     implementation: Annotated[str, Meta(description="MODULE:FACTORY.")]
     protocol: Protocol
@@ -300,6 +305,7 @@ class Replayed(TypedDict):
     """A `Replayed` report is about histories that were checked against their properties and the model."""
 
     schema: Version
+    configuration: NotRequired[Taken]
     interrupted: NotRequired[Interrupted]
     events: int
     histories: int
@@ -335,6 +341,7 @@ class ReplayedSet(TypedDict):
     protocol."""
 
     schema: Version
+    configuration: NotRequired[Taken]
     interrupted: NotRequired[Interrupted]
     datasets: Annotated[dict[str, Replayed], Meta(description="By vocabulary.")]
 
@@ -454,6 +461,7 @@ class Cut(TypedDict, Generic[Rows]):
     """An interrupted command writes this object in place of a list."""
 
     schema: Version
+    configuration: NotRequired[Taken]
     interrupted: Interrupted
     found: Annotated[Rows, Meta(description="The rows that it had found.")]
 
@@ -462,6 +470,7 @@ class NothingYet(TypedDict):
     """A command that is interrupted before it has anything to report writes this object."""
 
     schema: Version
+    configuration: NotRequired[Taken]
     interrupted: Interrupted
 
 

@@ -84,7 +84,7 @@ class Variant:
     rule: str | None = None
     reading: tuple[str, str] | None = None
     expected: Mapping[str, str] = field(default_factory=dict)
-    bounds: Mapping[Profile, Mapping[str, int]] = field(default_factory=dict)
+    bounds: Mapping[Profile, Mapping[str, int]] | Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     leaves_out: Collection[str] = ()
     progress_bounds: tuple[Mapping[str, int], ...] = ()
     for_mutants: type[Properties] | None = None

@@ -32,6 +32,7 @@ from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
 from importlib.util import find_spec
+from pathlib import Path
 from traceback import walk_tb
 from types import ModuleType
 from typing import Any, Generic, TypeVar
@@ -171,7 +172,11 @@ def _defines(module: str, name: str) -> bool:
     if not _there(module):
         return False
     # Asked of the loader, since on a worker of a Spark cluster the package is in an archive.
-    text = find_spec(module).loader.get_source(module) or ""  # type: ignore[union-attr]
+    spec: Any = find_spec(module)
+    if hasattr(spec.loader, "get_source"):
+        text = spec.loader.get_source(module) or ""
+    else:  # pytest's, of a plugin's package
+        text = Path(spec.origin).read_text(encoding="utf-8")
     found = rf"^(class {name}\b|def {name}\b|{name}\b( *:.*)? *=|.*\bimport\b.*\b{name}\b|    {name},$)"
     return re.search(found, text, re.MULTILINE) is not None
 

@@ -11,11 +11,13 @@ from pathlib import Path
 from typing import NoReturn
 
 import click
-from fencepost.proofs.cache_folder import cache_folder
+from fencepost import __version__ as fencepost_version
+from fencepost.proofs.cache_folder import NO_CACHE, NOTHING_TAKEN, cache_folder
 from fencepost.proofs.cli.shared import quiet
-from fencepost.proofs.cli.shared.exits import INTERRUPTED, ended_by, make_printable, table
+from fencepost.proofs.cli.shared.exits import CODES, INTERRUPTED, TRACEBACK, ended_by, make_printable, table
 from fencepost.proofs.cli.shared.guarding import guarded
 from fencepost.proofs.cli.shared.interrupts import interruptible, leave
+from fencepost.proofs.configuration import KEYS, taken
 
 COMMANDS = (
     "verify", "releases", "prove", "explore", "explorer", "dangers", "necessity", "mutants", "show", "validate", "list",
@@ -27,6 +29,30 @@ COMPLETION, HYPOTHESIS = "_FENCEPOST_COMPLETE", "HYPOTHESIS_STORAGE_DIRECTORY"
 """Click reads the first environment variable for completions, and Hypothesis its folder from the second."""
 OWN = "FENCEPOST_PROTOCOLS"
 """This environment variable, which `registry` reads, names packages of the user's own protocols."""
+
+ENVIRONMENT = {
+    OWN: "packages of protocols of one's own, separated by commas",
+    TRACEBACK: "any value: an error that ends a command has its traceback",
+    NO_CACHE: "any value: nothing is read from the cache or stored there",
+    NOTHING_TAKEN: "any value: verdicts are computed, and stored in the cache",
+    "XDG_CACHE_HOME": "the folder of the cache, ~/.cache by default",
+    "GITHUB_ACTIONS": "true: what failed or is undecided is an annotation, too",
+    "NO_COLOR": "any value: the output has no colours",
+}
+"""These environment variables are documented. Others, such as the one of `HYPOTHESIS`, are of libraries."""
+COMPLETING = {
+    "bash": f'eval "$({COMPLETION}=bash_source fencepost)"',
+    "zsh": f'eval "$({COMPLETION}=zsh_source fencepost)"',
+    "fish": f"{COMPLETION}=fish_source fencepost | source",
+}
+EPILOG = "\n\n".join(
+    (
+        table("Exit codes", CODES),
+        table("Defaults of a project, in [tool.fencepost] of its pyproject.toml; an option wins", KEYS),
+        table("Environment", ENVIRONMENT),
+        table("Completion, in the shell's startup file", COMPLETING),
+    )
+)
 
 MADE_BETWEEN = (50_000, 20, 20)
 """The garbage collector has these high thresholds because most objects of a command live until it ends, and the default
@@ -79,8 +105,20 @@ def _first_sentence(command: str) -> str:
     return found[1]
 
 
-@click.group(cls=Lazy, context_settings={"help_option_names": ["-h", "--help"]}, epilog=table())
-@click.version_option(package_name="fencepost")
+def _version(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
+    if asked:
+        from fencepost.proofs.provenance import built_from
+
+        commit = built_from()
+        click.echo(f"fencepost, version {fencepost_version}{f' (commit {commit})' if commit else ''}")
+        ctx.exit()
+
+
+@click.group(cls=Lazy, context_settings={"help_option_names": ["-h", "--help"]}, epilog=EPILOG)
+@click.option(
+    "--version", is_flag=True, expose_value=False, is_eager=True, callback=_version,
+    help="Print the version with its commit and date, and exit.",
+)  # fmt: skip
 def fencepost() -> None:
     """Kafka's exactly-once protocols: run, searched, proved, and held against real logs.
 
@@ -94,6 +132,7 @@ fencepost.params.append(quiet.option())
 
 def run(arguments: Sequence[str]) -> int:
     """Run a command and return its exit code. What was wrong with the input is reported in one line."""
+    taken.clear()
     code = _run(arguments)
     quiet.end(code)
     return code

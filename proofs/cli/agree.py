@@ -14,6 +14,7 @@ import click
 from fencepost.model.language.checks.errors import InputError
 from fencepost.model.rules import RULES
 from fencepost.proofs.cases import Case, Outcome, of_class, of_factory
+from fencepost.proofs.cli.shared.configured import Configured
 from fencepost.proofs.cli.shared.gate import Gate, gated
 from fencepost.proofs.cli.shared.interrupts import reported
 from fencepost.proofs.cli.shared.options import (
@@ -73,7 +74,7 @@ MOST = 10_000_000
 second, which no protocol reaches, they take a day."""
 
 
-@click.command()
+@click.command(cls=Configured)
 @click.argument("name", metavar="PROTOCOL[/VARIANT]", shell_complete=complete_variant, type=PROTOCOL)
 @click.option(
     "--implementation", metavar="MODULE:FACTORY",

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from fencepost.proofs.cli.shared.configured import Configured
 from fencepost.proofs.cli.shared.exits import code_of
 from fencepost.proofs.cli.shared.interrupts import reported
 from fencepost.proofs.cli.shared.options import (
@@ -37,7 +38,7 @@ LONG = 1.0
 """Compile times of more than this many seconds are reported."""
 
 
-@click.command()
+@click.command(cls=Configured)
 @click.argument("name", metavar="PROTOCOL[/VARIANT]", shell_complete=complete_variant, type=PROTOCOL)
 @BOUND
 @PROFILE

@@ -46,13 +46,14 @@ def settings(
     """Return Spark's settings where a master was named, or where the work is large and no number of cores was named.
     Where processes of this machine do the work, the settings are None. ``say`` is called when the work goes to Spark
     unasked. By default, ``say`` prints to the error stream."""
-    from fencepost.proofs.scale.spark import missing_java
     from fencepost.proofs.scale.units import SparkSettings
 
     if master is not None:
         return SparkSettings(master)
     if cores is not None or events < LARGE:
         return None
+    from fencepost.proofs.scale.spark import missing_java
+
     without, chosen = missing_java(), SparkSettings()
     how = f"in processes here, since {without}" if without else f"on Spark ({chosen.master}), as --master would"
     (say or partial(errors.print, markup=False))(f"{quantity(events, 'event')} are many: {how}")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 from fencepost.proofs.cases import cases_of
+from fencepost.proofs.cli.shared.configured import Configured
 from fencepost.proofs.cli.shared.exits import code_of
 from fencepost.proofs.cli.shared.gate import Gate, gated
 from fencepost.proofs.cli.shared.interrupts import reported
@@ -47,7 +48,7 @@ class CertificatesFolder(click.Path):
         return folder
 
 
-@click.command()
+@click.command(cls=Configured)
 @click.argument("name", metavar="PROTOCOL[/VARIANT]", shell_complete=complete_variant, type=PROTOCOL)
 @click.option("--verbose", is_flag=True, help="Also read the proof aloud, a few lines an action.")
 @click.option(

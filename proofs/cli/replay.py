@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from fencepost.proofs.cases import Case, Outcome
 from fencepost.proofs.cli.generate import settings
+from fencepost.proofs.cli.shared.configured import Configured
 from fencepost.proofs.cli.shared.exits import HOLDS, NOT_SO, REFUSED
 from fencepost.proofs.cli.shared.gate import Gate, gated
 from fencepost.proofs.cli.shared.interrupts import reported
@@ -56,7 +57,7 @@ class Dataset:
     conformance: bool
 
 
-@click.command()
+@click.command(cls=Configured)
 @click.argument("directory")
 @click.option(
     "--protocol",

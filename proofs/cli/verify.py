@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 from fencepost.proofs.cases import cases_of
+from fencepost.proofs.cli.shared.configured import Configured
 from fencepost.proofs.cli.shared.exits import code_of
 from fencepost.proofs.cli.shared.gate import Gate, gated
 from fencepost.proofs.cli.shared.interrupts import when_interrupted
@@ -34,7 +35,7 @@ if TYPE_CHECKING:  # this imports Z3, which `--help` need not wait for
     from fencepost.proofs.tally import Tally
 
 
-@click.command()
+@click.command(cls=Configured)
 @click.argument("names", nargs=-1, metavar="[PROTOCOL]...", shell_complete=complete_protocol, type=PROTOCOL)
 @click.option(
     "--profile", type=click.Choice(PROFILES), default="smoke", show_default=True, help="How far each engine goes."

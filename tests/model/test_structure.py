@@ -1,15 +1,11 @@
-"""The shape of the repository: which folder may import which, what the wheel carries, sizes, and that no rule is cited
+"""The shape of the repository: which folder may import which, sizes, and that no rule is cited
 in vain."""
 
 import ast
-import os
 import re
-import shutil
 import subprocess
 import sys
-import zipfile
 from collections.abc import Iterator
-from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -81,43 +77,6 @@ def test_pyspark_is_imported_in_one_file() -> None:
 def test_every_folder_of_sources_is_a_package() -> None:
     """A folder without `__init__` says nothing of what is in it."""
     assert [path for path in {path.parent for path in sources(*FOLDERS)} if not (path / "__init__.py").is_file()] == []
-
-
-def test_the_wheel_carries_the_tree(tmp_path: Path) -> None:
-    """Every source file, recorded history and page, byte for byte, and no file besides.  (About 5 s.)"""
-    tree = tmp_path / "tree"
-    tree.mkdir()
-    for path in ROOT.iterdir():
-        if path.is_file():
-            shutil.copy(path, tree)
-    for folder in (*FOLDERS, ".package"):
-        shutil.copytree(ROOT / folder, tree / folder, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
-    offline = int(version("setuptools").split(".")[0]) >= 77  # as pyproject.toml asks; pip fetches it otherwise
-    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(tmp_path), str(tree)]
-    done = subprocess.run(
-        [*command, *(["--no-build-isolation"] if offline else [])], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    (wheel,) = tmp_path.glob("*.whl")
-    with zipfile.ZipFile(wheel) as packed:
-        inside = {n.removeprefix("fencepost/"): packed.read(n) for n in packed.namelist() if n.startswith("fencepost/")}
-    recorded = (path for path in (ROOT / "properties" / "recorded").rglob("*") if path.is_file())
-    verdicts = (ROOT / "proofs" / "verdicts").iterdir()
-    found = (ROOT / "properties").glob("*/kept/*")
-    of_kafka = (ROOT / "reference_impl" / name for name in ("connect/CONNECT.md", "kafka/KAFKA.md"))
-    pages = (*of_kafka, ROOT / "model/source_commits/CONTRACT.md")
-    live = (p for p in (ROOT / "reference_impl/live").rglob("*") if p.suffix in (".xml", ".java"))
-    looks = (p for name in ("pages", "explorer") for p in (ROOT / "proofs" / name).iterdir() if p.is_file())
-    kept = [*sources(*FOLDERS), *recorded, *verdicts, *found, *pages, *looks, *live]
-    program = ROOT / ".package" / "fencepost" / "__main__.py"
-    there = {str(path.relative_to(ROOT)): path.read_bytes() for path in kept}
-    assert inside == there | {program.name: program.read_bytes()}
-    zipfile.ZipFile(wheel).extractall(tmp_path / "installed")
-    words = [sys.executable, "-m", "fencepost", "prove", "id-blocks/zookeeper"]
-    environment = {**os.environ, "PYTHONPATH": str(tmp_path / "installed")}
-    ran = subprocess.run(words, capture_output=True, text=True, check=False, cwd=tmp_path, env=environment)
-    assert ran.returncode == 0, ran.stderr
-    assert f" in {tmp_path / 'installed'}" in ran.stdout
 
 
 @pytest.mark.parametrize("path", list(sources(*FOLDERS, "tests")), ids=lambda path: str(path.relative_to(ROOT)))

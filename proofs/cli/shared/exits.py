@@ -4,7 +4,7 @@ import codecs
 import os
 import sys
 import traceback
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import click
@@ -34,17 +34,16 @@ def code_of(verdicts: Iterable[str], wrong: int) -> int:
     return NOT_SO if wrong else HOLDS
 
 
-def table() -> str:
-    """Return the table as the help of a command prints it."""
-    lines = [line for code, says in CODES.items() for line in _row(code, says)]
-    return "\n".join(["\b", "Exit codes:", *lines])
-
-
-def _row(code: int, says: str) -> Iterable[str]:
+def table(title: str, rows: Mapping[Any, str]) -> str:
+    """Return a table as the help of a command prints it."""
     from textwrap import wrap
 
-    first, *rest = wrap(says, 70)
-    return [f"  {code:<5}{first}", *(f"       {line}" for line in rest)]
+    width = max(len(str(name)) for name in rows) + 2
+    lines = []
+    for name, says in rows.items():
+        first, *rest = wrap(says, 76 - width)
+        lines += [f"  {name:<{width}}{first}", *(" " * (width + 2) + line for line in rest)]
+    return "\n".join(["\b", f"{title}:", *lines])
 
 
 def in_ascii(error: UnicodeError) -> tuple[str, int]:
