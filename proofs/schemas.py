@@ -250,6 +250,7 @@ class Agreed(TypedDict):
     least_compared: Annotated[float, Meta(description="The least share that is asked for.")]
     differences: Annotated[list[dict[str, str]], Meta(description="What differs from the model and breaks no promise.")]
     ended: Annotated[str | None, Meta(description="Why the search ended before its time, if it did.")]
+    untried: Annotated[list[str], Meta(description="Actions that no run took, though some were aimed at them.")]
 
 
 class Generated(TypedDict):

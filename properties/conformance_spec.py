@@ -277,7 +277,8 @@ class Agreeing:
     program does not compare. If ``between``, a program that communicates with the judged system stands between it and
     its driver, so that an exception out of a call is that program's and no finding; an AssertionError is a finding.
     With a ``recorder`` (as module:function), what it makes of a system's ``sources`` when a program is over is judged
-    by the history properties and followed by the model.
+    by the history properties and followed by the model. With ``calls_alone`` every step of a machine is one call, so
+    that any calls are a program.
     """
 
     protocol: str
@@ -312,6 +313,7 @@ class Agreeing:
     between: bool = False
     unrepeated: frozenset[str] = frozenset()
     recorder: str = ""
+    calls_alone: bool = False
 
     def monitoring(self, config: Mapping[str, Any], expecting: frozenset[str]) -> Monitor:
         """Return the monitor of a run of a system with this configuration; ``expecting`` has the rules that it is known
