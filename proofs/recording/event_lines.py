@@ -37,7 +37,7 @@ def history_of(file: Path, vocabulary: Vocabulary) -> Iterator[Path]:
     """Return a directory, for the time of the context, with the events of a file as one history. Raise `RecordingError`
     with the line of the file that is no event of the vocabulary."""
     header, columns = read_lines(file, vocabulary)
-    known = {"config": dict(header.config)} | ({"variant": header.variant} if header.variant else {})
+    known: dict[str, Any] = {"config": dict(header.config)} | ({"variant": header.variant} if header.variant else {})
     if header.observable is not None:
         known["observable"] = header.observable
     steps = np.arange(len(columns["kind"]))

@@ -3,7 +3,7 @@
 from fencepost.model.language import Properties, exists, forall, implies, leads_to, lemma, promise, service, witness
 from fencepost.properties.entries import ProtocolEntry, Variant
 
-from tests.lock.model import Client, Lock
+from .model import Client, Lock
 
 
 class LockProperties(Properties, of=Lock):

@@ -5,7 +5,7 @@ from fencepost.properties.emitted_events import EmittedEvents, Row
 from fencepost.properties.event_mapping import EventMapping
 from fencepost.properties.history.vocabulary import Column, EventKind, Vocabulary
 
-from tests.lock.model import Client, Lock, Token
+from .model import Client, Lock, Token
 
 
 class Kind(EventKind):

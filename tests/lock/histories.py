@@ -4,7 +4,7 @@ from fencepost.properties.history.naming import Words
 from fencepost.properties.history.properties_of import HistoryProperties, in_a_table
 from fencepost.properties.history.related import IT, declared, each, last
 
-from tests.lock.events import LOCK, Kind
+from .events import LOCK, Kind
 
 BEFORE = last(Kind.written, by=())
 
