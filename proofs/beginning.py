@@ -113,7 +113,7 @@ ENTRIES = (
             f'            "{name}": [Row({", ".join([_quote(name), *_rows(self.of(action))])})],'
             for name, action in self.spec.actions.items()
         )
-        return f'''"""What an implementation shows, and what each event says to the model: at first, one each step."""
+        return f'''"""What an implementation emits, and what each event says to the model: at first, one each step."""
 
 from fencepost.model.language.observations import Do, Observation
 from fencepost.properties.emitted_events import EmittedEvents, Row
@@ -197,7 +197,7 @@ HISTORY = HistoryProperties({self.folder.upper()}, {{}})
     def reference(self) -> str:
         methods = "\n".join(
             f"    def {name}({', '.join(['self', *self.of(action).values()])}):\n"
-            f"        return False  # do it, and: return self.show({', '.join(_shown(name, self.of(action)))})\n"
+            f"        return False  # do it, and: return self.show({', '.join(_emitted(name, self.of(action)))})\n"
             for name, action in self.spec.actions.items()
         )
         return f'''"""An implementation, to be written apart from the model: as it is, no call does anything."""
@@ -251,7 +251,7 @@ def _rows(names: dict[str, str]) -> list[str]:
     return [f'{column}="{name}"' for name, column in names.items()]
 
 
-def _shown(name: str, names: dict[str, str]) -> list[str]:
+def _emitted(name: str, names: dict[str, str]) -> list[str]:
     return [f'"{name}"', *(f"{column}={column}" for column in names.values())]
 
 

@@ -20,7 +20,9 @@ from fencepost.properties.history.lines import Lines
 from fencepost.properties.history.vocabulary import Vocabulary
 from fencepost.properties.nearest import instead
 
-TODO = "each line is a JSON object with time_us, kind and the kind's columns; the first may be a header without a kind"
+ADVICE = (
+    "each line is a JSON object with time_us, kind and the kind's columns; the first may be a header without a kind"
+)
 
 
 class Header(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -63,10 +65,10 @@ def read_lines(file: Path, vocabulary: Vocabulary) -> tuple[Header, dict[str, np
                 rows.append(lines.row(line))
         except (ValueError, RecursionError, OverflowError) as error:
             raise RecordingError(
-                f"no event of {vocabulary.protocol}: {error}", Path(f"{file}:{number}"), TODO
+                f"no event of {vocabulary.protocol}: {error}", Path(f"{file}:{number}"), ADVICE
             ) from None
     if not rows:
-        raise RecordingError("there is no event in it", file, TODO)
+        raise RecordingError("there is no event in it", file, ADVICE)
     if unknown := [name for name in header.observable or () if name not in vocabulary.codes]:
         meant = instead(unknown[0], vocabulary.codes)
         raise RecordingError(f"observable names {unknown[0]!r}, which is no kind of event", Path(f"{file}:1"), meant)

@@ -31,7 +31,7 @@ LEAST_PLAYED, AT_ONCE = 20, 5
 
 def untried(search: Search) -> list[str]:
     """Return the actions of the followed model that no run has taken, without those that the model declares dead, and
-    those that no history shows (`EmittedEvents.never`)."""
+    those that no history has (`EmittedEvents.never`)."""
     spec, protocol = search.coverage.spec, search.agreeing.protocol
     if search.agreeing.follow is None or spec is None:
         return []

@@ -21,6 +21,7 @@ from fencepost.properties.catalogue import PROFILES, ProtocolEntry, Variant, bou
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = ("model", "properties", "proofs", "reference_impl")
+EXAMPLE = Path("tests", "lock")
 ARROWS = {
     "model": {"model"},
     "properties": {"properties", "model"},
@@ -90,7 +91,7 @@ def test_the_wheel_carries_the_tree(tmp_path: Path) -> None:
     for path in ROOT.iterdir():
         if path.is_file():
             shutil.copy(path, tree)
-    for folder in (*FOLDERS, ".package"):
+    for folder in (*FOLDERS, ".package", EXAMPLE):
         shutil.copytree(ROOT / folder, tree / folder, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
     offline = int(version("setuptools").split(".")[0]) >= 77  # as pyproject.toml asks; pip fetches it otherwise
     command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(tmp_path), str(tree)]
@@ -111,6 +112,8 @@ def test_the_wheel_carries_the_tree(tmp_path: Path) -> None:
     kept = [*sources(*FOLDERS), *recorded, *verdicts, *found, *pages, *looks, *live]
     program = ROOT / ".package" / "fencepost" / "__main__.py"
     there = {str(path.relative_to(ROOT)): path.read_bytes() for path in kept}
+    example = (path for path in (ROOT / EXAMPLE).rglob("*") if path.is_file() and path.suffix != ".pyc")
+    there |= {f"examples/lock/{path.relative_to(ROOT / EXAMPLE)}": path.read_bytes() for path in example}
     assert inside == there | {program.name: program.read_bytes()}
     zipfile.ZipFile(wheel).extractall(tmp_path / "installed")
     words = [sys.executable, "-m", "fencepost", "prove", "id-blocks/zookeeper"]
@@ -118,6 +121,9 @@ def test_the_wheel_carries_the_tree(tmp_path: Path) -> None:
     ran = subprocess.run(words, capture_output=True, text=True, check=False, cwd=tmp_path, env=environment)
     assert ran.returncode == 0, ran.stderr
     assert f" in {tmp_path / 'installed'}" in ran.stdout
+    words = [*words[:3], "new", "lease"]
+    ran = subprocess.run(words, capture_output=True, text=True, check=False, cwd=tmp_path, env=environment)
+    assert (ran.returncode, ran.stdout.count("written: lease/")) == (0, 7), ran.stderr
 
 
 @pytest.mark.parametrize("path", list(sources(*FOLDERS, "tests")), ids=lambda path: str(path.relative_to(ROOT)))
