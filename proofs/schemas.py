@@ -258,6 +258,7 @@ class Agreed(TypedDict):
         list[dict[str, str]], Meta(description="What broke a promise if nothing was left to happen, and not again.")
     ]
     ended: Annotated[str | None, Meta(description="Why the search ended before its time, if it did.")]
+    untried: Annotated[list[str], Meta(description="Actions that no run took, though some were aimed at them.")]
 
 
 class Generated(TypedDict):

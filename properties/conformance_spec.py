@@ -279,7 +279,8 @@ class Agreeing:
     Where rest is known ``by_silence``, which may have been too short, a promise that is broken only because nothing is
     left to happen has to be broken again in one of ``tries`` runs; else that program is inconclusive.
     With a ``recorder`` (as module:function), what it makes of a system's ``sources`` when a program is over is judged
-    by the history properties and followed by the model.
+    by the history properties and followed by the model. With ``calls_alone`` every step of a machine is one call, so
+    that any calls are a program.
     """
 
     protocol: str
@@ -315,6 +316,7 @@ class Agreeing:
     unrepeated: frozenset[str] = frozenset()
     recorder: str = ""
     by_silence: bool = False
+    calls_alone: bool = False
 
     def monitoring(self, config: Mapping[str, Any], expecting: frozenset[str]) -> Monitor:
         """Return the monitor of a run of a system with this configuration; ``expecting`` has the rules that it is known

@@ -163,6 +163,7 @@ def agreeing(protocol: str) -> Agreeing:
         composite=frozenset(helper.__name__ for helper in call_type.helpers),
         ending=at_rest["calls"],
         implementation=f"{reference_of(protocol)}:reference",
+        calls_alone=not has(protocol, "scenarios"),
     )
 
 

@@ -83,7 +83,6 @@ class Machine(RuleBasedStateMachine):
     integers, which repeat themselves, and so would the scenarios. ``rules`` is the number of such rules, for machines
     that have many others.
 
-    ``apart`` means that every example is drawn anew, rather than similar to the one before.
     """
 
     call_type: ClassVar[type[Call]]
@@ -91,7 +90,6 @@ class Machine(RuleBasedStateMachine):
     session: ClassVar[Session]
     broken: ClassVar[bool] = True
     """If this is True, a known bug is played as it goes wrong."""
-    apart: ClassVar[bool] = False
     run: Run
     held: set[int]
     """These are the numbers of the messages that are held up."""

@@ -49,6 +49,7 @@ PROTOCOLS: dict[str, str] = {
 """Each protocol's package is given by its public name, in the order in which they are listed. The first is the default
 where no protocol is named."""
 
+BUILT_IN = frozenset(PROTOCOLS)
 OWN = "FENCEPOST_PROTOCOLS"
 """This environment variable has the packages of users' own protocols, separated by commas, and worker processes inherit
 it."""
@@ -223,7 +224,7 @@ def called(name: str) -> str:
 
 
 def own() -> dict[str, str]:
-    return {name: package for name, package in PROTOCOLS.items() if not package.startswith("fencepost.")}
+    return {name: package for name, package in PROTOCOLS.items() if name not in BUILT_IN}
 
 
 def has(protocol: str, module: str) -> bool:

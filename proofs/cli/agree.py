@@ -232,7 +232,8 @@ def agree(
                 found = run(
                     target, protocol=agreeing, variant=variant, seed=seed, max_examples=examples, steps=steps,
                     config=config, expecting=excused, promises_only=promises_only, observe=observe, promises=only,
-                    saved=saved_runs, progress=bar.advance, started=so_far.append,
+                    saved=saved_runs, aimed=0 if connect or bootstrap else examples,
+                    progress=bar.advance, started=so_far.append,
                     shrinking=partial(_shrinks, bar, agreeing.replays) if connect else lambda _: None,
                     call_limit=settings["call_limit"] or (None if connect or bootstrap else CALL_LIMIT),
                 )  # fmt: skip
@@ -383,6 +384,7 @@ def _document(
         "differences": [{"told": str(each), "program": each.program} for each in report.differences],
         "undecided": [{"told": str(each), "program": each.program} for each in report.undecided],
         "compared": report.compared, "least_compared": report.least_compared, "ended": report.ended or None,
+        "untried": list(report.untried),
     }  # fmt: skip
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 from fencepost.proofs.cli.shared.interrupts import reported
 from fencepost.proofs.cli.shared.options import (
     JSON,
@@ -139,14 +140,20 @@ def _of_one(
                 html_file,
             )
         if table is not None:
-            options = {"profile": "" if profile == "smoke" else profile, "kept": kept, "table": table}
-            given = [f"--{option} {value}" for option, value in options.items() if value]
-            command = " ".join(["fencepost necessity", called(entry.name), *given])
+            command = f"fencepost necessity {called(entry.name)} {_given()}"
             write_text(table, page(entry, entries, every, folder_of_tests(), earlier, command))
         if json_file is not None:
             known |= _known_sets(entries)
     keep(is_whole=True)
     return _is_open(every)
+
+
+def _given() -> str:
+    """Return the options of the command that is run, as they were given."""
+    context = click.get_current_context()
+    options = {each.name: each.opts[0] for each in context.command.params if isinstance(each, click.Option)}
+    given = (name for name in context.params if context.get_parameter_source(name) is ParameterSource.COMMANDLINE)
+    return " ".join(f"{options[name]} {context.params[name]}" for name in given if name in options)
 
 
 def _is_open(every: "Iterable[Necessity]") -> int:

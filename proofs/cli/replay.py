@@ -1,7 +1,8 @@
 """The command ``replay`` checks histories against their properties and the model. In a set, it checks the histories of
 each vocabulary."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -113,12 +114,13 @@ def replay(
 ) -> int:  # fmt: skip
     """Hold histories against their properties and the model.
 
-    DIRECTORY is what `fencepost generate` or `fencepost record` wrote. A property is `unknown`, with the reason, if a
-    recording lacks the evidence or has nothing to judge, and `not promised` if the history's mode does not have it. A
-    history that the model cannot follow to its end is `undecided`. A violation is `as predicted`, and no failure, where
-    its variant breaks the property by design and the model, following the same history, takes the step that allows it.
-    The exit code is 1 if something is violated, or if what --require names is not decided, and 2 if nothing at all was
-    decided.
+    DIRECTORY is what `fencepost generate` or `fencepost record` wrote, or a file of your own system's events in JSON
+    lines, one event of --protocol PACKAGE a line: {"time_us": 0, "kind": "granted", "client": 0}. A property is
+    `unknown`, with the reason, if a recording lacks the evidence or has nothing to judge, and `not promised` if the
+    history's mode does not have it. A history that the model cannot follow to its end is `undecided`. A violation is
+    `as predicted`, and no failure, where its variant breaks the property by design and the model, following the same
+    history, takes the step that allows it. The exit code is 1 if something is violated, or if what --require names is
+    not decided, and 2 if nothing at all was decided.
 
     Histories of one system in several vocabularies are judged in each by its own protocol's properties and model, or,
     with --check, in those that have such a property.
@@ -141,9 +143,10 @@ def replay(
     from fencepost.properties.history.sets import datasets_in
 
     asked = Asked(checks, required, conformance, expecting)
-    there = datasets_in(Location.of(directory))
+    place = Location.of(click.get_current_context().with_resource(_as_directory(directory, packages)))
+    there = datasets_in(place)
     titles = {name: f"{directory}/{name}" if name else directory for name in there or ("",)}
-    chosen = datasets_of(there or {"": Location.of(directory)}, directory, packages, asked)
+    chosen = datasets_of(there or {"": place}, directory, packages, asked)
     documents: dict[str, Callable[[], dict[str, Any]]] = {}  # functions that report on each dataset so far
 
     def document() -> dict[str, Any]:
@@ -172,6 +175,24 @@ def replay(
             write_rows(rows_file, rows)
     gate.write(cases)
     return NOT_SO if NOT_SO in codes else max(codes)
+
+
+@contextmanager
+def _as_directory(place: str, packages: tuple[str, ...]) -> "Iterator[str | Path]":
+    """Return the directory of histories, which is made of a file of events for the time of the context."""
+    from fencepost.properties.history import VOCABULARIES
+
+    if not Path(place).is_file():
+        yield place
+        return
+    if len(packages) != 1:
+        raise CatalogueError(f"{place} is a file: name the one protocol whose events are its lines, --protocol PACKAGE")
+    if packages[0] not in VOCABULARIES:
+        raise CatalogueError(f"{place}: events of {packages[0]} are not known: {VOCABULARIES.lacking(packages[0])}")
+    from fencepost.proofs.recording.event_lines import history_of
+
+    with history_of(Path(place), VOCABULARIES[packages[0]]) as directory:
+        yield directory
 
 
 def judged(

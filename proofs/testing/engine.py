@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from fencepost.model.language.checks.errors import InputError
 from fencepost.proofs.connection_errors import wire_errors
+from fencepost.proofs.testing.aiming import aim, untried
 from fencepost.proofs.testing.continuations import going_on
 from fencepost.proofs.testing.coverage import Coverage
 from fencepost.proofs.testing.failures import Disagreement, Signature, happened, shrink
@@ -62,10 +63,11 @@ class AgreementReport:
     it. Below these shares the verdict is *unknown*, or one `by_promises` for an implementation that emits no more than
     a black box. ``differences`` has deviations from the model that break no promise as far as was seen, where the
     search continues past them; with any of them the verdict is *differs*, unless a promise is broken. ``ended`` is why
-    the search did not finish, or empty. ``lacks`` has optional abilities that the implementation does not have, so that
-    they were not tested. ``undecided`` has programs that broke a promise only if nothing was left to happen, and not
-    again. ``excused`` counts, by promise, the systems in which the promise was broken as predicted, by
-    the rule that lets that happen."""
+    the search did not finish, or empty. ``untried`` has actions of the model that no run took, where programs were
+    aimed at them; with any, nothing is *holds*. ``lacks`` has optional abilities that the implementation does not have,
+    so that they were not tested. ``undecided`` has programs that broke a promise only if nothing was left to happen,
+    and not again. ``excused`` counts, by promise, the systems in which the promise was broken as predicted, by the rule
+    that lets that happen."""
 
     implementation: str
     protocol: str
@@ -85,6 +87,7 @@ class AgreementReport:
     least_compared: float = 0.0
     differences: tuple[Disagreement, ...] = ()
     ended: str = ""
+    untried: tuple[str, ...] = ()
     lacks: tuple[str, ...] = ()
     excused: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     undecided: tuple[Disagreement, ...] = ()
@@ -114,6 +117,8 @@ class AgreementReport:
             return f"the search ended before its time: {self.ended}"
         if len(self.undecided) >= self.examples:
             return "no program was decided"
+        if self.untried:
+            return f"no run took {', '.join(self.untried)} of the model, though {self.systems} programs were driven"
         left = "; ".join(f"{reason} ({count} times)" for reason, count in self.coverage.beyond.most_common())
         if self.coverage.share_compared < self.least_compared:
             return f"{self.compared:.0%} of the calls were compared, {self.least_compared:.0%} is the least: {left}"
@@ -159,6 +164,7 @@ def agree(
     verdict_only: bool = False,
     call_limit: float | None = CALL_LIMIT,
     saved: "Regressions | None" = None,
+    aimed: int = 0,
     progress: Callable[[], object] = lambda: None,
     started: Callable[["SoFar"], object] = lambda _: None,
     shrinking: Callable[[str], object] = lambda _: None,
@@ -180,6 +186,8 @@ def agree(
     - ``promises``: look for violations of these alone, and for nothing else;
     - ``verdict_only``: do not compute which guards were covered, and how short a program breaks a promise as predicted;
     - ``saved``: play these programs, and drive nothing else;
+    - ``aimed``: drive up to this many further programs while the model has actions that no run took, and let the
+      verdict be *unknown* while it has any;
     - ``call_limit``: seconds in which a call has to return;
     - ``progress`` is called at the start of each example; ``started`` is given, before the first, a function that
       reports on what was found so far; ``shrinking`` is given what fails, before its program is shrunk.
@@ -213,13 +221,16 @@ def agree(
         search.progress, search.shrinking = progress, shrinking
         if verdict_only:
             search.coverage = Coverage.of_steps()
-        found = _Found(search, name or repr(implementation), name, seed, began, looked_at, verdict_only)
+        found = _Found(search, name or repr(implementation), name, seed, began, looked_at, verdict_only, aimed > 0)
         started(found.so_far)
         try:
             if saved is not None:
                 search.play(saved.programs)
             else:
-                search.search(seed, max_examples, agreeing.steps if steps is None else steps, database)
+                steps = agreeing.steps if steps is None else steps
+                search.search(seed, max_examples, steps, database)
+                if aimed and not search.failures and not _by_promises(search):
+                    aim(search, seed, aimed, steps)
         except Flaky as error:
             raise ImplementationError(_not_deterministic(found.named, search.differing())) from error
         if agreeing.tries == 1 and not search.failures and (differing := search.differing()):
@@ -248,6 +259,7 @@ class _Found:
     began: float
     observe: Observe
     verdict_only: bool
+    aimed: bool
 
     def report(self) -> AgreementReport:
         search = self.search
@@ -274,20 +286,20 @@ class _Found:
     ) -> AgreementReport:  # fmt: skip
         search, agreeing = self.search, self.search.agreeing
         variant, model = search.variant, agreeing.follow is not None or bool(agreeing.recorder)
-        least = agreeing.followed.get(variant, FOLLOWED) if model else 0.0
-        least_compared = agreeing.compared.get(variant, 0.0) if model else 0.0
-        too_little = search.coverage.followed < least or search.coverage.share_compared < least_compared
+        least, least_compared = _least(search)
+        too_little = _by_promises(search)
+        never = tuple(untried(search)) if self.aimed and not too_little else ()
         # Of what emits no more than a black box most models can't follow most; its promises were judged all the same.
         too_little = too_little and not (agreeing.probed and search.observed <= agreeing.black_box)
         too_little = too_little or 0 < search.examples <= len(search.undecided)
         undecided = (_described(search, each, self.name, each.again, driving=False) for each in search.undecided)
-        otherwise: Verdict = "unknown" if too_little or ended else "holds"
+        otherwise: Verdict = "unknown" if too_little or ended or never else "holds"
         verdict: Verdict = "violated" if failure else "differs" if differences else otherwise
         return AgreementReport(
             self.named, agreeing.protocol, variant, variant if model else "none", self.seed, verdict, failure,
             predicted, search.examples_to_failure or search.examples, tuple(sorted(search.observed)), search.coverage,
             time.monotonic() - self.began, search.exercised.counts(search.coverage), least, self.observe,
-            least_compared, differences, ended, tuple(sorted(search.lacks)), self._excused(), tuple(undecided),
+            least_compared, differences, ended, never, tuple(sorted(search.lacks)), self._excused(), tuple(undecided),
         )  # fmt: skip
 
     def _excused(self) -> dict[str, dict[str, int]]:
@@ -295,6 +307,20 @@ class _Found:
         for (rule, excuse), count in sorted(self.search.excused.items()):
             found.setdefault(rule, {})[excuse] = count
         return found
+
+
+def _least(search: Search) -> tuple[float, float]:
+    """Return the least shares of systems that are followed to their end, and of calls that are compared."""
+    agreeing, variant = search.agreeing, search.variant
+    if agreeing.follow is None and not agreeing.recorder:
+        return 0.0, 0.0
+    return agreeing.followed.get(variant, FOLLOWED), agreeing.compared.get(variant, 0.0)
+
+
+def _by_promises(search: Search) -> bool:
+    """Return whether the model followed too little to be judged by it."""
+    least, least_compared = _least(search)
+    return search.coverage.followed < least or search.coverage.share_compared < least_compared
 
 
 def _differences(search: Search, name: str) -> list[Disagreement]:

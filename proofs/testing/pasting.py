@@ -195,8 +195,8 @@ class Regressions:
 def regressions(agreeing: Agreeing) -> Regressions:
     """Return all saved runs of a protocol as programs, the shortest first."""
     found, programs = Regressions(), dict[str, Program]()
-    kept = files(PROTOCOLS[agreeing.protocol]) / "kept"
-    for file in sorted(Path(str(kept)).glob("killers-*.json")):
+    folder_of_runs = files(PROTOCOLS[agreeing.protocol]) / "kept"
+    for file in sorted(Path(str(folder_of_runs)).glob("killers-*.json")):
         for run in read_runs(file):
             found.runs += 1
             config, calls, lacking = agreeing.turned([_step(text) for text in run.steps])

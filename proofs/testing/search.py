@@ -224,6 +224,7 @@ class Search:
         small = {**agreeing.small, **self.config}
         self.lacks = frozenset[str]() if lacking is None else lacking(factory(small))
         self.examples = 0
+        self.configs: list[Mapping[str, Any]] = []  # the different configurations of the examples
         self.examples_to_failure = 0
         self.progress: Callable[[], object] = lambda: None
         self.shrinking: Callable[[str], object] = lambda _: None
@@ -354,7 +355,7 @@ class Search:
             max_examples=max_examples, stateful_step_count=steps, deadline=None, database=database,
             verbosity=Verbosity.quiet,
             suppress_health_check=list(HealthCheck), phases=(Phase.reuse, Phase.generate), report_multiple_bugs=False,
-            print_blob=False, derandomize=False, **(APART if machine.apart and database is None else {}),
+            print_blob=False, derandomize=False, **(APART if database is None else {}),
         )  # fmt: skip
         try:
             with by_seed_alone():
@@ -378,6 +379,8 @@ class Search:
         if self._is_enough():
             raise Enough
         self.examples += 1
+        if config not in self.configs:
+            self.configs.append(config)
         self.progress()
         try:
             run = self.under_way = Run(self.factory, config, self._watch(config, self.coverage))

@@ -47,7 +47,6 @@ class Machine(
     """Every mode has these steps: clients, restarts and time."""
 
     call_type = Call
-    apart = True
 
     def teardown(self) -> None:
         """End the faults, and let the clients of every broker ask for ids, except in a system that Hypothesis has given

@@ -16,7 +16,7 @@ from fencepost.proofs.cli.shared.interrupts import nothing_yet
 from fencepost.proofs.readings.words import name_in_words
 from fencepost.properties.catalogue import PROFILES, CatalogueError, ProtocolEntry, Variant, find, protocols
 from fencepost.properties.nearest import instead, underscored
-from fencepost.properties.registry import add, called
+from fencepost.properties.registry import PROTOCOLS, add, called
 
 if TYPE_CHECKING:  # which reads histories, for which `--help` need not wait
     from fencepost.proofs.scale.jobs import Jobs
@@ -158,8 +158,8 @@ def public_name(name: str) -> str:
 
 
 def _is_a_folder_here(package: str) -> bool:
-    here = package.isidentifier() and any(Path(package).glob("*.py"))
-    return here and package.replace("_", "-") not in protocols()
+    here, public = package.isidentifier() and any(Path(package).glob("*.py")), package.replace("_", "-")
+    return here and (public not in protocols() or PROTOCOLS.get(public) == package)
 
 
 def complete_protocol(_: click.Context, __: click.Parameter, begun: str) -> list[str]:

@@ -136,8 +136,6 @@ WEIGHTS = {
 class Scenarios(Machine, steps={}, weights=WEIGHTS, rules=3):
     """`Scenarios` has the scenarios of one group."""
 
-    apart = True
-
     def go(self, ms: int, without: str = "", backward: bool = False) -> None:
         self.call("go", ms, without=without, backward=backward)
 

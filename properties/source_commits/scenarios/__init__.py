@@ -131,7 +131,6 @@ WEIGHTS = {
 class Scenarios(Machine, steps={}, weights=WEIGHTS):
     """`Scenarios` has the scenarios of one task."""
 
-    apart = True
     played = 0
 
     def by_chance(self, chance: int) -> None:

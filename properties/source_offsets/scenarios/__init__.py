@@ -114,7 +114,6 @@ SMALL = 8
 class Scenarios(Machine, steps={}, weights=WEIGHTS):
     """`Scenarios` has the scenarios of one connector."""
 
-    apart = True
     played = 0
 
     def by_chance(self, chance: int) -> None:

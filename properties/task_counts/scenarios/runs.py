@@ -82,7 +82,6 @@ Little = Annotated[
 class Scenarios(Verbs, steps={}):
     """`Scenarios` has the scenarios and the steps that they consist of."""
 
-    apart = True
     drawn = 0
 
     def teardown(self) -> None:

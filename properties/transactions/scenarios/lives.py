@@ -49,7 +49,6 @@ class Lives(Fenced, steps={}):
     """This machine plays lives of transactions. ``to_fail`` is how many of the next appends fail; ``next_is`` what
     becomes of the next message; ``delayed`` has what is held up until later."""
 
-    apart = True
     to_fail = 0
     next_is = ""
     delayed: Message | None = None

