@@ -247,7 +247,7 @@ def _sentences(found: Sequence[Necessity]) -> Iterable[str]:
         runs = [n for n in found if n.verdict == verdict and n.steps is not None]
         if runs:
             short = min(runs, key=lambda n: n.steps or 0)
-            what = f"{name_in_words(short.promise or '')} fails in {quantity(short.steps, 'step')}"
+            what = f"{name_in_words(short.promise or '')} fails in {quantity(short.steps or 0, 'step')}"
             others = dict.fromkeys(n.variant for n in runs if n.variant != short.variant)
             also = f"; also in {', '.join(others)}" if others else ""
             yield f"**{verdict}**: {what} ({short.variant}: {short.mutation}){also}"
