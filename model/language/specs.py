@@ -31,7 +31,7 @@ class Action:
     state enables it, for a defence that only a mistake elsewhere would trigger; this is then proved, and without it a
     vacuous action is an error. ``dangers`` names the dangers that taking this step is, and ``calls`` has the actions of
     parts that it takes. ``by`` and ``to`` name who takes the step, and whom it reaches: a parameter, a variable that
-    maps parameters to a member of a sort, or one of the protocol's ``actors``. They are empty where the parameters tell
+    maps parameters to a member of a sort, or one of the protocol's ``actors``. They are empty where the parameters show
     it, and no engine but the pages reads them.
     """
 
