@@ -4,6 +4,8 @@
 from collections.abc import Collection, Iterable
 from difflib import get_close_matches
 
+TERMS = {"txn": "transaction"}
+"""`TERMS` maps names of columns and sorts that are no word to a word."""
 FEW = 6
 """Up to this many names are listed in full, where none is near."""
 

@@ -22,7 +22,7 @@ from fencepost.model.language.specs import Action, Outside, Presence, Spec
 from fencepost.model.language.tracing.composing import PartSpec, composed, helpers_of
 from fencepost.model.language.tracing.deferring import traced
 from fencepost.model.language.tracing.members import check_names, members
-from fencepost.model.language.tracing.methods import check_locals, condition, sorted_parameters
+from fencepost.model.language.tracing.methods import check_actor, check_locals, condition, sorted_parameters
 from fencepost.model.language.tracing.parts import PartOptions, check_parts
 from fencepost.model.language.tracing.proxies import StateProxy
 from fencepost.model.language.tracing.recording import Recorder, Update
@@ -44,6 +44,8 @@ class ActionMethod:
     rule: str | None
     dead: str | None = None
     dangers: tuple[str, ...] = ()
+    by: str = ""
+    to: str = ""
 
     def __call__(self, s: Any, *parameters: Any) -> None:
         self.body(s, *parameters)
@@ -72,30 +74,33 @@ def action(body: Callable[..., Any]) -> Any: ...
 
 @overload
 def action(
-    *, fair: str = "", rule: str | None = None, dead: str | None = None, danger: str | tuple[str, ...] = ()
-) -> Decorator: ...
+    *, fair: str = "", rule: str | None = None, dead: str | None = None, danger: str | tuple[str, ...] = (),
+    by: str = "", to: str = "",
+) -> Decorator: ...  # fmt: skip
 
 
 def action(
     body: Callable[..., Any] | None = None, *, fair: str = "", rule: str | None = None, dead: str | None = None,
-    danger: str | tuple[str, ...] = (),
+    danger: str | tuple[str, ...] = (), by: str = "", to: str = "",
 ) -> Any:  # fmt: skip
     """Declare a step of the protocol. With ``fair="weak"`` it is taken eventually if it stays enabled, with
     ``"strong"`` if it is enabled again and again. ``danger`` names the dangers of `fencepost.model.dangers` that taking
-    this step is."""
+    this step is. ``by`` says who takes the step, and ``to`` whom it reaches: ``by="owner", to="coordinator"`` names a
+    variable that maps the parameter to a client, and one of the protocol's ``actors``. An action that overrides another
+    one has that one's, unless it says otherwise."""
     if fair not in FAIRNESS:
         raise mistake(f"fairness {fair!r} is unknown", 'use fair="weak", fair="strong" or leave it out')
     dangers = check_dangers(danger)
     if body is None:
-        return lambda function: ActionMethod(function, fair, None, rule, dead, dangers)
-    return ActionMethod(body, fair, None, rule, dead, dangers)
+        return lambda function: ActionMethod(function, fair, None, rule, dead, dangers, by, to)
+    return ActionMethod(body, fair, None, rule, dead, dangers, by, to)
 
 
 @written('(budget="…")')
-def fault(*, budget: str, danger: str | tuple[str, ...] = ()) -> Decorator:
+def fault(*, budget: str, danger: str | tuple[str, ...] = (), by: str = "", to: str = "") -> Decorator:
     """Declare a step that is not owed, and that the environment may take ``budget`` (a bound) times in exploration."""
     dangers = check_dangers(danger)
-    return lambda function: ActionMethod(function, "", budget, None, None, dangers)
+    return lambda function: ActionMethod(function, "", budget, None, None, dangers, by, to)
 
 
 @written('("…")')
@@ -115,10 +120,11 @@ def axiom(body: Callable[..., Any]) -> AxiomMethod:
 class Protocol:
     """`Protocol` is the base of all protocols. ``spec`` is the traced result. Tracing happens, and fails, when the
     class is made, or within `deferred` when ``spec`` is first read. ``outside`` has the dangers that the protocol
-    leaves out (`fencepost.model.language.derived.scope`)."""
+    leaves out (`fencepost.model.language.derived.scope`), and ``actors`` those who act and are of no sort."""
 
     spec: ClassVar[Spec]
     outside: ClassVar[tuple[Outside | tuple[Outside, ...], ...]] = ()
+    actors: ClassVar[tuple[str, ...]] = ()
 
     def __init_subclass__(cls) -> None:
         traced(cls, "spec", lambda: _trace(cls))
@@ -147,7 +153,7 @@ def _trace(cls: type[Protocol]) -> Spec:
     own = Spec(cls.__name__, inspect.getdoc(cls) or "", types, ghosts, constants, (), (), {}, helpers)
     spec = composed(own, parts) if parts else own
     axioms = tuple(_axiom(spec, n, m) for n, m in found.items() if isinstance(m, AxiomMethod))
-    actions = {n: _action(spec, n, m) for n, m in found.items() if isinstance(m, ActionMethod)}
+    actions = {n: _action(cls, spec, n, m) for n, m in found.items() if isinstance(m, ActionMethod)}
     presences = {n: _presence(spec, n, m) for n, m in found.items() if isinstance(m, DangerMethod)}
     own = replace(own, axioms=axioms, initial=_initial(spec, found.get("init")), actions=actions, presences=presences)
     if not parts:
@@ -246,7 +252,7 @@ def _outside(cls: type[Protocol], tagged: Sequence[str]) -> dict[str, Outside]:
     return {name: each for name, each in found.items() if name not in tagged or each.standing == "excused"}
 
 
-def _action(spec: Spec, name: str, method: ActionMethod) -> Action:
+def _action(cls: type[Protocol], spec: Spec, name: str, method: ActionMethod) -> Action:
     where = line_of(method.body)
     if method.rule is not None:
         check_rule(method.rule, where)
@@ -267,8 +273,21 @@ def _action(spec: Spec, name: str, method: ActionMethod) -> Action:
     return Action(
         name, parameters, tuple(recorder.guards), tuple(recorder.limits), tuple(recorder.updates),
         method.fair, method.budget, method.rule, method.dead, inspect.getdoc(method.body) or "", where, method.dangers,
-        tuple(recorder.calls),
+        tuple(recorder.calls), *_actors(cls, spec, name, parameters),
     )  # fmt: skip
+
+
+def _actors(
+    cls: type[Protocol], spec: Spec, name: str, parameters: Sequence[tuple[str, ScalarType]]
+) -> tuple[str, str]:
+    """Return who takes an action and whom it reaches, as the nearest class says that says either."""
+    for base in cls.__mro__:
+        method = vars(base).get(name)
+        if isinstance(method, ActionMethod) and (method.by or method.to):
+            for word in filter(None, (method.by, method.to)):
+                check_actor(name, word, parameters, spec.types, cls.actors, line_of(method.body))
+            return method.by, method.to
+    return "", ""
 
 
 __all__ = ["Action", "ActionMethod", "Protocol", "Spec", "action", "axiom", "danger", "fault"]

@@ -30,7 +30,9 @@ class Action:
     exploration. ``rule`` is the mechanism that the action as a whole is, if it is one. ``dead`` states why no reachable
     state enables it, for a defence that only a mistake elsewhere would trigger; this is then proved, and without it a
     vacuous action is an error. ``dangers`` names the dangers that taking this step is, and ``calls`` has the actions of
-    parts that it takes.
+    parts that it takes. ``by`` and ``to`` name who takes the step, and whom it reaches: a parameter, a variable that
+    maps parameters to a member of a sort, or one of the protocol's ``actors``. They are empty where the parameters show
+    it, and no engine but the pages reads them.
     """
 
     name: str
@@ -46,6 +48,8 @@ class Action:
     line: tuple[str, int]
     dangers: tuple[str, ...] = ()
     calls: tuple[Call, ...] = ()
+    by: str = ""
+    to: str = ""
 
 
 Standing = Literal["excused", "not of this protocol", "excluded by Kafka", "open"]

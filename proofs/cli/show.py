@@ -116,18 +116,27 @@ def _why(asked: "Property", spec: "Spec", bound: Mapping[str, int], trace: "Trac
         from fencepost.proofs.engines.refinements import explain
 
         yield from explain(asked, spec, bound, trace)
+        return
+    from fencepost.model.language.tree.types import bound_of
+    from fencepost.proofs.readings.failing import failing
+    from fencepost.proofs.readings.plain import Plain
+
+    plain = Plain(spec, {name: bound_of(bound, name) for name in spec.constants}, bound)
+    if found := failing(plain, asked, trace, len(trace)):
+        yield f"\n{found}"
 
 
 def brief(spec: "Spec", trace: "Trace") -> Iterator[str]:
     """Yield a line for each step, with its sentence at the first occurrence, and a line of what it changed. Changes of
     variables that only properties read are included for the last step alone, since that step decides the property."""
-    from fencepost.proofs.readings.words import differences, first_sentence
+    from fencepost.proofs.readings.words import differences, first_sentence, parameters_in_words
 
     described: set[str] = set()
     for i, event in enumerate(trace.events):
         doc = "" if event.action in described else first_sentence(spec.actions[event.action].doc)
         described.add(event.action)
-        yield f"{i + 1:3}  {event}" + (f"   {doc}" if doc else "")
+        given = parameters_in_words(spec.actions[event.action], event)
+        yield f"{i + 1:3}  {event.action}({given})" + (f"   {doc}" if doc else "")
         ghosts = i + 1 == len(trace) and trace.loop is None
         new = []
         for line in differences(spec, trace.states[i], trace.states[i + 1]):

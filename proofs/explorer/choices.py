@@ -9,9 +9,16 @@ from fencepost.model.language.properties import Property
 from fencepost.model.language.protocol import Action
 from fencepost.model.language.tree.terms import Term
 from fencepost.model.rules import RULES
-from fencepost.proofs.pages.stories import one_line, parameters_in_words
+from fencepost.proofs.pages.stories import one_line
 from fencepost.proofs.readings.plain import Plain
-from fencepost.proofs.readings.words import differences, first_sentence, name_in_words, say, say_value
+from fencepost.proofs.readings.words import (
+    differences,
+    first_sentence,
+    name_in_words,
+    parameters_in_words,
+    say,
+    say_value,
+)
 from fencepost.proofs.results import Event, State
 
 FEW = 6

@@ -17,7 +17,17 @@ from fencepost.model.language.properties import Property
 from fencepost.model.language.protocol import Spec
 from fencepost.model.language.tree.types import AtomsType, MapType, ScalarType, bound_of
 from fencepost.proofs.explorer.choices import Choices, written
-from fencepost.proofs.pages.stories import CENTRE, Standing, lanes_of, process, rules_of, standing_of, steps_of
+from fencepost.proofs.pages.stories import (
+    CENTRE,
+    Standing,
+    lanes_of,
+    others_of,
+    process,
+    rules_of,
+    standing_of,
+    steps_of,
+    with_actors,
+)
 from fencepost.proofs.readings.ground import BoundsError
 from fencepost.proofs.readings.ground.layout import highest, lay_out
 from fencepost.proofs.readings.plain import Plain
@@ -159,11 +169,10 @@ class Session:
         sorts = [kind for a in self.spec.actions.values() for _, kind in a.parameters if isinstance(kind, AtomsType)]
         every = {f"{process(kind)} {n}": kind for kind in sorts if process(kind) for n in self.plain.domain(kind)}
         reported = lanes_of(self.spec, trace)
-        if len(every) >= MOST_LANES or not set(reported) <= {*every, CENTRE}:
+        others = others_of(self.spec)
+        if len(every) >= MOST_LANES or not set(reported) <= {*every, *others, CENTRE}:
             return reported
-        first = sum(kind == next(iter(every.values())) for kind in every.values()) if every else 0
-        lanes = list(every)
-        return [*lanes[:first], CENTRE, *lanes[first:]]
+        return with_actors(list(every), others) or [CENTRE]
 
     def _property(self, name: str, one: Standing) -> dict[str, Any]:
         return asdict(one) | {"id": name, "kind": self.properties[name].kind}

@@ -6,18 +6,28 @@ from dataclasses import dataclass
 
 from fencepost.model.language.properties import Property
 from fencepost.model.language.protocol import Action, Spec
+from fencepost.model.language.tracing.methods import keys_of
 from fencepost.model.language.tree.terms import variables
-from fencepost.model.language.tree.types import AtomsType, Bounds, EnumType, MapType, OptionType, ScalarType, bound_of
+from fencepost.model.language.tree.types import (
+    AtomsType,
+    Bounds,
+    MapType,
+    OptionType,
+    ScalarType,
+    bound_of,
+)
 from fencepost.model.rules import RULES
+from fencepost.proofs.readings.failing import failing
 from fencepost.proofs.readings.plain import Plain, PlainError
-from fencepost.proofs.readings.words import differences, name_in_words, say_state, say_value
+from fencepost.proofs.readings.words import differences, name_in_words, parameters_in_words, say_state, sort_in_words
 from fencepost.proofs.results import Event, State, Trace
 from fencepost.properties.history.naming import Naming
 
 # A lane is a process, which is a member of a sort that acts or has state of its own, such as a broker or a partition.
 # Members of the sorts in `HANDED_OVER`, such as requests and transactions, are what processes hand to each other. A
-# step is in the lane of its first process, or in `CENTRE` if something handed over comes first or nothing is named. It
-# reaches the other processes that it names, and those whose entries it changes.
+# step is in the lane of the actor that the model names (`by`), and reaches the one that it names (`to`), if any. Where
+# the model names none, it is in the lane of its first process, or in `CENTRE` if something handed over comes first or
+# nothing is named, and reaches the other processes that it names, and those whose entries it changes.
 
 HANDED_OVER = frozenset({"Call", "Id", "Part", "Prefix", "Record", "Request", "Send", "Txn"})
 """Members of these sorts have no lane. Members of any other sort, also of the user's own protocol, are processes."""
@@ -114,12 +124,15 @@ def narrate(asked: Asked, spec: Spec, properties: Mapping[str, Property], bounds
     plain = Plain(spec, {name: bound_of(bounds, name) for name in spec.constants}, bounds)
     judged = {name: one for name, each in every.items() if (one := standing_of(plain, each, trace)) is not None}
     own = judged.get(asked.of.name)
+    broken_at = own.broken_at if own is not None and asked.of.kind != "sometimes" else None
+    found = failing(plain, asked.of, trace, broken_at) if broken_at is not None else None
     return Story(
-        asked.title, asked.says, name_in_words(asked.of.name), one_line(asked.of.doc), asked.verdict,
-        asked.good, asked.about, asked.left_out, tuple(lanes), steps,
+        asked.title, asked.says, name_in_words(asked.of.name), one_line(asked.of.doc),
+        asked.verdict + (found.headline if found else ""),
+        asked.good, (*([str(found)] if found else []), *asked.about), asked.left_out, tuple(lanes), steps,
         tuple(tuple(say_state(spec, state)) for state in trace.states),
         tuple(judged.values()),
-        own.broken_at if own is not None and asked.of.kind != "sometimes" else None,
+        broken_at,
         rules_of(steps),
         trace.loop,
     )  # fmt: skip
@@ -128,7 +141,7 @@ def narrate(asked: Asked, spec: Spec, properties: Mapping[str, Property], bounds
 def process(kind: ScalarType) -> str | None:
     """Return the name of the process that a value of this sort is, or None if it is not a process."""
     kind = kind.of if isinstance(kind, OptionType) else kind
-    return kind.name.lower() if isinstance(kind, AtomsType) and kind.name not in HANDED_OVER else None
+    return sort_in_words(kind) if isinstance(kind, AtomsType) and kind.name not in HANDED_OVER else None
 
 
 def _named(action: Action, event: Event) -> list[str]:
@@ -143,6 +156,7 @@ def _acts(action: Action) -> bool:
 
 
 def lane_of(action: Action, event: Event) -> str:
+    """Return the process of a step by its parameters alone."""
     return _named(action, event)[0] if _acts(action) else CENTRE
 
 
@@ -158,20 +172,51 @@ def _touched(spec: Spec, before: State, after: State) -> list[str]:
     return list(dict.fromkeys(found))
 
 
+def _actor(spec: Spec, action: Action, event: Event, before: State, word: str) -> str:
+    """Return the lane of an actor that the model names."""
+    kinds = dict(action.parameters)
+    if word in kinds:
+        return f"{sort_in_words(kinds[word])} {event.parameters[word]}"
+    if (keys := keys_of(word, action.parameters, spec.types)) is None:
+        return word
+    kind = spec.types[word]
+    assert isinstance(kind, MapType)
+    return f"{sort_in_words(kind.value)} {before[word].get(tuple(event.parameters[key] for key in keys), 0)}"
+
+
+def others_of(spec: Spec) -> list[str]:
+    """Return the lanes of no sort that steps of a protocol may be in, or reach."""
+    found: dict[str, None] = {}
+    for action in spec.actions.values():
+        words = (action.by or ("" if _acts(action) else CENTRE), action.to)
+        found |= {word: None for word in words if word and word not in {*dict(action.parameters), *spec.types}}
+    return list(found)
+
+
+def _route(spec: Spec, event: Event, before: State, after: State) -> tuple[str, list[str]]:
+    """Return the lane of a step and those that it reaches."""
+    action = spec.actions[event.action]
+    own = _actor(spec, action, event, before, action.by) if action.by else lane_of(action, event)
+    if action.by or action.to:
+        reached = [_actor(spec, action, event, before, action.to)] if action.to else []
+    else:
+        reached = [*_named(action, event), *_touched(spec, before, after)]
+    return own, [lane for lane in dict.fromkeys(reached) if lane != own]
+
+
 def lanes_of(spec: Spec, trace: Trace) -> list[str]:
-    """Return every lane that has a step or is reached by one, with the centre after the first sort of processes."""
-    seen: dict[str, None] = {}
-    needs_centre = False
-    for place, event in enumerate(trace.events):
-        named = _named(spec.actions[event.action], event)
-        needs_centre |= not _acts(spec.actions[event.action])
-        seen |= dict.fromkeys((*named, *_touched(spec, trace.states[place], trace.states[place + 1])))
-    sorts = list(dict.fromkeys(lane.partition(" ")[0] for lane in seen))
-    lanes = sorted(seen, key=lambda lane: (sorts.index(lane.partition(" ")[0]), int(lane.partition(" ")[2])))
-    if needs_centre or not lanes:
-        first = sorts[0] if sorts else ""
-        lanes.insert(sum(lane.partition(" ")[0] == first for lane in lanes), CENTRE)
-    return lanes
+    """Return every lane that has a step or is reached by one, with those of no sort after the first sort."""
+    routes = [_route(spec, event, *trace.states[place : place + 2]) for place, event in enumerate(trace.events)]
+    seen = dict.fromkeys(lane for own, reached in routes for lane in (own, *reached)) or {CENTRE: None}
+    return with_actors([lane for lane in seen if " " in lane], [lane for lane in seen if " " not in lane])
+
+
+def with_actors(numbered: Sequence[str], others: Sequence[str]) -> list[str]:
+    """Return lanes in order of sort and number, with those of no sort after the first sort."""
+    sorts = list(dict.fromkeys(lane.rpartition(" ")[0] for lane in numbered))
+    lanes = sorted(numbered, key=lambda lane: (sorts.index(lane.rpartition(" ")[0]), int(lane.rpartition(" ")[2])))
+    first = sum(lane.rpartition(" ")[0] == sorts[0] for lane in lanes)
+    return [*lanes[:first], *others, *lanes[first:]]
 
 
 def steps_of(spec: Spec, trace: Trace, lanes: Sequence[str]) -> Iterator[Step]:
@@ -180,28 +225,12 @@ def steps_of(spec: Spec, trace: Trace, lanes: Sequence[str]) -> Iterator[Step]:
     for place, event in enumerate(trace.events):
         action = spec.actions[event.action]
         before, after = trace.states[place], trace.states[place + 1]
-        named = _named(action, event)
-        own = lane_of(action, event)
-        reached = [lane for lane in (*named, *_touched(spec, before, after)) if lane != own]
+        own, reached = _route(spec, event, before, after)
         yield Step(
             name_in_words(event.action), parameters_in_words(action, event), one_line(action.doc), places[own],
-            tuple(dict.fromkeys(places[lane] for lane in reached)),
+            tuple(places[lane] for lane in reached),
             action.dangers, _cited(action), tuple(_changes(spec, before, after)),
         )  # fmt: skip
-
-
-def parameters_in_words(action: Action, event: Event) -> str:
-    """Return ``client 0, txn 1, to 2``, with a member by its sort, and other values by the parameter's name."""
-    words = []
-    for name, kind in action.parameters:
-        value = event.parameters[name]
-        if isinstance(kind, AtomsType):
-            words.append(f"{kind.name.lower()} {value}")
-        elif isinstance(kind, EnumType):
-            words.append(say_value(value, kind))
-        else:
-            words.append(f"{name_in_words(name)} {say_value(value, kind)}")
-    return ", ".join(words)
 
 
 def _cited(action: Action) -> tuple[str, ...]:

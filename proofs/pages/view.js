@@ -1,8 +1,8 @@
 "use strict";
 // What every page of runs draws: the run, a step a row in lanes, and what is told of the step that one stands on.
 const view = (() => {
-  const ROW = 34, TOP = 34, LEFT = 42, RIGHT = 130, LETTER = 6.6;
-  const DRAWN = new Set(["svg", "line", "rect", "circle", "path", "text", "tspan", "g"]);
+  const ROW = 34, TOP = 34, LEFT = 42, RIGHT = 130, LETTER = 6.6, MOST = 230;
+  const DRAWN = new Set(["svg", "line", "rect", "circle", "path", "text", "title", "tspan", "g"]);
 
   // Text only ever enters the page as text: nothing of a run is read as markup.
   function add(to, name, attributes, text) {
@@ -23,9 +23,15 @@ const view = (() => {
   // Draws a run and returns what marks the step that one stands on; `broken` is the step that breaks what was asked.
   function draw(run, story, broken, go) {
     const room = Math.min(760, run.clientWidth - LEFT - RIGHT);
-    const wide = Math.max(96, Math.min(190, Math.floor(room / story.lanes.length)));
+    const named = Math.max(...story.lanes.map((lane) => lane.length)) * (LETTER + 1) + 10;
+    const wide = Math.max(96, Math.min(MOST, named), Math.min(190, Math.floor(room / story.lanes.length)));
     const at = (lane) => LEFT + wide / 2 + lane * wide;
-    const width = LEFT + wide * story.lanes.length + RIGHT, height = TOP + ROW * story.steps.length + 12;
+    const least = LEFT + wide * story.lanes.length + RIGHT;
+    // What has no room on the right stands on the left of its lane, and where there is none either, the picture grows.
+    const long = (step) => LETTER * (step.action.length + 2 + step.words.length) + 9;
+    const left = (step) => at(step.lane) + long(step) > least && at(step.lane) - long(step) > LEFT;
+    const width = Math.max(least, ...story.steps.map((step) => (left(step) ? 0 : at(step.lane) + long(step) + 8)));
+    const height = TOP + ROW * story.steps.length + 12;
     run.replaceChildren();
     const label = `${story.steps.length} steps in ${story.lanes.length} lanes`;
     const picture = add(run, "svg", { width, height, role: "img", "aria-label": label });
@@ -44,10 +50,8 @@ const view = (() => {
         add(row, "path", { class: "tip", d: `M${to} ${y + 6} l${side * 9} -4 v8 z` });
       }
       add(row, "circle", { class: "dot", cx: from, cy: y + 6, r: 4.5 });
-      // What has no room on the right stands on the left of its lane.
-      const long = LETTER * (step.action.length + 2 + step.words.length), left = from + 9 + long > width && from - 9 - long > LEFT;
-      const name = add(row, "text", { class: "step-name", x: left ? from - 9 : from + 9, y: y - 1,
-        "text-anchor": left ? "end" : "start" }, step.action);
+      const name = add(row, "text", { class: "step-name", x: left(step) ? from - 9 : from + 9, y: y - 1,
+        "text-anchor": left(step) ? "end" : "start" }, step.action);
       add(name, "tspan", { class: "step-words" }, `  ${step.words}`);
       row.addEventListener("click", () => go(place + 1));
       return row;
@@ -59,7 +63,12 @@ const view = (() => {
     }
     const head = add(picture, "g");
     add(head, "rect", { class: "head", x: 0, y: 0, width, height: TOP - 4 });
-    story.lanes.forEach((lane, place) => add(head, "text", { class: "lane-name", x: at(place), y: 21 }, lane));
+    const most = Math.floor(wide / (LETTER + 1));
+    const short = (lane) => (lane.length > most ? `…${lane.slice(1 - most)}` : lane);
+    story.lanes.forEach((lane, place) => {
+      const name = add(head, "text", { class: "lane-name", x: at(place), y: 21 }, short(lane));
+      add(name, "title", {}, lane);
+    });
     run.onscroll = () => head.setAttribute("transform", `translate(0 ${run.scrollTop})`);
     run.onscroll();
     return (steps) => {

@@ -11,8 +11,19 @@ from typing import TYPE_CHECKING, Any
 from fencepost.model.language.protocol import Action, Spec
 from fencepost.model.language.tracing.recording import Update
 from fencepost.model.language.tree.terms import Term
-from fencepost.model.language.tree.types import BoolType, EnumType, MapType, OptionType, Type
-from fencepost.proofs.results import Result, State, Trace
+from fencepost.model.language.tree.types import (
+    INT,
+    NAT,
+    AtomsType,
+    BoolType,
+    EnumType,
+    MapType,
+    NumberType,
+    OptionType,
+    Type,
+)
+from fencepost.proofs.results import Event, Result, State, Trace
+from fencepost.properties.nearest import TERMS
 
 if TYPE_CHECKING:
     from fencepost.proofs.engines.induction import Obligation
@@ -100,6 +111,30 @@ def leaning(result: Result) -> str:
     """Return what a verdict of ``not proved`` leans on, as `` (leans on granted is booked)``, or nothing."""
     names = ", ".join(map(name_in_words, result.evidence.get("leans_on", ())))
     return f" (leans on {names})" if names else ""
+
+
+def sort_in_words(kind: Type) -> str:
+    """Return the name of a type as it is printed: ``transaction`` of ``Txn``, ``broker epoch`` of ``BrokerEpoch``."""
+    words = "".join(f" {c.lower()}" if c.isupper() and n else c.lower() for n, c in enumerate(str(kind)))
+    return TERMS.get(words, words)
+
+
+def parameters_in_words(action: Action, event: Event) -> str:
+    """Return ``client 0, transaction 1, to epoch 2``: members by their sort, and numbers by the name of the parameter,
+    where that is a word, and of its type."""
+    words = []
+    for name, kind in action.parameters:
+        value = event.parameters[name]
+        if isinstance(kind, AtomsType):
+            words.append(f"{sort_in_words(kind)} {value}")
+        elif isinstance(kind, EnumType):
+            words.append(say_value(value, kind))
+        elif isinstance(kind, NumberType) and kind not in (NAT, INT):
+            of = sort_in_words(kind)
+            words.append(f"{of if len(name) == 1 or name in of.split() else f'{name_in_words(name)} {of}'} {value}")
+        else:
+            words.append(f"{name_in_words(name)} {say_value(value, kind)}")
+    return ", ".join(words)
 
 
 def rule_tag(number: str | None) -> str:

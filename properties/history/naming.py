@@ -11,7 +11,7 @@ from typing import Any
 from fencepost.properties.history.event_view import EventView
 from fencepost.properties.history.manifest import Manifest
 from fencepost.properties.history.vocabulary import Vocabulary
-from fencepost.properties.nearest import in_words
+from fencepost.properties.nearest import TERMS, in_words
 
 # Events are in the terms of the system's operators: names where the config of the histories has them, else numbers.
 #
@@ -25,8 +25,6 @@ TOGETHER = (
     ("member", "generation"), ("connector", "task"),
 )  # fmt: skip
 """`TOGETHER` lists columns that name together what an event is about."""
-TERMS = {"txn": "transaction"}
-"""`TERMS` maps columns whose name is no word to a word."""
 TRANSACTIONAL_ID = "transactional id"
 OFFSETS_TOPIC = "__consumer_offsets-"
 UNNAMED_BITS = 40

@@ -199,6 +199,8 @@ def test_a_sort_of_another_module_is_another_sort_until_it_is_declared_the_same(
     assert Client.type not in sorts
     assert Source.spec.types["txn.given"].keys[0] is Instance.type
     assert Source.spec.actions["open_producer"].fair == "weak"
+    actors = {name: (a.by, a.to) for name, a in Source.spec.actions.items()}
+    assert (actors["txn.send"], actors["txn.learn"]) == (("txn.owner", "p"), ("coordinator", "txn.owner"))
 
 
 def test_mutations_are_made_in_the_part():

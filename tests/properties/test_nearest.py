@@ -1,6 +1,7 @@
 """What may have been meant by a name that there is none of."""
 
-from fencepost.properties.nearest import in_words, instead, nearest, underscored
+import pytest
+from fencepost.properties.nearest import in_words, instead, nearest, quantity, times, underscored
 
 KNOWN = ("no_id_twice", "disjoint_blocks", "used_up_for_ever", "two_blocks_held", "a_gap", "run_out", "nothing_left")
 
@@ -32,3 +33,15 @@ def test_what_to_write_instead() -> None:
     assert instead("core", ("core-v1", "core-v2", "core-v3", "core-v4"), "list").startswith(
         "did you mean core-v1, core-v2 or core-v3? "
     )
+
+
+@pytest.mark.parametrize(
+    ("noun", "several"),
+    [("lemma", "2 lemmas"), ("property", "2 properties"), ("history", "2 histories"), ("day", "2 days")],
+)
+def test_one_and_several(noun: str, several: str) -> None:
+    assert (quantity(1, noun), quantity(2, noun), quantity(0, noun)) == (f"1 {noun}", several, f"0 {several[2:]}")
+
+
+def test_thousands_and_once() -> None:
+    assert (quantity(1466, "event"), times(1), times(2000)) == ("1,466 events", "once", "2,000 times")

@@ -106,6 +106,8 @@ class PartSpec:
             updates=tuple(map(self.update, a.updates)),
             budget=None if a.budget is None else self.path(a.budget),
             calls=(Call(self.name, a.name, tuple(local(n, kind) for n, kind in parameters)),),
+            by=self.path(a.by) if a.by in self.own.types else a.by,
+            to=self.path(a.to) if a.to in self.own.types else a.to,
         )
 
     def taken(self, call: Call) -> Action:

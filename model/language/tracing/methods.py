@@ -1,7 +1,7 @@
 """This module checks that a traced method has sorted parameters, a condition, and no escaping bound variable."""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any
 
@@ -9,7 +9,7 @@ from fencepost.model.language.checks.errors import mistake
 from fencepost.model.language.tracing.sources import line_of
 from fencepost.model.language.tracing.symbols import Symbol, truth
 from fencepost.model.language.tree.terms import Term, free_locals
-from fencepost.model.language.tree.types import BOOL, Place, ScalarType, scalar
+from fencepost.model.language.tree.types import BOOL, AtomsType, MapType, Place, ScalarType, Type, scalar
 
 
 def condition(value: Any, role: str, where: Place | None = None) -> Term:
@@ -43,3 +43,27 @@ def check_locals(known: AbstractSet[str], *roots: Term, where: Place) -> None:
             raise mistake(
                 f"{name} is used outside the function that it is an argument of", "quantify where it is used", where
             )
+
+
+def keys_of(word: str, parameters: Sequence[tuple[str, ScalarType]], types: Mapping[str, Type]) -> list[str] | None:
+    """Return the parameters at which a variable holds a member of a sort; None if the word is no such variable."""
+    kind = types.get(word)
+    if not (isinstance(kind, MapType) and isinstance(kind.value, AtomsType)):
+        return None
+    keys = [[name for name, mine in parameters if mine == key] for key in kind.keys]
+    return [found[0] for found in keys] if all(len(found) == 1 for found in keys) else None
+
+
+def check_actor(
+    action: str, word: str, parameters: Sequence[tuple[str, ScalarType]], types: Mapping[str, Type],
+    actors: Sequence[str], where: Place,
+) -> None:  # fmt: skip
+    """Raise ModelError unless the word says who acts: see `Action`."""
+    sorts = [name for name, kind in parameters if isinstance(kind, AtomsType)]
+    held = [name for name in types if keys_of(name, parameters, types) is not None]
+    if word not in (*sorts, *held, *actors):
+        known = ", ".join((*sorts, *held, *actors)) or "none"
+        what = (
+            f"action {action} is by, or to, {word!r}, which is no parameter of a sort, no variable and no actor there"
+        )
+        raise mistake(what, f"there are {known}; actors = (...) of the protocol names others", where)

@@ -94,6 +94,7 @@ class Core(Protocol):
 
     given: Set[Client, Epoch]  # by InitProducerId or, in v2, by the answer to EndTxn
     begun: Set[Txn]
+    actors = ("coordinator", "admin")
     owner: Map[Txn, Client]
     number: Map[Txn, Epoch]  # the epoch in all requests of this transaction
     sent: Set[Txn, Partition]  # its records that were sent
@@ -159,7 +160,7 @@ class Core(Protocol):
 
     # What an owner does
 
-    @action
+    @action(by="coordinator", to="c")
     def initialize(s, c: Client, to: Epoch):
         """InitProducerId finds no open transaction, bumps the epoch and answers."""
         require(either("txn.3", s.phase == Phase.IDLE, while_prepared=s.phase != Phase.ONGOING), rule="txn.3")
@@ -171,7 +172,7 @@ class Core(Protocol):
         s.fence = to
         s.given[c, to] = True
 
-    @fault(budget="fences")
+    @fault(budget="fences", by="admin", to="coordinator")
     def fence_producers(s, to: Epoch):
         """Admin.fenceProducers sends an InitProducerId for which no owner waits. The id becomes known if it was not,
         and stays idle under an epoch above all that were given to producers."""
@@ -191,20 +192,20 @@ class Core(Protocol):
         s.owner[t] = c
         s.number[t] = e
 
-    @action
+    @action(by="owner", to="p")
     def send(s, t: Txn, p: Partition):
         require(s.begun[t] & (s.choice[t] == Outcome.NONE))
         require(s.may_send(t, p))
         s.sent[t, p] = True
 
-    @action
+    @action(by="owner")
     def commit(s, t: Txn):
         """The owner decides to commit, once every record is acknowledged."""
         require(s.begun[t] & (s.choice[t] == Outcome.NONE) & s.has_something(t))
         require(forall(Partition, lambda p: implies(s.sent[t, p], s.fate[t, p] != Fate.ABSENT)))
         s.choice[t] = Outcome.COMMIT
 
-    @action
+    @action(by="owner")
     def abort(s, t: Txn):
         """The owner decides to abort, perhaps with records still in flight."""
         require(s.begun[t] & (s.choice[t] == Outcome.NONE) & s.has_something(t))
@@ -239,7 +240,7 @@ class Core(Protocol):
             )
         )
 
-    @action(fair="weak")
+    @action(fair="weak", by="coordinator")
     def end(s, t: Txn, marker: Epoch, to: Epoch):
         """EndTxn ends the open transaction. The epoch after the last one of a producer id is used by a marker and by no
         owner, and the owner then continues with another producer id."""
@@ -250,7 +251,7 @@ class Core(Protocol):
         s.success[t] = True
         s.follows[t] = to
 
-    @action(fair="weak", danger=("lost-answer", "duplicate"))
+    @action(fair="weak", danger=("lost-answer", "duplicate"), by="coordinator", to="owner")
     def answer_again(s, t: Txn):
         """The coordinator answers a repeated EndTxn whose transaction it has ended already."""
         require((s.choice[t] != Outcome.NONE) & (s.phase == Phase.IDLE) & s.in_time(t))
@@ -259,14 +260,14 @@ class Core(Protocol):
         s.success[t] = True
         s.follows[t] = s.epoch
 
-    @action(fair="weak")
+    @action(fair="weak", by="coordinator", to="owner")
     def learn(s, t: Txn):
         """The owner receives the answer to its EndTxn."""
         require(s.success[t] & ~s.told[t])
         s.told[t] = True
         s.given[s.owner[t], s.follows[t]] = True
 
-    @action(fair="weak", danger=("time-out", "clock-step"))
+    @action(fair="weak", danger=("time-out", "clock-step"), by="coordinator")
     def take_over(s, marker: Epoch, to: Epoch):
         """The transaction timed out, by whatever clock, or another producer initializes: it is fenced and aborted."""
         require(s.phase == Phase.ONGOING)
@@ -278,7 +279,7 @@ class Core(Protocol):
         """Return whether the coordinator's open transaction, if it belongs to any owner, is this one."""
         return s.begun[u] & (s.number[u] == s.epoch) & (s.result[u] == Outcome.NONE)
 
-    @action(fair="weak")
+    @action(fair="weak", by="coordinator")
     def complete(s):
         """Every partition has the marker, and the coordinator records that the transaction is complete."""
         require(s.phase == Phase.PREPARED)
@@ -287,7 +288,7 @@ class Core(Protocol):
         s.parts = each(lambda p: False)
         s.marked = each(lambda p: False)
 
-    @fault(budget="fail_overs", danger=("coordinator-fail-over", "broker-restart"))
+    @fault(budget="fail_overs", danger=("coordinator-fail-over", "broker-restart"), by="coordinator")
     def fail_over(s):
         """Another coordinator reads the log and sends the markers of the prepared transaction again."""
         with rule("txn.19"):
@@ -315,14 +316,14 @@ class Core(Protocol):
         s.known[p] = s.number[t]
         s.late[t, p] = s.number[t] < s.fence
 
-    @action(fair="weak")
+    @action(fair="weak", by="coordinator", to="p")
     def mark(s, p: Partition, e: Epoch, commit: Bool, k: Term):
         """A marker of the prepared transaction arrives, and decides whatever is open."""
         require(s.is_current(p, e, commit) & (k == s.term))
         s.take_marker(p, e, commit, k)
         s.marked[p] = True
 
-    @action(danger="late-copy")
+    @action(danger="late-copy", by="coordinator", to="p")
     def mark_late(s, p: Partition, e: Epoch, commit: Bool, k: Term):
         """A marker of an earlier transaction, or from an earlier coordinator, arrives; it is never owed."""
         require(~(s.is_current(p, e, commit) & (k == s.term)) & s.marker_in_time(p, e, commit, k))

@@ -42,13 +42,13 @@ class V1Core(Core):
 
     added: Set[Txn, Partition]  # AddPartitions was answered with success
 
-    @action
+    @action(by="owner", to="coordinator")
     def add_partition(s, t: Txn, p: Partition):
         require(s.add_in_time(t))
         s.add(t, p)
         s.added[t, p] = True
 
-    @action(fair="weak")
+    @action(fair="weak", by="p")
     def append(s, t: Txn, p: Partition):
         require(s.record_in_time(t))
         s.write(t, p)
@@ -86,13 +86,13 @@ class Asking(Core):
     asked: Set[Txn, Partition]  # the leader holds this record back until it has an answer, or a marker comes
     cleared: Set[Txn, Partition]  # the coordinator confirmed this record to the leader that asked last
 
-    @action(fair="weak")
+    @action(fair="weak", by="p", to="coordinator")
     def ask(s, t: Txn, p: Partition):
         require(s.sent[t, p] & (s.fate[t, p] == Fate.ABSENT) & s.record_in_time(t))
         s.asked[t, p] = True
         s.cleared[t, p] = False
 
-    @action(fair="strong")
+    @action(fair="strong", by="p")
     def append(s, t: Txn, p: Partition):
         """A leader appends a record if the coordinator confirmed it and no marker arrived since the question
         (KAFKA-14884), or if the producer has the transaction open there already, so that the coordinator need not be
@@ -118,7 +118,7 @@ class VerifiedCore(Asking, V1Core):
     """The `VerifiedCore` model is v1 with verification: the leader asks whether the partition is part of an ongoing
     transaction with this epoch."""
 
-    @action(fair="weak")
+    @action(fair="weak", by="coordinator", to="p")
     def verify(s, t: Txn, p: Partition):
         require(s.sent[t, p])
         require((s.number[t] == s.epoch) & (s.phase == Phase.ONGOING) & s.parts[p], rule="txn.15")
@@ -129,7 +129,7 @@ class V2Core(Asking):
     """In v2 the leader's question adds the partition, and every end of a transaction bumps the epoch. A question may be
     delayed for long, and its answer may find that the leader no longer asks."""
 
-    @action(fair="weak")
+    @action(fair="weak", by="coordinator", to="p")
     def verify(s, t: Txn, p: Partition):
         require(s.sent[t, p])
         s.add(t, p)

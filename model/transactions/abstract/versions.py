@@ -56,7 +56,7 @@ class TwoVersions(V2Core):
                    "mixed-clients"),
     )  # fmt: skip
 
-    @fault(budget="changes", danger="transaction-version")
+    @fault(budget="changes", danger="transaction-version", by="admin", to="coordinator")
     def change_version(s):
         """The feature transaction.version is set to the other version, while transactions may be open."""
         s.second = ~s.second
@@ -89,7 +89,7 @@ class TwoVersions(V2Core):
         s.owner[t] = c
         s.number[t] = e
 
-    @action
+    @action(by="owner", to="coordinator")
     def add_partition(s, t: Txn, p: Partition):
         require(~s.bumps[t] & (s.choice[t] == Outcome.NONE))
         s.add(t, p)
@@ -168,7 +168,7 @@ class TwoVersions(V2Core):
 
     # What a leader and a partition do
 
-    @action(fair="weak")
+    @action(fair="weak", by="coordinator", to="p")
     def verify(s, t: Txn, p: Partition):
         """The leader's question adds the partition in v2, and in v1 asks whether it was added."""
         require(s.sent[t, p])

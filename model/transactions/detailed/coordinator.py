@@ -97,7 +97,7 @@ class Coordinator(Producers):
 
     fence_producers = None  # an admin starts as a producer does, and does no more
 
-    @action(fair="weak")
+    @action(fair="weak", by="c", to="coordinator")
     def ask_for_epoch(s, c: Client):
         """InitProducerId finds nothing open, and names the present epoch or none: the next epoch is logged."""
         require(s.is_sent(c))
@@ -122,7 +122,7 @@ class Coordinator(Producers):
         s.move_on(to)
         s.clear()
 
-    @action(fair="weak", rule="txn.2", danger="lost-answer")
+    @action(fair="weak", rule="txn.2", danger="lost-answer", by="coordinator", to="c")
     def answer_init_again(s, c: Client):
         """A repeated InitProducerId gets the same answer as before, without a bump."""
         require(s.is_sent(c))
@@ -132,7 +132,7 @@ class Coordinator(Producers):
         s.returned = s.returned | s.comes_back(c)
         s.answered[c] = s.epoch
 
-    @action(fair="weak")
+    @action(fair="weak", by="coordinator", to="c")
     def refuse_init(s, c: Client):
         """InitProducerId with an outdated epoch is answered PRODUCER_FENCED."""
         require(s.is_sent(c) & (s.expected(c) != 0))
@@ -141,7 +141,7 @@ class Coordinator(Producers):
         require(~s.fails_at_the_end(c))
         s.stop(c)
 
-    @action(fair="weak")
+    @action(fair="weak", by="coordinator", to="c")
     def fail_init(s, c: Client):
         """InitProducerId at the end of the epochs is answered UNKNOWN_SERVER_ERROR, which stops the producer."""
         require(s.is_sent(c) & (s.pending == Pending.NOTHING) & (s.phase == Phase.IDLE))
@@ -159,14 +159,14 @@ class Coordinator(Producers):
         (TransactionMetadata.prepareTransitionTo)."""
         return s.is_used_up(s.live()) & (e != s.live()) & (s.base <= e)
 
-    @action(fair="weak")
+    @action(fair="weak", by="coordinator")
     def fence_first(s, c: Client):
         """InitProducerId finds a transaction open: the transaction is aborted, and the producer has to ask again."""
         require(s.is_sent(c))
         s.start_fence()
         s.stray[c] = False
 
-    @action(fair="weak", danger=("time-out", "clock-step"))
+    @action(fair="weak", danger=("time-out", "clock-step"), by="coordinator")
     def time_out(s):
         """The open transaction has taken too long, by whatever clock."""
         s.start_fence()
@@ -219,7 +219,7 @@ class Coordinator(Producers):
 
     # EndTxn
 
-    @action(fair="weak")
+    @action(fair="weak", by="owner", to="coordinator")
     def ask_to_end(s, t: Txn):
         require((s.choice[t] != Outcome.NONE) & s.in_time(t) & s.may_end(t))
         require((s.pending == Pending.NOTHING) & (s.number[t] == s.live()))
@@ -241,7 +241,7 @@ class Coordinator(Producers):
         require((s.pending == Pending.NOTHING) & s.is_next_to_present(t))
         Core.answer_again(s, t)
 
-    @action(fair="weak")
+    @action(fair="weak", by="coordinator", to="owner")
     def refuse_end(s, t: Txn):
         """EndTxn neither ends nor repeats anything, and is answered PRODUCER_FENCED or INVALID_TXN_STATE."""
         require((s.choice[t] != Outcome.NONE) & ~s.success[t] & s.ready[s.owner[t]])
@@ -253,7 +253,7 @@ class Coordinator(Producers):
 
     # The log and fail-over
 
-    @fault(budget="failed_appends", danger="failed-append")
+    @fault(budget="failed_appends", danger="failed-append", by="coordinator")
     def append_fails(s):
         """Too few replicas are in sync and nothing is written, but a fence stays in memory (hasFailedEpochFence)."""
         require(s.pending != Pending.NOTHING)
@@ -288,7 +288,7 @@ class Coordinator(Producers):
         Core.mark(s, p, e, commit, k)
         s.acked[p] = True
 
-    @fault(budget="losses", danger="lost-answer")
+    @fault(budget="losses", danger="lost-answer", by="coordinator", to="p")
     def mark_unheard(s, p: Partition, e: Epoch, commit: Bool, k: Term):
         """A marker arrives, and its acknowledgement is lost."""
         Core.mark(s, p, e, commit, k)
@@ -305,14 +305,14 @@ class Coordinator(Producers):
         s.acked = each(lambda p: False)
         s.awaited = False
 
-    @fault(budget="stragglers")
+    @fault(budget="stragglers", by="coordinator")
     def straggle(s):
         """Two acknowledgements of markers arrive at once, and both callbacks see that no marker is outstanding."""
         require((s.phase == Phase.PREPARED) & ~s.straggler)
         require(s.all_acked())
         s.straggler = True
 
-    @action(fair="weak")
+    @action(fair="weak", by="coordinator")
     def take_out_again(s):
         """The second callback removes the entry only if it is still the one that it saw, and finds it gone."""
         require(s.straggler & ((s.phase != Phase.PREPARED) | ~s.all_acked()))

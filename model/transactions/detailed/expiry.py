@@ -16,7 +16,7 @@ class Forgetting(Coordinator):
 
     unknown: Bool  # the transactional id is forgotten
 
-    @fault(budget="expiries", danger="id-expiry")
+    @fault(budget="expiries", danger="id-expiry", by="coordinator")
     def expire(s):
         require((s.pending == Pending.NOTHING) & s.is_recorded())
         require(s.phase == Phase.IDLE, rule="txn.20")

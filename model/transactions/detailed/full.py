@@ -13,18 +13,18 @@ from fencepost.model.transactions.detailed.coordinator import Coordinator, Pendi
 class V1(Coordinator, V1Core):
     """In the full model of v1 markers carry the epoch of the transaction, or of the fence."""
 
-    @action
+    @action(by="owner", to="coordinator")
     def ask_to_add_partition(s, t: Txn, p: Partition):
         require(s.add_in_time(t))
         s.ask_to_add(t, p)
 
-    @action(fair="weak")
+    @action(fair="weak", by="coordinator", to="owner")
     def add_partition(s, t: Txn, p: Partition):
         require(s.may_add(t, p))
         V1Core.add_partition(s, t, p)
         s.clear()
 
-    @action(fair="weak")
+    @action(fair="weak", by="coordinator", to="owner")
     def refuse_add(s, t: Txn, p: Partition):
         """AddPartitions with an outdated epoch is answered PRODUCER_FENCED."""
         require(s.begun[t] & (s.choice[t] == Outcome.NONE) & s.ready[s.owner[t]])
@@ -67,7 +67,7 @@ class V2(Coordinator, V2Core):
     """The `V2` model is the full model of KIP-890, part 2, and KIP-1228, as of Kafka 4.3 and 4.4: the bump of an abort
     is its fence, and changes nothing in memory before it is in the log."""
 
-    @action
+    @action(by="p", to="coordinator")
     def ask_to_verify(s, t: Txn, p: Partition):
         require(s.asked[t, p])
         s.ask_to_add(t, p)

@@ -68,8 +68,9 @@ class Lines:
         broken, excused = every & {*report.violations}, every & {*report.predicted} - {*report.violations}
         held, left = every & {*self._held_names}, every & {*report.unknown} - {*report.violations}
         absent = every & {*report.not_promised}
-        said = [
-            f"{len(broken)} of {quantity(len(every), 'property')} {'is' if len(broken) == 1 else 'are'} violated",
+        are = "is" if 1 in (len(broken), len(every)) else "are"
+        parts = [
+            f"{len(broken)} of {quantity(len(every), 'property')} {are} violated",
             *([f"{len(excused)} as predicted"] if excused else []),
             *([f"{len(held)} {'holds' if len(held) == 1 else 'hold'}"] if held else []),
             *([f"{len(left)} {'was' if len(left) == 1 else 'were'} not decided"] if left else []),
@@ -82,7 +83,7 @@ class Lines:
             else "" if share is None
             else f"holds in {'all' if share == 1 else f'{share:.1%} of the'} histories"
         )  # fmt: skip
-        return ", ".join(said) + (f"; conformance {model}" if model else "")
+        return ", ".join(parts) + (f"; conformance {model}" if model else "")
 
     def _violated(self) -> Iterator[str]:
         for name, lines in self.first_of_each().items():
@@ -180,19 +181,18 @@ def by_reason(every: Iterable[tuple[str, str, str]], vocabulary: Vocabulary) -> 
             hidden.setdefault(why, set()).update(kinds)
         alike.setdefault((sign, why), []).append(name)
     for (sign, why), names in alike.items():
-        shown = f"{HIDDEN}{some(sorted(hidden[why]))}" if why in hidden else ""
-        yield f"    {len(names)} {sign} ({some(names)}): {escape(shown + why)}"
+        which = f"{HIDDEN}{some(sorted(hidden[why]))}" if why in hidden else ""
+        yield f"    {len(names)} {sign} ({some(names)}): {escape(which + why)}"
 
 
 def _observed(vocabulary: Vocabulary, kinds: Sequence[str]) -> tuple[Sequence[str], str]:
-    """Return, of kinds of event, those that are the hardest to record, and the end of a sentence with who observes
-    them, and the option that records them."""
+    """Return, of kinds of event, those that are the hardest to record, and the end of a sentence with the option that
+    records them."""
     observers = {kind: vocabulary.codes[kind].observer for kind in kinds}
     if inside := [kind for kind in kinds if not observers[kind]]:
         return inside, ", which only the implementation itself observes"
     options = {vocabulary.recorded_with.get(each, "") for each in observers.values()}
-    how = "" if "" in options else f"; record with {' and '.join(sorted(options))}"
-    return kinds, f", as observed by {' and '.join(sorted({*observers.values()}))}{how}"
+    return kinds, "" if "" in options else f"; record with {' and '.join(sorted(options))}"
 
 
 def _check(first: Violation) -> tuple[str, ...]:

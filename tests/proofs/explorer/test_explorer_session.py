@@ -5,7 +5,6 @@ from fencepost.model.language.checks.errors import InputError
 from fencepost.proofs.engines.explore import explore
 from fencepost.proofs.explorer.choices import written
 from fencepost.proofs.explorer.session import MOST_STEPS, NoSuchRun, Place, Session, about, changes, place_of
-from fencepost.proofs.pages.stories import CENTRE
 from fencepost.properties.catalogue import bounds_of, find
 
 YARDSTICK = "kip618-yardstick/yardstick"
@@ -72,7 +71,7 @@ def test_reasons_cite_the_rule_that_is_not_followed(yardstick: Session) -> None:
     by_action = {one["action"]: one for one in reported["impossible"]}
     [reason] = by_action["reconfigure"]["reasons"]
     assert (reason["says"], reason["rule"], reason["bound"]) == ("leads[w]", "", False)
-    assert reason["choices"] == ["worker 0, n 0", "worker 1, n 0"]
+    assert reason["choices"] == ["worker 0, task 0", "worker 1, task 0"]
     cited = [reason for one in reported["impossible"] for reason in one["reasons"] if reason["rule"]]
     assert all(reason["rule_says"] for reason in cited)
     count = sum(len(r["choices"]) + r["more"] for one in reported["impossible"] for r in one["reasons"])
@@ -108,7 +107,7 @@ def test_a_step_that_breaks_a_promise_says_so() -> None:
 
 def test_lanes_stay_as_the_path_grows(yardstick: Session) -> None:
     lanes = [yardstick.narrate(yardstick.run(";".join(COUNT.split(";")[:n])), n)["lanes"] for n in range(5)]
-    assert lanes == [["worker 0", "worker 1", CENTRE]] * 5
+    assert lanes == [["worker 0", "worker 1"]] * 5
 
 
 def test_later_steps_stay_when_one_stands_earlier(yardstick: Session) -> None:

@@ -1,10 +1,14 @@
 """What is told of a run: who takes each step, what it changes, and what holds after it."""
 
 import pytest
+from fencepost.model.language import Map, Nat, Properties, Protocol, Set, Sort, action, exists, forall, implies, lemma
 from fencepost.proofs.cli.shared.pages import story_of
 from fencepost.proofs.engines.explore import explore
 from fencepost.proofs.engines.progress import check_progress
 from fencepost.proofs.pages.stories import CENTRE, Story
+from fencepost.proofs.readings.failing import failing
+from fencepost.proofs.readings.plain import Plain
+from fencepost.proofs.results import Event, Trace
 from fencepost.properties.catalogue import bounds_of, find
 
 
@@ -27,21 +31,81 @@ def test_what_is_broken_is_reported_where_it_is(late: Story) -> None:
     """The property that was asked for is the first, and breaks at the end of a shortest run and not before."""
     first = late.properties[0]
     assert (first.name, first.rule) == (late.asked, "txn.P3")
-    assert late.verdict == f"broken after {len(late.steps)} steps" and not late.good
+    assert late.verdict == f"broken after {len(late.steps)} steps, for transaction 1 and partition 0" and not late.good
+    assert late.about[0] == (
+        "What fails for transaction 1, partition 0: if fate[t, p] = COMMITTED then choice[t] = COMMIT. "
+        "There fate[1, 0] is COMMITTED, choice[1] is NONE."
+    )
     assert first.broken_at == len(late.steps) == len(late.states) - 1
     assert first.holds == (*[True] * len(late.steps), False)
     others = [one for one in late.properties if one.name != late.asked]
     assert others and all(all(one.holds) for one in others)
 
 
-def test_lanes_are_processes(late: Story) -> None:
-    assert late.lanes == ("client 0", CENTRE, "partition 0")
+def test_lanes_are_actors(late: Story) -> None:
+    """The model says who takes a step and whom it reaches; the owner of a transaction is looked up."""
+    assert late.lanes == ("client 0", "coordinator", "partition 0")
     for step in late.steps:
         assert step.lane not in step.reaches
-    by_name = {step.action: step for step in late.steps}
-    assert late.lanes[by_name["start"].lane] == "client 0"
-    appends = by_name["append"]
-    assert (late.lanes[appends.lane], [late.lanes[to] for to in appends.reaches]) == (CENTRE, ["partition 0"])
+    routes = {step.action: (late.lanes[step.lane], *(late.lanes[to] for to in step.reaches)) for step in late.steps}
+    assert routes["start"] == ("client 0",)
+    assert routes["ask to add partition"] == ("client 0", "coordinator")
+    assert routes["add partition"] == ("coordinator", "client 0")
+    assert (routes["ask"], routes["verify"]) == (("partition 0", "coordinator"), ("coordinator", "partition 0"))
+    assert (routes["append"], routes["mark"]) == (("partition 0",), ("coordinator", "partition 0"))
+
+
+def test_where_the_model_names_no_actor_the_sorts_do() -> None:
+    reported = story("group-fencing/draft", "nothing_twice")
+    routes = {s.action: (reported.lanes[s.lane], *(reported.lanes[to] for to in s.reaches)) for s in reported.steps}
+    assert CENTRE in reported.lanes and routes["rebalance"][0] == CENTRE
+    assert routes["commit"] == ("member 1", "partition 0")
+    assert reported.about[0] == "What fails: not (twice). There twice is yes."
+
+
+class Room(Sort, bound="rooms"):
+    """A `Room` has a lamp."""
+
+
+class Lamps(Protocol):
+    on: Set[Room]
+    level: Map[Room, Nat]
+
+    @action
+    def switch(s, r: Room):
+        s.on[r] = True
+
+
+class LampsProperties(Properties, of=Lamps):
+    @lemma
+    def no_pair(s):
+        """No two rooms are lit."""
+        return ~exists(Room, Room, lambda r, q: (r != q) & s.on[r] & s.on[q])
+
+    @lemma
+    def lit_by_level(s):
+        """Each room is lit at a level."""
+        return forall(Room, lambda r: (s.level[r] <= 3) & implies(s.on[r], s.level[r] >= 1))
+
+
+def test_the_instance_that_fails() -> None:
+    """The first, in order of the sorts' members; of a conjunction the part that is false, with its values."""
+    plain = Plain(Lamps.spec, {}, {"rooms": 3})
+    dark = plain.initial()
+    lit = dark | {"on": {(1,): True, (2,): True}}
+    event = Event("switch", {"r": 1})
+    trace = Trace((dark, lit), (event,))
+    properties = LampsProperties.properties
+    pair = failing(plain, properties["no_pair"], trace, 1)
+    assert pair is not None and pair.members == ("room 1", "room 2")
+    assert pair.headline == ", for room 1 and room 2" and pair.values == ("on[1] is yes", "on[2] is yes")
+    level = failing(plain, properties["lit_by_level"], trace, 1)
+    assert level is not None and level.headline == ", for room 1"
+    assert (level.says, level.values) == ("if on[r] then 1 <= level[r]", ("on[1] is yes", "level[1] is 0"))
+
+
+def test_parameters_are_words(late: Story) -> None:
+    assert late.steps[-1].words == "partition 0, epoch 1, commit yes, term 0"
 
 
 def test_what_the_model_does_not_have_stands_with_the_verdict(late: Story) -> None:
