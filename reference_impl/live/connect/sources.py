@@ -139,7 +139,7 @@ class SourceGates(Gates):
                 return self._unread[-1]
         return super()._came(node, exchange)
 
-    def _operation(self, node: int, request: Request) -> tuple[str, Owner, Actor] | None:
+    def operation(self, node: int, request: Request) -> tuple[str, Owner, Actor] | None:
         source = self.observer
         if not isinstance(source, Source) or request.name not in WRITES or request.payload is None:
             return None
@@ -149,7 +149,7 @@ class SourceGates(Gates):
             found = source.operation(node, request)
         return None if found is None else (found[0], found[1].owner, _actor(*found))
 
-    def _called(self, call: Call) -> bool:
+    def takes(self, call: Call) -> bool:
         with self._lock:
             if not isinstance(self.observer, Source) or call.connector not in self.observer.names:
                 return False
@@ -196,7 +196,7 @@ class SourceGates(Gates):
             ]
             return [each for each in every if each[2].node not in self.stalled]
 
-    def _call(self, number: int, outcome: str) -> None:
+    def let(self, number: int, outcome: str) -> None:
         source = self.observer
         for call in self._held():
             instance = self._instance(call)
