@@ -164,11 +164,6 @@ class SourceGates(Gates):
         number = self._number(_actor("open", instance))
         return any((wait.number, wait.operation) == (number, "open") for wait in self._waits)
 
-    @property
-    def stirred_s(self) -> float:
-        """When something but reading and heartbeats was last seen, or the driver last did something."""
-        return self._last
-
     def operations(self) -> list[tuple[int, str, Instance]]:
         """Return what waits and may happen, the oldest first, without what stands still: its number, the operation,
         and whose it is."""

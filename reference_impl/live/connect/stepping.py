@@ -264,6 +264,11 @@ class Gates(ABC):
         is_early = time.monotonic() - self._synced < SYNCED_S or any(age >= self._begun for age in ages)
         return self.observer is not None and (self._is_step or is_early)
 
+    @property
+    def stirred_s(self) -> float:
+        """When something but reading and heartbeats was last seen, or the driver last did something."""
+        return self._last
+
     def begin(self, is_step: bool = False) -> None:
         """Note that a call of the driver begins. But for a step, it may make a worker stop its tasks."""
         with self._lock:
@@ -292,6 +297,7 @@ class Gates(ABC):
             self._waits = [wait for wait in self._waits if wait.node != node]
             self._out = {key: since for key, since in self._out.items() if key[0] != node}
             self.deaf.discard(node)
+            self._rejoining.discard(node)
 
     @property
     def are_holding(self) -> bool:
