@@ -15,11 +15,11 @@ A worker may be silent for longer, and go on by itself. Where nothing waits here
 | a request of a worker or of a user for another worker (`RestClient`) | its answer |
 | a refused set that its worker sends again, 250 ms later, then 500 ms, … | the time of the next try, up to `AGAIN_S` |
 
-What is left takes less than `QUIET_S`, or longer than a program: `driven.SETTINGS` has back-offs of all clients of at
-most 50 ms, consumers read for at most 100 ms, scheduled.rebalance.max.delay.ms and group.initial.rebalance.delay.ms are
-0, sessions, rebalances and requests have minutes, and so have offset.flush.interval.ms, metadata.max.age.ms and the
-session keys. Two things are left to `advance`: a leader whose write was refused tries again in 250 ms, and a herder
-gives up a task that does not stop, since an operation of it waits here, in `GRACEFUL_MS`.
+What is left takes less than `QUIET_S`, or a minute and more: by `driven.SETTINGS` and `worker.QUICK`, clients back off
+for at most 50 ms, consumers read for at most 100 ms, and no rebalance is delayed; transactions and the committing of
+offsets have a minute, sessions, rebalances, requests, metadata and session keys more. Two things are left to `advance`:
+a leader whose write was refused tries again in 250 ms, and a herder gives up a task that does not stop, since an
+operation of it waits here, in `GRACEFUL_MS`.
 
 | operation | what waits |
 |---|---|
@@ -349,12 +349,14 @@ class Gates(ABC):
     def _is_starting(self) -> bool:
         """Return whether a task starts or ends, as its worker has a thread of it and it does not poll."""
         alive = [each for each in [*self.cluster.control.instances.values()] if each.polls and not each.is_over]
-        return any(
-            sum(thread.startswith(TASK) for thread, _ in threads_of(worker.process.pid))
-            > sum(each.worker == name and each.task >= 0 for each in alive)
-            for name, worker in self.cluster.workers.items()
-            if worker.process is not None and worker.is_awake
-        )
+        with contextlib.suppress(OSError):  # a process that ends
+            return any(
+                sum(thread.startswith(TASK) for thread, _ in threads_of(worker.process.pid))
+                > sum(each.worker == name and each.task >= 0 for each in alive)
+                for name, worker in self.cluster.workers.items()
+                if worker.process is not None and worker.is_awake
+            )
+        return True
 
     def _is_asking(self) -> bool:
         """Return whether a worker or a user waits for an answer, or a worker is about to ask again."""
