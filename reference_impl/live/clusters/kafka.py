@@ -324,13 +324,24 @@ def archive_classes(jars: Path, folder: Path) -> None:
             fresh.rename(jars / ARCHIVE)
 
 
+_RESERVED: list[socket.socket] = []
+
+
 def free_ports(count: int) -> list[int]:
-    """Ports of 127.0.0.1 that are free, below those that the system gives out by itself, so that no client gets one."""
+    """Ports of 127.0.0.1 that are free, below those that the system gives out by itself, so that no client gets one. No
+    other process is given one of them here, as long as this process runs."""
     ports: set[int] = set()
+    chance = random.SystemRandom()  # what seeds the other one does so in other processes too
     for _ in range(100 * count):
         if len(ports) == count:
             return list(ports)
-        port = random.randrange(*PORTS)
-        with contextlib.suppress(OSError), socket.create_server((HOST, port)):
-            ports.add(port)
+        port, reserved = chance.randrange(*PORTS), socket.socket(socket.AF_UNIX)
+        try:
+            with socket.create_server((HOST, port)):
+                reserved.bind(f"\0fencepost-port-{port}")  # Linux frees an abstract name with its process
+        except OSError:
+            reserved.close()
+            continue
+        ports.add(port)
+        _RESERVED.append(reserved)
     raise ClusterError(f"no {count} free ports of 127.0.0.1 between {PORTS[0]} and {PORTS[1]} were found")

@@ -7,6 +7,7 @@ import struct
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
+from fencepost.reference_impl.live.connect.observing import AGAIN
 from fencepost.reference_impl.live.tcp.brokers import TRANSACTION, Brokers
 from fencepost.reference_impl.live.tcp.connection import WireError
 from fencepost.reference_impl.live.tcp.reading import Patience, build, milliseconds, only, reading
@@ -19,7 +20,6 @@ COMMITTED = 1  # the isolation level
 TRANSACTIONAL, CONTROL = 0x10, 0x20  # bits of a batch's attributes
 MARKER = struct.Struct(">hh")  # the key of a control record: version and type, which is 0 for an abort
 UNKNOWN_TOPIC = 3
-CONCURRENT_TRANSACTIONS = 51
 
 
 class Read(NamedTuple):
@@ -61,8 +61,9 @@ class Auditor:
         )  # fmt: skip
         for _ in Patience(PATIENCE_S):
             answer = self._brokers.ask(self._brokers.coordinator(TRANSACTION, transactional_id), request)
-            if int(answer.error_code) != CONCURRENT_TRANSACTIONS:
+            if int(answer.error_code) not in AGAIN:
                 return
+            self._brokers.forget()
         raise WireError(f"{self._brokers.bootstrap}: {transactional_id} has a transaction that is not aborted")
 
     def committed(self, topic: str) -> list[Read]:

@@ -18,7 +18,7 @@ from fencepost.reference_impl.live.connect import config_topic
 from fencepost.reference_impl.live.connect.cluster import ClusterError, ConnectCluster, archive
 from fencepost.reference_impl.live.connect.install import BROKERS
 from fencepost.reference_impl.live.connect.seen import CLUSTER
-from fencepost.reference_impl.live.connect.stepping import Gates
+from fencepost.reference_impl.live.connect.stepping import PATIENCE_S, Gates
 from fencepost.reference_impl.live.connect.worker import LOGS
 from fencepost.reference_impl.live.tcp.connection import WireError
 from fencepost.reference_impl.live.tcp.reading import Patience
@@ -37,7 +37,6 @@ SETTINGS: Mapping[str, object] = {
     **{f"{client}reconnect.backoff.max.ms": 50 for client in ("", "admin.", "producer.", "consumer.")},
     "task.shutdown.graceful.timeout.ms": GRACEFUL_MS, "offset.flush.interval.ms": 60_000,
 }  # fmt: skip
-PATIENCE_S = 90.0
 LEFT_S = 5.0
 GONE = frozenset({404})
 

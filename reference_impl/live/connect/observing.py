@@ -20,7 +20,9 @@ from kio.records.readers import read_batch
 
 Event = dict[str, Any]
 
-CONCURRENT_TRANSACTIONS = 51
+AGAIN = frozenset({14, 15, 16, 51})
+"""COORDINATOR_LOAD_IN_PROGRESS, COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR and CONCURRENT_TRANSACTIONS: clients repeat
+InitProducerId and EndTxn by themselves (TransactionManager; FenceProducersHandler, in 3.3.2 without the last)."""
 FENCED = frozenset({47, 90})  # INVALID_PRODUCER_EPOCH, PRODUCER_FENCED
 FAILED = "FAILED"
 _COUNT, _SET, _TASK, _CONNECTOR = "tasks-fencing-", "commit-", "task-", "connector-"
@@ -114,7 +116,7 @@ class Observer:
 
     def _initialized(self, node: int, owner: Owner, client: str, answer: Any) -> None:
         error, pair = int(answer.error_code), (int(answer.producer_id), int(answer.producer_epoch))
-        if error == CONCURRENT_TRANSACTIONS:  # it asks again
+        if error in AGAIN:
             return
         columns = {"node": node, "producer_id": pair[0], "epoch": pair[1], "error": error}
         if not error:
@@ -169,7 +171,7 @@ class Observer:
                 self._write(written)
             return
         instance = self.of_pair(*pair)
-        if instance is None or error == CONCURRENT_TRANSACTIONS:
+        if instance is None or error in AGAIN:
             return
         instance.sends = instance.sends and bool(error)
         if error in FENCED:

@@ -18,18 +18,16 @@ stored when commit is called.
 
 from __future__ import annotations
 
-import contextlib
 import itertools
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from fencepost.reference_impl.live.connect.auditing import Auditor
 from fencepost.reference_impl.live.connect.control import Call
-from fencepost.reference_impl.live.connect.driven import LONG_MS, PATIENCE_S, SETTINGS, Live, live
+from fencepost.reference_impl.live.connect.driven import LONG_MS, SETTINGS, Live, live
 from fencepost.reference_impl.live.connect.observing import (
-    CONCURRENT_TRANSACTIONS,
+    AGAIN,
     Event,
     Instance,
     contents,
@@ -38,7 +36,6 @@ from fencepost.reference_impl.live.connect.observing import (
 )
 from fencepost.reference_impl.live.connect.sources import OF_TASKS, Source, SourceGates, records_in, written
 from fencepost.reference_impl.live.proxy.frames import Request
-from fencepost.reference_impl.live.tcp.connection import NoAnswer
 from fencepost.reference_impl.live.tcp.reading import Patience
 
 Thread = tuple[int, str, int, int, int]
@@ -218,7 +215,7 @@ class Commits(Source):
         if answer is None or request.payload is None:
             return
         if (ending := self._ends(request)) is not None:
-            if int(answer.error_code) != CONCURRENT_TRANSACTIONS:
+            if int(answer.error_code) not in AGAIN:
                 self._is_at_end(ending, bool(request.payload.committed), int(answer.error_code))
             return
         if (found := self.operation(node, request)) is None:
@@ -386,14 +383,7 @@ class CommitSystem:
     def _ask(self, method: str, path: str, body: Any = None) -> None:
         """Ask the worker; the answer may have to wait for an operation."""
         worker = next(iter(self._cluster.workers.values()))
-
-        def ask() -> None:
-            with contextlib.suppress(NoAnswer):
-                worker.ask(method, f"/connectors/{self._commits.name}{path}", body, PATIENCE_S)
-
-        self._gates.begin()
-        threading.Thread(target=ask, daemon=True).start()
-        self._gates.settle()
+        self._gates.ask(worker, method, f"/connectors/{self._commits.name}{path}", body)
 
 
 def own(config: Mapping[str, Any]) -> CommitSystem:

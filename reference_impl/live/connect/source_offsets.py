@@ -18,7 +18,6 @@ connector and topics of its own.
 from __future__ import annotations
 
 import contextlib
-import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -26,9 +25,9 @@ from typing import Any
 from fencepost.reference_impl.live.connect.auditing import Auditor
 from fencepost.reference_impl.live.connect.cluster import ClusterError
 from fencepost.reference_impl.live.connect.control import Call
-from fencepost.reference_impl.live.connect.driven import PATIENCE_S, Live, live
+from fencepost.reference_impl.live.connect.driven import Live, live
 from fencepost.reference_impl.live.connect.observing import (
-    CONCURRENT_TRANSACTIONS,
+    AGAIN,
     Event,
     Instance,
     Owner,
@@ -37,6 +36,7 @@ from fencepost.reference_impl.live.connect.observing import (
 )
 from fencepost.reference_impl.live.connect.rest import Reply
 from fencepost.reference_impl.live.connect.sources import OF_TASKS, Source, SourceGates, records_in
+from fencepost.reference_impl.live.connect.worker import Worker
 from fencepost.reference_impl.live.proxy.frames import Request
 from fencepost.reference_impl.live.tcp.connection import NoAnswer, WireError
 from fencepost.reference_impl.live.tcp.reading import Patience
@@ -236,7 +236,7 @@ class Tasks(Source):
         elif request.name == "EndTxn" and owner is not None and is_task(request.client_id):
             asked, error = request.payload, int(answer.error_code)
             instance = self.of_pair(int(asked.producer_id), int(asked.producer_epoch))
-            if instance is not None and error != CONCURRENT_TRANSACTIONS:
+            if instance is not None and error not in AGAIN:
                 self._is_at_end(instance, bool(asked.committed), error)
 
     def _failed(self, node: int, owner: Owner) -> None:
@@ -430,8 +430,10 @@ class SourceSystem:
 
     def _stored(self) -> dict[int, int] | None:
         """Return the offsets that a worker finds for the connector, None where none answers (before 3.6 none can)."""
-        reply = self._ask("GET", "/offsets", patience_s=AUDIT_S)
-        if reply is None or not reply.is_done:
+        reply = None
+        with contextlib.suppress(NoAnswer):
+            reply = self._awake and self._awake.ask("GET", f"/connectors/{self._tasks.name}/offsets", None, AUDIT_S)
+        if not isinstance(reply, Reply) or not reply.is_done:
             return None
         return {int(each["partition"]["p"]): int((each["offset"] or {}).get("n", 0)) for each in reply.body["offsets"]}
 
@@ -484,26 +486,14 @@ class SourceSystem:
                 self._tasks.work(each).since = -1
                 self._auditor.time_out(self._id(each.owner.task))
 
-    def _ask(self, method: str, path: str, body: Any = None, patience_s: float = PATIENCE_S) -> Reply | None:
+    def _ask(self, method: str, path: str, body: Any = None) -> Reply | None:
         """Return the answer of the first worker that is awake, None while it waits for an operation."""
-        to = next((each for each in self._cluster.workers.values() if each.is_awake), None)
-        if to is None:
-            return None
-        replies: list[Reply] = []
+        to = self._awake
+        return self._gates.ask(to, method, f"/connectors/{self._tasks.name}{path}", body) if to is not None else None
 
-        def ask() -> None:
-            with contextlib.suppress(NoAnswer):
-                replies.append(to.ask(method, f"/connectors/{self._tasks.name}{path}", body, patience_s))
-
-        asking = threading.Thread(target=ask, daemon=True)
-        asking.start()
-        for _ in Patience(patience_s if method == "GET" else 0):
-            if not asking.is_alive():
-                break
-        if method != "GET":
-            self._gates.begin()
-            self._gates.settle()
-        return replies[0] if replies else None
+    @property
+    def _awake(self) -> Worker | None:
+        return next((each for each in self._cluster.workers.values() if each.is_awake), None)
 
     def _runs(self, task: int) -> Instance | None:
         found = self._tasks.newest(task)

@@ -139,7 +139,7 @@ class SourceGates(Gates):
                 return self._unread[-1]
         return super()._came(node, exchange)
 
-    def _operation(self, node: int, request: Request) -> tuple[str, Owner, Actor] | None:
+    def operation(self, node: int, request: Request) -> tuple[str, Owner, Actor] | None:
         source = self.observer
         if not isinstance(source, Source) or request.name not in WRITES or request.payload is None:
             return None
@@ -149,7 +149,7 @@ class SourceGates(Gates):
             found = source.operation(node, request)
         return None if found is None else (found[0], found[1].owner, _actor(*found))
 
-    def _called(self, call: Call) -> bool:
+    def takes(self, call: Call) -> bool:
         with self._lock:
             if not isinstance(self.observer, Source) or call.connector not in self.observer.names:
                 return False
@@ -163,11 +163,6 @@ class SourceGates(Gates):
     def _opens(self, instance: Instance) -> bool:
         number = self._number(_actor("open", instance))
         return any((wait.number, wait.operation) == (number, "open") for wait in self._waits)
-
-    @property
-    def stirred_s(self) -> float:
-        """When something but reading and heartbeats was last seen, or the driver last did something."""
-        return self._last
 
     def operations(self) -> list[tuple[int, str, Instance]]:
         """Return what waits and may happen, the oldest first, without what stands still: its number, the operation,
@@ -196,7 +191,7 @@ class SourceGates(Gates):
             ]
             return [each for each in every if each[2].node not in self.stalled]
 
-    def _call(self, number: int, outcome: str) -> None:
+    def let(self, number: int, outcome: str) -> None:
         source = self.observer
         for call in self._held():
             instance = self._instance(call)

@@ -15,11 +15,11 @@ A worker may be silent for longer, and go on by itself. Where nothing waits here
 | a request of a worker or of a user for another worker (`RestClient`) | its answer |
 | a refused set that its worker sends again, 250 ms later, then 500 ms, … | the time of the next try, up to `AGAIN_S` |
 
-What is left takes less than `QUIET_S`, or longer than a program: `driven.SETTINGS` has back-offs of all clients of at
-most 50 ms, consumers read for at most 100 ms, scheduled.rebalance.max.delay.ms and group.initial.rebalance.delay.ms are
-0, sessions, rebalances and requests have minutes, and so have offset.flush.interval.ms, metadata.max.age.ms and the
-session keys. Two things are left to `advance`: a leader whose write was refused tries again in 250 ms, and a herder
-gives up a task that does not stop, since an operation of it waits here, in `GRACEFUL_MS`.
+What is left takes less than `QUIET_S`, or a minute and more: by `driven.SETTINGS` and `worker.QUICK`, clients back off
+for at most 50 ms, consumers read for at most 100 ms, and no rebalance is delayed; transactions and the committing of
+offsets have a minute, sessions, rebalances, requests, metadata and session keys more. Two things are left to `advance`:
+a leader whose write was refused tries again in 250 ms, and a herder gives up a task that does not stop, since an
+operation of it waits here, in `GRACEFUL_MS`.
 
 | operation | what waits |
 |---|---|
@@ -40,27 +40,32 @@ always out, and comes back without records ten times a second, so that no `read`
 
 from __future__ import annotations
 
+import contextlib
 import http
 import itertools
 import re
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 from fencepost.reference_impl.live.connect.cluster import ConnectCluster
 from fencepost.reference_impl.live.connect.control import Call
-from fencepost.reference_impl.live.connect.observing import Instance, Observer, Owner, is_task
-from fencepost.reference_impl.live.connect.rest import Asked
-from fencepost.reference_impl.live.connect.worker import threads_of
+from fencepost.reference_impl.live.connect.observing import Instance, Observer, Owner
+from fencepost.reference_impl.live.connect.rest import Asked, Reply
+from fencepost.reference_impl.live.connect.worker import Worker, threads_of
 from fencepost.reference_impl.live.proxy.frames import Request, decoded
 from fencepost.reference_impl.live.proxy.links import Exchange
 from fencepost.reference_impl.live.proxy.rules import Gated, Lost, Meant, Met, Refused
+from fencepost.reference_impl.live.tcp.connection import NoAnswer
 
 QUIET_S = 0.12
 LOOKS, LOOK_S = 3, 0.004
 SETTLED_S = 30.0
+PATIENCE_S = 90.0  # a user's
 BUSY_S = 5.0  # an answer that takes longer waits for something else
 AWAITED_S, AWAITED_BRIEFLY_S = 10.0, 1.5  # what has been silent for so long does not go on by itself
 AGAIN_S = 2.0  # DistributedHerder.reconfigureConnectorTasksWithRetry has a minute
@@ -96,7 +101,7 @@ class Wait:
     age: int
 
 
-class Gates:
+class Gates(ABC):
     """`Gates` are those of one cluster, which are open until a program begins.
 
     ``stalled`` workers take no step. Those in ``deaf`` learn late that their session is over: each heartbeat is
@@ -124,7 +129,7 @@ class Gates:
         self._again: dict[str, tuple[int, float]] = {}  # by connector: how often it was refused, and when it is tried
         self._last, self._stirred, self._is_step, self._begun = time.monotonic(), False, False, 0
         self._synced = self._last
-        cluster.control.hold(self._called)  # once for each call
+        cluster.control.hold(self.takes)  # once for each call
         for name, node in self.nodes.items():
             cluster.proxies[name].gate = partial(self._came, node)
         self._answers = [each.hold(self._is_answer, answers=True) for each in cluster.rest.values()]
@@ -158,6 +163,21 @@ class Gates:
         for asked in self._answered_rounds():
             asked.release()
 
+    # -- what waits: the hooks of those that derive from this
+
+    @abstractmethod
+    def operation(self, node: int, request: Request) -> tuple[str, Owner, Actor] | None:
+        """Return what a request does, for whom, and who of the worker does it, None where it does not wait; "end" is
+        what follows a leader's write."""
+
+    @abstractmethod
+    def takes(self, call: Call) -> bool:
+        """Note a call, and return whether it waits."""
+
+    @abstractmethod
+    def let(self, number: int, outcome: str) -> None:
+        """Let the call happen, fail, or get lost that waits under this number, if there is one."""
+
     # -- what comes, in the threads of proxies and of the control server
 
     def _came(self, node: int, exchange: Exchange) -> Met | None:
@@ -171,7 +191,7 @@ class Gates:
                 self._last = time.monotonic()
             self.joins[node] += request.name == "JoinGroup"
             exchange.answered_by.append(partial(self._answered, node, exchange))
-            operation, owner, actor = self._operation(node, request) or ("", Owner(""), ())
+            operation, owner, actor = self.operation(node, request) or ("", Owner(""), ())
             if operation == "fence" and owner.connector in self.forbidden:
                 return Refused(proxy, meant, DENIED)
             if operation == "end":
@@ -184,36 +204,6 @@ class Gates:
             link = node, exchange.link
             self._waits.append(Wait(number, operation, node, owner, gated, link, next(self._ages)))
             return gated
-
-    def _operation(self, node: int, request: Request) -> tuple[str, Owner, Actor] | None:
-        """Return what a request does, for whom, and who of the worker does it; "end" is that of a leader's write."""
-        if self.observer is not None and request.name in FOR_OTHERS:
-            return self._in_group(node, request)
-        if self.observer is None or (owner := self.observer.owner(request)) is None:
-            return None
-        if not owner.connector:
-            actor = "leader", node
-            match request.name:
-                case "InitProducerId":
-                    return "claim", owner, actor
-                case "Produce":
-                    return "write_count" if b"tasks-fencing-" in request.frame else "write", owner, actor
-                case "EndTxn":
-                    return "end", owner, actor
-        elif request.name == "InitProducerId" and is_task(request.client_id):
-            return "open_producer", owner, _actor(self.observer.opening(node, owner))
-        elif request.name == "InitProducerId":
-            return "fence", owner, ("round", node, owner.connector)
-        elif request.name == "EndTxn" and request.payload.committed:
-            pair = int(request.payload.producer_id), int(request.payload.producer_epoch)
-            instance = self.observer.of_pair(*pair)
-            return "commit", owner, _actor(instance) if instance else ("producer", *pair)
-        return None
-
-    def _in_group(self, node: int, request: Request) -> tuple[str, Owner, Actor] | None:
-        operation = "join" if request.name == "JoinGroup" else "assign" if request.payload.assignments else "sync"
-        is_held = operation in self.further and request.payload.member_id
-        return (operation, Owner(""), ("herder", node)) if is_held else None
 
     def _is_answer(self, asked: Asked) -> bool:
         with self._lock:
@@ -265,19 +255,6 @@ class Gates:
         elif not error:
             self._rejoining.discard(node)
 
-    def _called(self, call: Call) -> bool:
-        with self._lock:
-            if self.observer is None or call.connector not in self.observer.names:
-                return False
-            node = self.nodes.get(call.worker, -1)
-            number = int(call.fields.get("set", -1))
-            self._last = time.monotonic()
-            instance = self.observer.called(node, call.name, Owner(call.connector, call.task), call.instance, number)
-            if instance is None or call.name not in {"poll", *self.further & {"stop"}}:
-                return False
-            self._calls[call.instance] = next(self._ages)
-            return True
-
     # -- what the driver does
 
     @property
@@ -287,6 +264,11 @@ class Gates:
         is_early = time.monotonic() - self._synced < SYNCED_S or any(age >= self._begun for age in ages)
         return self.observer is not None and (self._is_step or is_early)
 
+    @property
+    def stirred_s(self) -> float:
+        """When something but reading and heartbeats was last seen, or the driver last did something."""
+        return self._last
+
     def begin(self, is_step: bool = False) -> None:
         """Note that a call of the driver begins. But for a step, it may make a worker stop its tasks."""
         with self._lock:
@@ -294,12 +276,20 @@ class Gates:
             self._stirred |= not is_step
             self._last = time.monotonic()
 
-    def user(self, ask: Callable[[], None]) -> None:
-        """Have a user ask, in a thread of its own, and wait for what follows: that may have to wait here."""
+    def ask(self, worker: Worker, method: str, path: str, body: Any = None) -> Reply | None:
+        """Have a user ask a worker, wait for what follows, and return the answer, None while there is none: it may need
+        an operation that waits here, and the worker may carry it out later."""
+        replies: list[Reply] = []
+
+        def ask() -> None:
+            with contextlib.suppress(NoAnswer):
+                replies.append(worker.ask(method, path, body, PATIENCE_S))
+
         self.begin()
         self._users = [*(each for each in self._users if each.is_alive()), threading.Thread(target=ask, daemon=True)]
         self._users[-1].start()
         self.settle()
+        return replies[0] if replies else None
 
     def crashed(self, node: int) -> None:
         """Forget what a worker's clients wait for, as its process has ended."""
@@ -307,33 +297,12 @@ class Gates:
             self._waits = [wait for wait in self._waits if wait.node != node]
             self._out = {key: since for key, since in self._out.items() if key[0] != node}
             self.deaf.discard(node)
+            self._rejoining.discard(node)
 
     @property
     def are_holding(self) -> bool:
         """Return whether something waits here besides polls."""
         return bool(self._waits or self._answered_rounds()) or any(call.name != "poll" for call in self._held())
-
-    def threads(self) -> list[Thread]:
-        """Return what waits, the oldest first, without the threads of stalled workers."""
-        calls = self._held()
-        with self._lock:
-            if self.observer is None:
-                return []
-            self._waits = [wait for wait in self._waits if not wait.gated.is_gone]
-            found: list[tuple[int, Thread]] = [
-                (wait.age, (wait.number, wait.operation, wait.node, self._connector(wait.owner), wait.owner.task))
-                for wait in self._waits
-                if wait.gated.is_next
-            ]
-            for call in calls:
-                if (instance := self._instance(call)) is not None:
-                    connector, task = self._connector(instance.owner), instance.owner.task
-                    thread = self._number(_actor(instance)), call.name, instance.node, connector, task
-                    found.append((self._calls[call.instance], thread))
-            for asked in self._answered_rounds():
-                if (answering := self._round(asked)) is not None:
-                    found.append((self._calls[asked], answering))
-            return [thread for _, thread in sorted(found) if thread[2] not in self.stalled]
 
     def step(self, number: int, outcome: str) -> None:
         """Let the thread's operation happen, fail, or get lost, and wait until nothing else happens."""
@@ -343,7 +312,7 @@ class Gates:
             if wait is not None:
                 self._waits.remove(wait)
         if wait is None:
-            self._call(number, outcome)
+            self.let(number, outcome)
         elif outcome == "failed":
             wait.gated.refuse(ERRORS.get(wait.operation, DENIED))
         elif outcome == "lost" and wait.operation.startswith("write"):  # the records are committed with it
@@ -354,28 +323,6 @@ class Gates:
         else:
             wait.gated.release()
         self.settle()
-
-    def _call(self, number: int, outcome: str) -> None:
-        with self._lock:
-            held = self._held()
-            of = {self._number(_actor(found)): call for call in held if (found := self._instance(call)) is not None}
-            rounds = {self._number(("asked", asked)): asked for asked in self._answered_rounds()}
-        if number in rounds:
-            rounds[number].instead = None if outcome == "ok" else UNAVAILABLE
-            rounds[number].release()
-        call = of.get(number)
-        if call is None:
-            return
-        if outcome == "failed" or (outcome, call.name) == ("lost", "stop"):
-            call.answer(throw=BROKEN)
-            return
-        if call.name == "stop":
-            call.answer()
-            return
-        if outcome == "lost":
-            proxy = self.cluster.proxies[call.worker]
-            proxy.lose_next("Produce", ERRORS["write"], client=f"connector-producer-{call.connector}-{call.task}")
-        call.answer(records=f"{call.task}:1")
 
     def settle(self, timeout_s: float = SETTLED_S) -> bool:
         """Wait until nothing is under way but what waits here, and return whether that was so within the time."""
@@ -402,12 +349,14 @@ class Gates:
     def _is_starting(self) -> bool:
         """Return whether a task starts or ends, as its worker has a thread of it and it does not poll."""
         alive = [each for each in [*self.cluster.control.instances.values()] if each.polls and not each.is_over]
-        return any(
-            sum(thread.startswith(TASK) for thread, _ in threads_of(worker.process.pid))
-            > sum(each.worker == name and each.task >= 0 for each in alive)
-            for name, worker in self.cluster.workers.items()
-            if worker.process is not None and worker.is_awake
-        )
+        with contextlib.suppress(OSError):  # a process that ends
+            return any(
+                sum(thread.startswith(TASK) for thread, _ in threads_of(worker.process.pid))
+                > sum(each.worker == name and each.task >= 0 for each in alive)
+                for name, worker in self.cluster.workers.items()
+                if worker.process is not None and worker.is_awake
+            )
+        return True
 
     def _is_asking(self) -> bool:
         """Return whether a worker or a user waits for an answer, or a worker is about to ask again."""
@@ -477,7 +426,3 @@ class Gates:
 
     def _name(self, node: int) -> str:
         return next(name for name, number in self.nodes.items() if number == node)
-
-
-def _actor(instance: Instance) -> Actor:
-    return "task", instance.number

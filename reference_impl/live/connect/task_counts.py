@@ -20,11 +20,11 @@ from typing import Any
 
 from fencepost.reference_impl.live.connect import config_topic
 from fencepost.reference_impl.live.connect.cluster import ClusterError
-from fencepost.reference_impl.live.connect.driven import GRACEFUL_MS, LONG_MS, PATIENCE_S, Live, live
-from fencepost.reference_impl.live.connect.observing import Event, Observer, Owner
-from fencepost.reference_impl.live.connect.rest import Reply
-from fencepost.reference_impl.live.connect.stepping import Gates, Thread
-from fencepost.reference_impl.live.tcp.connection import NoAnswer
+from fencepost.reference_impl.live.connect.control import Call
+from fencepost.reference_impl.live.connect.driven import GRACEFUL_MS, LONG_MS, Live, live
+from fencepost.reference_impl.live.connect.observing import Event, Instance, Observer, Owner, is_task
+from fencepost.reference_impl.live.connect.stepping import BROKEN, ERRORS, FOR_OTHERS, UNAVAILABLE, Actor, Gates, Thread
+from fencepost.reference_impl.live.proxy.frames import Request
 
 SUPPORT = {"disabled": 1, "preparing": 2, "enabled": 3}
 REAL_MS = ((5_000, GRACEFUL_MS + 200), (1_000, 600), (0, 300))
@@ -32,10 +32,105 @@ REAL_MS = ((5_000, GRACEFUL_MS + 200), (1_000, 600), (0, 300))
 back-off is over."""
 
 
+class TaskGates(Gates):
+    """`TaskGates` are those at which the operations of `stepping` wait."""
+
+    def operation(self, node: int, request: Request) -> tuple[str, Owner, Actor] | None:
+        if self.observer is not None and request.name in FOR_OTHERS:
+            return self._in_group(node, request)
+        if self.observer is None or (owner := self.observer.owner(request)) is None:
+            return None
+        if not owner.connector:
+            actor = "leader", node
+            match request.name:
+                case "InitProducerId":
+                    return "claim", owner, actor
+                case "Produce":
+                    return "write_count" if b"tasks-fencing-" in request.frame else "write", owner, actor
+                case "EndTxn":
+                    return "end", owner, actor
+        elif request.name == "InitProducerId" and is_task(request.client_id):
+            return "open_producer", owner, _actor(self.observer.opening(node, owner))
+        elif request.name == "InitProducerId":
+            return "fence", owner, ("round", node, owner.connector)
+        elif request.name == "EndTxn" and request.payload.committed:
+            pair = int(request.payload.producer_id), int(request.payload.producer_epoch)
+            instance = self.observer.of_pair(*pair)
+            return "commit", owner, _actor(instance) if instance else ("producer", *pair)
+        return None
+
+    def _in_group(self, node: int, request: Request) -> tuple[str, Owner, Actor] | None:
+        operation = "join" if request.name == "JoinGroup" else "assign" if request.payload.assignments else "sync"
+        is_held = operation in self.further and request.payload.member_id
+        return (operation, Owner(""), ("herder", node)) if is_held else None
+
+    def takes(self, call: Call) -> bool:
+        with self._lock:
+            if self.observer is None or call.connector not in self.observer.names:
+                return False
+            node = self.nodes.get(call.worker, -1)
+            number = int(call.fields.get("set", -1))
+            self._last = time.monotonic()
+            instance = self.observer.called(node, call.name, Owner(call.connector, call.task), call.instance, number)
+            if instance is None or call.name not in {"poll", *self.further & {"stop"}}:
+                return False
+            self._calls[call.instance] = next(self._ages)
+            return True
+
+    def threads(self) -> list[Thread]:
+        """Return what waits, the oldest first, without the threads of stalled workers."""
+        calls = self._held()
+        with self._lock:
+            if self.observer is None:
+                return []
+            self._waits = [wait for wait in self._waits if not wait.gated.is_gone]
+            found: list[tuple[int, Thread]] = [
+                (wait.age, (wait.number, wait.operation, wait.node, self._connector(wait.owner), wait.owner.task))
+                for wait in self._waits
+                if wait.gated.is_next
+            ]
+            for call in calls:
+                if (instance := self._instance(call)) is not None:
+                    connector, task = self._connector(instance.owner), instance.owner.task
+                    thread = self._number(_actor(instance)), call.name, instance.node, connector, task
+                    found.append((self._calls[call.instance], thread))
+            for asked in self._answered_rounds():
+                if (answering := self._round(asked)) is not None:
+                    found.append((self._calls[asked], answering))
+            return [thread for _, thread in sorted(found) if thread[2] not in self.stalled]
+
+    def let(self, number: int, outcome: str) -> None:
+        with self._lock:
+            held = self._held()
+            of = {self._number(_actor(found)): call for call in held if (found := self._instance(call)) is not None}
+            rounds = {self._number(("asked", asked)): asked for asked in self._answered_rounds()}
+        if number in rounds:
+            rounds[number].instead = None if outcome == "ok" else UNAVAILABLE
+            rounds[number].release()
+        call = of.get(number)
+        if call is None:
+            return
+        if outcome == "failed" or (outcome, call.name) == ("lost", "stop"):
+            call.answer(throw=BROKEN)
+            return
+        if call.name == "stop":
+            call.answer()
+            return
+        if outcome == "lost":
+            proxy = self.cluster.proxies[call.worker]
+            proxy.lose_next("Produce", ERRORS["write"], client=f"connector-producer-{call.connector}-{call.task}")
+        call.answer(records=f"{call.task}:1")
+
+
+def _actor(instance: Instance) -> Actor:
+    return "task", instance.number
+
+
 class ConnectSystem:
     """A `ConnectSystem` is a `fencepost.properties.task_counts.interface.System`."""
 
     def __init__(self, live: Live, config: Mapping[str, Any]) -> None:
+        assert isinstance(live.gates, TaskGates)
         self._live, self._cluster, self._gates = live, live.cluster, live.gates
         self._heartbeat_ms = int(config.get("heartbeat_ms", 0))
         self._names = live.names(int(config["connectors"]))
@@ -76,14 +171,8 @@ class ConnectSystem:
         to = self._cluster.workers[self._workers[worker]]
         if not to.is_awake:
             return False
-        replies: list[Reply] = []
-
-        def ask() -> None:
-            with contextlib.suppress(NoAnswer):  # it may be carried out later
-                replies.append(to.ask(method, f"/connectors/{self._names[connector]}{path}", body, PATIENCE_S))
-
-        self._gates.user(ask)
-        accepted = replies[0].is_done if replies else True
+        reply = self._gates.ask(to, method, f"/connectors/{self._names[connector]}{path}", body)
+        accepted = reply is None or reply.is_done
         if accepted and asked is not None:
             self._observer.note("asked", node=worker, connector=connector, count=asked)
         return accepted
@@ -186,4 +275,4 @@ class ConnectSystem:
 def own(config: Mapping[str, Any]) -> ConnectSystem:
     """Return a system on a cluster of this process; ``cache`` is the folder of what is made once a machine. Raise
     WireError where that is not possible."""
-    return ConnectSystem(live(config, int(config["workers"]), Gates), config)
+    return ConnectSystem(live(config, int(config["workers"]), TaskGates), config)

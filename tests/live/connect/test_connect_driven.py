@@ -4,6 +4,7 @@ against the reference itself by what both come to at rest."""
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -42,6 +43,7 @@ FEWER = Program(
     (Call("configure", 0, 0, 2), Call("work"), Call("configure", 0, 0, 1)),
 )
 """A connector gets fewer tasks, which a round of fencing has to precede."""
+SETTLED, REST_S = 6, 2.0
 FEW = 20  # orders of members, where none fits
 
 
@@ -107,6 +109,24 @@ def assert_followed(driven: Driven, rounds: int = 0) -> None:
 @pytest.fixture
 def driven(own_cluster: Callable[..., ConnectSystem]) -> Driven:
     return Driven(own_cluster())
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("release", RELEASES)
+def test_nothing_goes_on_by_itself_at_rest(
+    own_cluster: Callable[..., ConnectSystem], installed: Callable[[str], Installed], release: str
+) -> None:
+    """And each task of the newest set polls: the second set is of tasks that have to be stopped first."""
+    installed(release)
+    for _ in range(SETTLED):
+        system = own_cluster(release=kafka_version(release))
+        for tasks in (1, 2):
+            driven = Driven(system)
+            driven.begin(tasks)
+            stirred = system._gates.stirred_s
+            time.sleep(REST_S)
+            assert system._gates.stirred_s == stirred
+            assert sorted(driven.polling) == [*range(tasks)]
 
 
 def test_every_operation_waits_for_the_driver(driven: Driven) -> None:

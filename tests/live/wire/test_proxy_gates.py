@@ -19,6 +19,7 @@ from fencepost.reference_impl.live.proxy.rules import Gated
 from fencepost.reference_impl.live.tcp.connection import Connection, parse_servers
 from fencepost.reference_impl.live.tcp.reading import build, milliseconds
 
+API_VERSIONS = 18
 DENIED = 53
 PATIENCE_S = 10.0
 
@@ -115,6 +116,41 @@ def test_a_refused_request_never_arrives(kafka: FakeKafka, proxy: Proxy) -> None
         assert [client.error(), client.error()] == [(0, DENIED), (1, 0)]
         assert int(first.answer().error_code) == DENIED
     assert set(kafka.epochs) == {"b"}
+
+
+def test_a_request_that_the_proxy_answers_itself_is_over(kafka: FakeKafka, proxy: Proxy) -> None:
+    """A client that is newer than the proxy can read is told so: no broker answers that."""
+    over: list[bytes | None] = []
+    done = threading.Event()
+
+    def gate(exchange: Exchange) -> None:
+        exchange.answered_by.append(lambda answer: (over.append(answer), done.set()))
+
+    proxy.gate = gate
+    with Client(proxy) as client:
+        client._socket.sendall(struct.pack(">ihhih", 10, API_VERSIONS, 99, 7, -1))
+        assert done.wait(PATIENCE_S)
+    assert over == [None]
+
+
+def test_what_a_gone_client_had_asked_is_over(kafka: FakeKafka, proxy: Proxy) -> None:
+    """What is held stays, and what waits behind it is dropped."""
+    gate, over = Gate(proxy), threading.Event()
+    hold = proxy.gate
+
+    def noted(exchange: Exchange) -> Gated | None:
+        if exchange.request.name != "InitProducerId":
+            exchange.answered_by.append(lambda answer: over.set())
+        return hold(exchange)
+
+    proxy.gate = noted
+    with Client(proxy) as client:
+        client.send("a")
+        client._socket.sendall(struct.pack(">ihhih", 10, API_VERSIONS, 0, 8, -1))
+        (held,) = gate.wait(1)
+    assert over.wait(PATIENCE_S)
+    held.release()
+    assert int(held.answer().error_code) == 0
 
 
 def test_a_refusal_waits_for_the_answers_before_it(kafka: FakeKafka, proxy: Proxy) -> None:
