@@ -27,6 +27,7 @@ from fencepost.proofs.report import write_json, write_text
 from fencepost.proofs.scope.findings import FINDINGS
 from fencepost.proofs.testing.on_reference import printed
 from fencepost.proofs.testing.search import BetweenError, Failure
+from fencepost.properties.conformance_spec import DRIVEN, on_a_cluster
 from fencepost.reference_impl.live.connect.cluster import ClusterError
 from fencepost.reference_impl.live.connect.driven import end
 from fencepost.reference_impl.live.connect.install import BROKERS
@@ -34,6 +35,8 @@ from fencepost.reference_impl.live.connect.install import BROKERS
 PART = 5
 """Programs of one seed, unless an alarm ends them earlier."""
 DRIVEN_BY = ("proofs/testing", "proofs/recording", "tests/live/connect/support/driven_connect.py")
+WANTED = {("task-counts/shipped", "4.4.0"): 300}
+"""So many programs are to be driven without an alarm."""
 Row = Mapping[str, Any]
 HEAD = f"""# Real clusters of Kafka Connect, driven with generated programs
 
@@ -41,9 +44,9 @@ Made by `tests/campaigns/support/connect_campaign.py page`. Each program is one 
 generates: it is held against the promises while it runs, and of task counts what is recorded of it against all history
 properties and the model. A program ends with the first thing that is found, and the next one begins. *Findings* are
 rows of [findings](findings.md), each with the number of programs that ended with it; that "{LACKS}"
-when its own topic is taken away is none, and its model repeats records as well. An *alarm* is anything else that
-breaks a promise, and does when the program is run again; *not again* is what does not. *Cut off* are seeds whose driver
-or cluster failed. One broker; operations are requests and calls that the driver released.
+when its own topic is taken away is none, and its model repeats records as well. An *alarm* is anything else that breaks
+a promise, and does when the program is run again; *not again* is what does not. *Cut off* are seeds whose driver or
+cluster failed. One broker; operations are requests and calls that the driver released; the load is the machine's.
 """
 
 
@@ -123,8 +126,8 @@ def found(row: Row) -> str:
 def page(rows: Sequence[Row]) -> str:
     """The rows as Markdown: one line for each variant, release and commit, and what was found."""
     lines = [
-        HEAD, "| driven | release | commit, date | seeds | programs | operations | hours "
-        "| programs that ended with a finding | alarms | not again | cut off | not as the model |", "|" + "---|" * 12,
+        HEAD, "| driven | release | commit, date | seeds | programs | operations | hours | load "
+        "| programs that ended with a finding | alarms | not again | cut off | not as the model |", "|" + "---|" * 13,
     ]  # fmt: skip
     further = list[str]()
     for (of, release, at), each in groupby(sorted(rows, key=_order), key=lambda row: _order(row)[:3]):
@@ -136,17 +139,33 @@ def page(rows: Sequence[Row]) -> str:
         lines.append(
             f"| {of} | {release} | {at}, {max(row['date'] for row in mine)} | {_seeds(mine)} "
             f"| {sum(row['programs'] for row in mine):,} | {sum(row['operations'] for row in mine):,} "
-            f"| {sum(row['seconds'] for row in mine) / 3_600:.1f} | {ended} | {again} | {len(failures) - again} "
-            f"| {sum(bool(row['cut']) for row in mine)} | {sum(len(row['differs']) for row in mine)} |"
+            f"| {sum(row['seconds'] for row in mine) / 3_600:.1f} | {_loads(mine)} | {ended} | {again} "
+            f"| {len(failures) - again} | {sum(bool(row['cut']) for row in mine)} "
+            f"| {sum(len(row['differs']) for row in mine)} |"
         )
         further += _further(f"{of} on {release}, {at}", mine)
-    return "\n".join([*lines, *further, ""])
+    return "\n".join([*lines, "", *_not_driven(rows), *further, ""])
+
+
+def _not_driven(rows: Sequence[Row]) -> Iterator[str]:
+    """What was asked for, and what can be driven and was not."""
+    for (of, release), programs in WANTED.items():
+        driven = sum(row["programs"] for row in rows if (row["of"], row["release"]) == (of, release))
+        yield f"Of {programs} programs of {of} that are asked for on {release}, {driven} were driven."
+    there = {row["of"] for row in rows}
+    each = [(protocol, on_a_cluster(protocol)) for protocol in DRIVEN]
+    every = [f"{protocol}/{variant}" for protocol, of in each if of is not None for variant in of.variants]
+    yield f"Not driven on any release: {', '.join(of for of in every if of not in there) or 'none'}."
 
 
 def _seeds(rows: Sequence[Row]) -> str:
     seeds = sorted(row["seed"] for row in rows)
     whole = seeds == [*range(seeds[0], seeds[-1] + 1)]
     return f"{seeds[0]} to {seeds[-1]}" if whole and len(seeds) > 1 else ", ".join(map(str, seeds))
+
+
+def _loads(rows: Sequence[Row]) -> str:
+    return f"{min(row['load'] for row in rows):.0f} to {max(row['load'] for row in rows):.0f}"
 
 
 def _further(where: str, rows: Sequence[Row]) -> Iterator[str]:

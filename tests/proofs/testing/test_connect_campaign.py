@@ -65,7 +65,7 @@ def test_it_goes_on_where_it_was_stopped(driving: Callable[[str], None], tmp_pat
     assert connect_campaign.run(place, OF, "4.4.0", 300, 0) == 0
     page = connect_campaign.page(json.loads(place.read_text()))
     assert f"| {OF} | 4.4.0 | {first['commit']}, {first['date']} | 1 to 2 | 6 |" in page
-    assert "| 2.0 | none | 0 | 0 | 0 | 0 |" in page
+    assert "| 2.0 | " in page and " | none | 0 | 0 | 0 | 0 |" in page
 
 
 def test_an_alarm_is_tried_again(driving: Callable[[str], None], tmp_path: Path) -> None:
