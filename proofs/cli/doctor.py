@@ -1,6 +1,7 @@
 """The command ``doctor`` says what is wrong with the transactions of a cluster, how it came, and what to do."""
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
@@ -104,7 +105,10 @@ def _since(text: str | None, now_ms: int) -> int:
 
 
 def _print(told: "list[Line]", most: int, verbose: bool) -> None:
-    for number, line in enumerate(told[:most], 1):
+    """Print findings in full, of each kind that is not wrong only one, unless all are wanted."""
+    kinds = [line.kind for line in told]
+    shown = [line for at, line in enumerate(told) if verbose or line.wrong or line.kind not in kinds[:at]][:most]
+    for number, line in enumerate(shown, 1):
         for text in wrapped(f"{line.where} {line.kind}: {line.says}", f"{number}. ", "   "):
             console.print(text, markup=False)
         breaks = f"breaks {', '.join(line.rules)}" if line.rules else ""
@@ -114,8 +118,10 @@ def _print(told: "list[Line]", most: int, verbose: bool) -> None:
                 console.print(part, markup=False)
         for way in line.futures if verbose else ():
             _print_way(way)
-    if len(told) > most:
-        console.print(f"and {len(told) - most} more; --verbose prints all", markup=False)
+    if len(told) > len(shown):
+        rest = Counter(line.kind for line in told) - Counter(line.kind for line in shown)
+        more = ", ".join(f"{count} {kind}" for kind, count in rest.items())
+        console.print(f"and further: {more}; --verbose prints all", markup=False)
 
 
 def _print_way(way: dict[str, Any]) -> None:

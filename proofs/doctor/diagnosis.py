@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+import numpy as np
 from fencepost.model.language.checks.errors import InputError
 from fencepost.model.releases import NAMES
 from fencepost.proofs.doctor.checks import Checks
@@ -19,7 +20,7 @@ from fencepost.proofs.doctor.futures import BEYOND, Loaded, Seen, futures, model
 from fencepost.proofs.doctor.source import OPEN, Active, Listed, Source, logged, places_of
 from fencepost.proofs.doctor.traces import Broken
 from fencepost.proofs.recording.logs.log_dirs import Place
-from fencepost.proofs.recording.logs.segments import Segment
+from fencepost.proofs.recording.logs.segments import BEFORE_LENGTH_COUNTS, HEADER, Segment
 from fencepost.proofs.recording.transactions.group_offsets import TOPIC as OFFSETS
 from fencepost.proofs.recording.transactions.transaction_log import TOPIC as TRANSACTION_LOG
 from fencepost.properties.transactions.events.kinds import State
@@ -28,6 +29,8 @@ SLOW_MS = 10_000
 """A transaction that is open for longer is worth a line, though nothing is wrong with it."""
 LATE_MS = 60_000
 """A coordinator that is so late with a time-out or a marker is not at work on it (its timer runs every 10 s)."""
+LOOKED_AT = 50
+"""So many duplicates are read again, and compared byte by byte."""
 MOST = 1_000
 """At most this many of the rules' violations are stored; all are counted."""
 PHASES = {
@@ -63,6 +66,13 @@ class Fenced(NamedTuple):
     again_ms: int
     again_epoch: int
     places: tuple[Place, ...]
+
+
+class Copies(NamedTuple):
+    """A `Copies` is a batch that stands twice: whether the records are the same bytes, and each copy's leader epoch."""
+
+    same: bool
+    epochs: tuple[int, int]
 
 
 @dataclass(frozen=True)
@@ -101,6 +111,7 @@ class Examined:
     last_ms: int = -1
     broken: list[Broken] = field(default_factory=list)
     count: int = 0
+    copies: dict[Broken, Copies] = field(default_factory=dict)
     opened: list[Opened] = field(default_factory=list)
     fenced: list[Fenced] = field(default_factory=list)
     names: dict[int, str] = field(default_factory=dict)
@@ -151,6 +162,8 @@ def examine(
     found.fenced = reader.fenced
     if transactional_ids:
         _restrict(found, transactional_ids)
+    twice = [each for each in found.broken if each.kind == "duplicate" and each.first is not None]
+    found.copies = {each: _copies(source, each) for each in twice[:LOOKED_AT]}
     found.gaps = list(source.gaps)
     return found
 
@@ -207,6 +220,19 @@ class _Reader:
                 self._aborted[name] = old
             elif kafka == "Empty" and old is not None and len(self.fenced) < MOST:
                 self.fenced.append(old._replace(again_ms=time_ms, again_epoch=state.epoch))
+
+
+def _copies(source: Source, broken: Broken) -> Copies:
+    assert broken.first is not None
+    found = []
+    for trace in (broken.first, broken.second):
+        piece = next(source.segments(trace.place, start=trace.offset))
+        row = int(np.flatnonzero(piece.headers["base_offset"] == trace.offset)[0])
+        begin = int(piece.positions[row])
+        end = begin + BEFORE_LENGTH_COUNTS + int(piece.headers["length"][row])
+        found.append((int(piece.headers["leader_epoch"][row]), piece.content[begin + HEADER.itemsize : end].tobytes()))
+    (first, mine), (second, other) = found
+    return Copies(mine == other, (first, second))
 
 
 def _opened(source: Source, active: Active, listed: Listed | None) -> Opened:
