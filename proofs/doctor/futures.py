@@ -206,7 +206,7 @@ def _fits(layout: Layout, columns: Columns, seen: Seen) -> NDArray[np.bool_]:
         if wanted is not None:
             value = _members(layout, name).index(wanted) if name in ENUMERATED else int(wanted)
             np.logical_and(fits, fields[name] == value, out=fits)
-    some: NDArray[np.bool_] = fits.any(axis=0)
+    some: NDArray[np.bool_] = np.logical_or.reduce(fits, axis=0)
     return some
 
 
