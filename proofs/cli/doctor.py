@@ -112,7 +112,7 @@ def _print(told: "list[Line]", most: int, verbose: bool) -> None:
         for text in wrapped(f"{line.where} {line.kind}: {line.says}", f"{number}. ", "   "):
             console.print(text, markup=False)
         breaks = f"breaks {', '.join(line.rules)}" if line.rules else ""
-        known = f"known here: {'; '.join(line.known)}" if line.known else ""
+        known = f"known: {'; '.join(line.known)}" if line.known else ""
         for text in filter(None, ("; ".join(filter(None, (breaks, known))), *line.todo)):
             for part in wrapped(text, "   ", "     "):
                 console.print(part, markup=False)

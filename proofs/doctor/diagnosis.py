@@ -98,10 +98,12 @@ class Opened:
 @dataclass
 class Examined:
     """An `Examined` is what was found in a cluster. Times are in ms since 1970; `first_ms` and `last_ms` are of the
-    batches read, -1 if there were none."""
+    batches read, -1 if there were none. `release` is that whose models are asked, and `known_release` the same if
+    brokers tell it, or empty."""
 
     name: str
     release: str
+    known_release: str
     version: str
     now_ms: int = -1
     ids: int = 0
@@ -134,10 +136,13 @@ def examine(
     """Return what is found in a cluster, of these topics and transactional ids, or of all, in batches not older than
     `since_ms`. Raise InputError for a topic or an id that is not there."""
     told = source.releases()
-    release = column_of(max((each for name, each in told.items() if name.startswith("node ")), default=""))
+    newest = max((each for name, each in told.items() if name.startswith("node ")), default="")
+    release = column_of(newest)
     version = "2" if told.get("transaction.version", "2" if release >= "4" else "0") == "2" else "1"
     data, logs = [*source.places(topics), *_internal(source, OFFSETS)], _internal(source, TRANSACTION_LOG)
-    found = Examined(source.name, release, version, places=tuple(p for p in data if p.topic != OFFSETS))
+    found = Examined(
+        source.name, release, release if newest else "", version, places=tuple(p for p in data if p.topic != OFFSETS)
+    )
     checks = Checks(complete=since_ms < 0 and not source.gaps)
     reader = _Reader(source, checks, found, since_ms, reading)
     for place in (*data, *logs):

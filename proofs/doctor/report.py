@@ -19,7 +19,7 @@ from fencepost.proofs.scope.findings import FINDINGS
 from fencepost.proofs.scope.releases import column_of as column_of_exact
 
 HANGS = ("txn.P10", "618.P1")
-"""A transaction that hangs breaks these promises already."""
+"""A transaction that hangs has broken these promises, which is not said once more."""
 ON_OFFSETS = "transactional-offsets/offsets-marker-dropped"
 """On a partition of group offsets, a dropped marker is a finding of this variant."""
 REPEATED = {
@@ -125,7 +125,8 @@ def headline(found: Examined, told: Sequence[Line]) -> str:
         head += f", {iso(found.first_ms)} to {iso(found.last_ms)}"
     running = sum(each.verdict == "running" for each in found.opened)
     head += f"; {_many(running, 'transaction')} under way" if running else ""
-    return f"{head} (Kafka {found.release}, transaction version {found.version})"
+    release = f"Kafka {found.release}" if found.known_release else f"of an unknown release, judged as {found.release}"
+    return f"{head} ({release}, transaction version {found.version})"
 
 
 def _many(count: int, one: str, several: str = "") -> str:
@@ -138,8 +139,10 @@ def _who(name: str, producer_id: int, epoch: int) -> str:
 
 
 def known_here(names: Sequence[str], release: str) -> tuple[str, ...]:
-    """Return which of these findings were seen on a release."""
-    found = [each for each in FINDINGS if each.name in names and release in map(column_of_exact, each.seen)]
+    """Return which of these findings were seen on a release, or on any if it is not known."""
+    found = [each for each in FINDINGS if each.name in names]
+    if release:
+        found = [each for each in found if release in map(column_of_exact, each.seen)]
     return tuple(f"{each.name} ({each.status})" for each in found)
 
 
@@ -155,7 +158,7 @@ def _of_broken(broken: Broken, found: Examined) -> Line:
     return Line(
         broken.kind, broken.kind != "abort_without", f"{_who(name, second.producer_id, second.epoch)}: {says}",
         (TODO.get(broken.kind, ASK),), KINDS[broken.kind].rules,
-        known_here(DEFECTS.get(broken.kind, ()), found.release),
+        known_here(DEFECTS.get(broken.kind, ()), found.known_release),
         *second.place, second.offset, name, second.producer_id, second.epoch, iso(second.time_ms),
         _at(first) if first is not None else "",
     )  # fmt: skip
@@ -197,7 +200,7 @@ def _of_open(opened: Opened, found: Examined) -> Line:
     active, listed = opened.active, opened.listed
     who = _who(opened.transactional_id, active.producer_id, opened.epoch)
     states = f"{listed.state} under epoch {listed.epoch}" if listed is not None else "nothing of this producer"
-    says = f"{who}: its transaction is open since {iso(opened.since_ms)} and {_VERDICTS[opened.verdict]}: its "
+    says = f"{who}: open since {iso(opened.since_ms)}, it {_VERDICTS[opened.verdict]}: its "
     says += f"coordinator{_node(opened)} has {states}"
     if listed is not None and listed.state == "Ongoing" and listed.start_ms >= 0:
         says += f", since {iso(listed.start_ms)}, with a time-out at {iso(listed.start_ms + listed.timeout_ms)}"
@@ -215,7 +218,7 @@ def _of_open(opened: Opened, found: Examined) -> Line:
         variants = {ON_OFFSETS} if any("dropped" in each for each in variants) else variants
     names = [each.name for each in FINDINGS if variants & set(each.variants)] if opened.verdict == "hanging" else []
     return Line(
-        opened.verdict, wrong, says, tuple(_todo(opened)), rules, known_here(names, found.release), *active.place,
+        opened.verdict, wrong, says, tuple(_todo(opened)), rules, known_here(names, found.known_release), *active.place,
         active.first_offset, opened.transactional_id, active.producer_id, opened.epoch, iso(opened.since_ms),
         futures=tuple(_as_dict(loaded) for loaded in opened.ways),
     )  # fmt: skip
@@ -258,29 +261,33 @@ def _todo(opened: Opened) -> Iterator[str]:
             "COMMIT it, by a WriteTxnMarkers request to the leader, since Kafka's own tools only abort. Until then "
             "keep its producer from beginning another transaction, whose end would decide this one."
         )
-    if not ways:
-        return
-    fine: list[str] = []
-    for decision, name in NAMED.items():
-        mine = [f for way in ways for f in way.futures if f.decision == decision and f.possible]
-        if mine and _safe(ways, decision):
-            fine.append(name)
-        elif mine:
-            yield f"{name}: {_breaks(mine)}."
+    if ways:
+        yield " ".join(_explored(ways))
+
+
+def _explored(ways: Sequence[Loaded]) -> Iterator[str]:
+    """Yield what each decision may break, and within which bounds that was explored."""
+    possible = {
+        name: [each for way in ways for each in way.futures if each.decision == decision and each.possible]
+        for decision, name in NAMED.items()
+    }
+    fine = [NAMED[decision] for decision in NAMED if _safe(ways, decision)]
     if fine:
-        yield f"{'; '.join(fine)}: no promise is broken."
+        yield f"{', or '.join([fine[0], *(name.lower() for name in fine[1:])])}, no promise is broken."
+    for name, mine in possible.items():
+        if mine and name not in fine:
+            yield f"{name}, it {_breaks(mine)}."
     bounds = ", ".join(f"{name} {size}" for name, size in ways[0].bounds.items() if size and name not in UNTOLD)
-    after = sum(future.states for way in ways for future in way.futures)
-    which = ", ".join(dict.fromkeys(way.model.name for way in ways))
-    yield (
-        f"That is of {sum(way.fitting for way in ways):,} states of {which} that look so, and {after:,} after these, "
-        f"within {bounds}, with no further fault."
-    )
+    states, after = sum(way.fitting for way in ways), sum(f.states for way in ways for f in way.futures)
+    which = ", ".join(dict.fromkeys(way.model.name.partition("/")[2] for way in ways))
+    whole = "" if all(way.complete for way in ways) else "; not all within these bounds was explored"
+    explored = f"Explored: {states:,} states of {which} that look so, {after:,} after these; {bounds}"
+    yield f"{explored}; no further fault{whole}."
 
 
 NAMED = {
-    COMMIT: "COMMIT by a marker of yours", ABORT: "ABORT by a marker of yours", FENCED: "Fenced by a new instance",
-    LEFT: "Left alone",
+    COMMIT: "If a marker of yours commits it", ABORT: "If a marker of yours aborts it",
+    FENCED: "If a new instance fences it", LEFT: "If it is left alone",
 }  # fmt: skip
 UNTOLD = ("interventions", "absences", "tails", "restarts", "expiries")
 """Of these bounds the sentence says by itself how they are."""
@@ -295,7 +302,7 @@ def _safe(ways: Sequence[Loaded], decision: str) -> bool:
 def _breaks(futures: Sequence[Future]) -> str:
     """Return which promises some run breaks after a decision, in the fewest steps."""
     fewest: dict[tuple[str, str], int] = {}
-    for each in (each for future in futures for each in future.breaks):
+    for each in (each for future in futures for each in future.breaks if each.steps or each.rule not in HANGS):
         key = each.rule, each.promise
         fewest[key] = min(each.steps, fewest.get(key, each.steps))
     if not fewest:
