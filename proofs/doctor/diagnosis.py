@@ -129,20 +129,24 @@ def column_of(release: str) -> str:
     return older[-1] if older else NAMES[0]
 
 
+def begun(source: Source) -> Examined:
+    """Return what is known of a cluster before its logs are read: its release, transaction version, and ids."""
+    told = source.releases()
+    newest = max((each for name, each in told.items() if name.startswith("node ")), default="")
+    release = column_of(newest)
+    version = "2" if told.get("transaction.version", "2" if release >= "4" else "0") == "2" else "1"
+    return Examined(source.name, release, release if newest else "", version)
+
+
 def examine(
     source: Source, topics: Collection[str] = (), transactional_ids: Collection[str] = (), since_ms: int = -1,
     reading: Reading = lambda place, size: None,
 ) -> Examined:  # fmt: skip
     """Return what is found in a cluster, of these topics and transactional ids, or of all, in batches not older than
     `since_ms`. Raise InputError for a topic or an id that is not there."""
-    told = source.releases()
-    newest = max((each for name, each in told.items() if name.startswith("node ")), default="")
-    release = column_of(newest)
-    version = "2" if told.get("transaction.version", "2" if release >= "4" else "0") == "2" else "1"
+    found = begun(source)
     data, logs = [*source.places(topics), *_internal(source, OFFSETS)], _internal(source, TRANSACTION_LOG)
-    found = Examined(
-        source.name, release, release if newest else "", version, places=tuple(p for p in data if p.topic != OFFSETS)
-    )
+    found.places = tuple(place for place in data if place.topic != OFFSETS)
     checks = Checks(complete=since_ms < 0 and not source.gaps)
     reader = _Reader(source, checks, found, since_ms, reading)
     for place in (*data, *logs):
@@ -164,7 +168,7 @@ def examine(
     opened = [_opened(source, each, listed.get(each.producer_id)) for each in still]
     decided = _decisions(source, logs, [each.active.producer_id for each in opened], found.names)
     found.opened = [_judged(each, decided, found) for each in opened]
-    found.fenced = reader.fenced
+    found.fenced = [each for each in reader.fenced if each.aborted_ms >= since_ms]
     if transactional_ids:
         _restrict(found, transactional_ids)
     twice = [each for each in found.broken if each.kind == "duplicate" and each.first is not None]
@@ -190,7 +194,8 @@ class _Reader:
         self._aborted: dict[str, Fenced] = {}
 
     def read(self, place: Place) -> None:
-        for piece in self.source.segments(place, self.since_ms, self.checks.next_offset(place)):
+        since_ms = self.since_ms if place.topic != TRANSACTION_LOG else -1  # what came before decides about what is new
+        for piece in self.source.segments(place, since_ms, self.checks.next_offset(place)):
             self._add(self.checks.feed(place, piece))
             self.reading(place, int(piece.headers["length"].sum()))
             if place.topic == TRANSACTION_LOG:

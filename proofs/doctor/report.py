@@ -37,12 +37,14 @@ REPEATED = {
     "decided_twice": "the coordinator decided the same transaction twice, in both ways",
     "transition": "the coordinator went to {what} from a state from which it never goes there",
     "epoch_back": "the epoch of the transactional id went back",
+    "hanging": "its transaction is open, and its coordinator has not, or has ended, that transaction",
     "not_bumped": "the coordinator ended a transaction of version 2 without a new epoch",
 }
 """By a kind of `checks.KINDS`, what happened."""
 TODO = {
     "duplicate": "Readers get it twice: drop one copy downstream, by topic, partition and offset, and ask the owner "
     "of its producer for client and version.",
+    "hanging": "Ask fencepost doctor without --follow, which explores what COMMIT and ABORT may break.",
     "gap": "Something may be missing before it, or was deleted: compare with what its producer sent.",
     "abort_without": "If an operator aborted it (kafka-transactions.sh abort), this is that; otherwise ask who did.",
 }
@@ -112,7 +114,7 @@ def iso(ms: int) -> str:
 def lines(found: Examined) -> list[Line]:
     """Return what was found, what breaks a rule first."""
     opened = [_of_open(each, found) for each in found.opened if each.verdict != "running"]
-    every = [*opened, *(_of_broken(each, found) for each in found.broken), *map(_of_fenced, found.fenced)]
+    every = [*opened, *(of_broken(each, found) for each in found.broken), *map(_of_fenced, found.fenced)]
     return sorted(every, key=lambda line: not line.wrong)
 
 
@@ -146,7 +148,8 @@ def known_here(names: Sequence[str], release: str) -> tuple[str, ...]:
     return tuple(f"{each.name} ({each.status})" for each in found)
 
 
-def _of_broken(broken: Broken, found: Examined) -> Line:
+def of_broken(broken: Broken, found: Examined) -> Line:
+    """Return the finding that a violation of a rule is."""
     first, second, copies = broken.first, broken.second, found.copies.get(broken)
     name = broken.transactional_id or found.names.get(second.producer_id, "")
     gap = f"{(second.time_ms - first.time_ms) / 1000:.3f} s" if first is not None else "some time"
