@@ -1,6 +1,7 @@
 """The command ``doctor`` says what is wrong with the transactions of a cluster, how it came, and what to do."""
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
@@ -33,11 +34,17 @@ FEW = 6
 @click.option("--transactional-id", "ids", multiple=True, help="Only this transactional id; may be repeated.")
 @click.option("--since", metavar="TIME", help="Only what is newer: 2026-11-30T09:00:00Z, or 90s, 30m, 2h, 7d.")
 @click.option("--same-key", "same", is_flag=True, help="Also: the same key and value in two committed transactions?")
+@click.option(
+    "--follow", "follows", is_flag=True, help="Stay, and print what breaks a rule as it comes; Ctrl-C ends it."
+)
+@click.option("--checkpoint", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+              help="With --follow: go on from this file, and write there how far it came.")  # fmt: skip
 @JSON
 @click.option("--verbose", is_flag=True, help="Print every finding, and the runs of the model behind it.")
 def doctor(
     further: tuple[Path, ...], bootstrap: str | None, client_config: Path | None, logs: tuple[Path, ...],
-    topics: tuple[str, ...], ids: tuple[str, ...], since: str | None, same: bool, json_file: Path | None, verbose: bool,
+    topics: tuple[str, ...], ids: tuple[str, ...], since: str | None, same: bool, follows: bool,
+    checkpoint: Path | None, json_file: Path | None, verbose: bool,
 ) -> int:  # fmt: skip
     """Say what is wrong with a cluster's transactions, and what to do.
 
@@ -50,10 +57,17 @@ def doctor(
         raise click.UsageError("name either --bootstrap HOST:PORT or --logs DIR...")
     if further and not logs:
         raise click.UsageError(f"directories are named after --logs, as in --logs {further[0]}")
+    if checkpoint is not None and not follows:
+        raise click.UsageError("--checkpoint is for --follow; leave it out")
+    if follows and (ids or same):
+        raise click.UsageError(f"{'--same-key' if same else '--transactional-id'} is not for --follow; leave it out")
     from fencepost.proofs.doctor.diagnosis import examine
     from fencepost.proofs.doctor.report import headline, lines, report
     from fencepost.proofs.doctor.same_key import same_key
 
+    if follows:
+        with closing(_source(bootstrap, client_config, (*logs, *further))) as source:
+            return _follow(source, topics, _since(since, source.now_ms()), checkpoint, json_file)
     with _reading() as reading, closing(_source(bootstrap, client_config, (*logs, *further))) as source:
         begin = _since(since, source.now_ms())
         found = examine(source, topics, ids, begin, reading)
@@ -74,6 +88,38 @@ def doctor(
     if json_file is not None:
         write_json(json_file, {"schema": SCHEMA, **report(found, told, again)})
     return int(any(line.wrong for line in told) or bool(found.gaps) or (again is not None and again.repeated > 0))
+
+
+def _follow(
+    source: "Source", topics: tuple[str, ...], since_ms: int, checkpoint: Path | None, json_file: Path | None
+) -> int:
+    """Print what breaks a rule as it comes, until it is interrupted."""
+    from fencepost.proofs.doctor.diagnosis import MOST, begun
+    from fencepost.proofs.doctor.following import follow, stopping
+    from fencepost.proofs.doctor.report import of_broken, report
+    from fencepost.proofs.doctor.traces import Broken
+
+    found, told = begun(source), list["Line"]()
+
+    def on_broken(broken: Broken) -> None:
+        if broken.second.producer_id not in found.names:
+            found.names |= {each.producer_id: each.transactional_id for each in source.listed(())}
+        found.count += 1
+        line = of_broken(broken, found)
+        told.extend([line] if len(told) < MOST else [])
+        _print([line], 1, True)
+
+    with stopping() as stop:
+        counts = follow(
+            source, on_broken=on_broken, stop=stop.is_set, topics=topics, since_ms=since_ms, checkpoint=checkpoint
+        )
+    found.batches, found.gaps = counts.batches, [*source.gaps, *filter(None, [counts.without])]
+    console.print(f"{found.count:,} findings in {counts.batches:,} batches that were followed", markup=False)
+    for gap in found.gaps:
+        console.print(f"not decided: {gap}", markup=False)
+    if json_file is not None:
+        write_json(json_file, {"schema": SCHEMA, **report(found, told, None)})
+    return int(any(line.wrong for line in told) or bool(found.gaps))
 
 
 def _source(bootstrap: str | None, client_config: Path | None, logs: tuple[Path, ...]) -> "Source":
@@ -104,18 +150,23 @@ def _since(text: str | None, now_ms: int) -> int:
 
 
 def _print(told: "list[Line]", most: int, verbose: bool) -> None:
-    for number, line in enumerate(told[:most], 1):
+    """Print findings in full, of each kind that is not wrong only one, unless all are wanted."""
+    kinds = [line.kind for line in told]
+    shown = [line for at, line in enumerate(told) if verbose or line.wrong or line.kind not in kinds[:at]][:most]
+    for number, line in enumerate(shown, 1):
         for text in wrapped(f"{line.where} {line.kind}: {line.says}", f"{number}. ", "   "):
             console.print(text, markup=False)
         breaks = f"breaks {', '.join(line.rules)}" if line.rules else ""
-        known = f"known here: {'; '.join(line.known)}" if line.known else ""
+        known = f"known: {'; '.join(line.known)}" if line.known else ""
         for text in filter(None, ("; ".join(filter(None, (breaks, known))), *line.todo)):
             for part in wrapped(text, "   ", "     "):
                 console.print(part, markup=False)
         for way in line.futures if verbose else ():
             _print_way(way)
-    if len(told) > most:
-        console.print(f"and {len(told) - most} more; --verbose prints all", markup=False)
+    if len(told) > len(shown):
+        rest = Counter(line.kind for line in told) - Counter(line.kind for line in shown)
+        more = ", ".join(f"{count} {kind}" for kind, count in rest.items())
+        console.print(f"and further: {more}; --verbose prints all", markup=False)
 
 
 def _print_way(way: dict[str, Any]) -> None:

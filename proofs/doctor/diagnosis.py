@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+import numpy as np
 from fencepost.model.language.checks.errors import InputError
 from fencepost.model.releases import NAMES
 from fencepost.proofs.doctor.checks import Checks
@@ -19,7 +20,7 @@ from fencepost.proofs.doctor.futures import BEYOND, Loaded, Seen, futures, model
 from fencepost.proofs.doctor.source import OPEN, Active, Listed, Source, logged, places_of
 from fencepost.proofs.doctor.traces import Broken
 from fencepost.proofs.recording.logs.log_dirs import Place
-from fencepost.proofs.recording.logs.segments import Segment
+from fencepost.proofs.recording.logs.segments import BEFORE_LENGTH_COUNTS, HEADER, Segment
 from fencepost.proofs.recording.transactions.group_offsets import TOPIC as OFFSETS
 from fencepost.proofs.recording.transactions.transaction_log import TOPIC as TRANSACTION_LOG
 from fencepost.properties.transactions.events.kinds import State
@@ -28,6 +29,8 @@ SLOW_MS = 10_000
 """A transaction that is open for longer is worth a line, though nothing is wrong with it."""
 LATE_MS = 60_000
 """A coordinator that is so late with a time-out or a marker is not at work on it (its timer runs every 10 s)."""
+LOOKED_AT = 50
+"""So many duplicates are read again, and compared byte by byte."""
 MOST = 1_000
 """At most this many of the rules' violations are stored; all are counted."""
 PHASES = {
@@ -65,6 +68,13 @@ class Fenced(NamedTuple):
     places: tuple[Place, ...]
 
 
+class Copies(NamedTuple):
+    """A `Copies` is a batch that stands twice: whether the records are the same bytes, and each copy's leader epoch."""
+
+    same: bool
+    epochs: tuple[int, int]
+
+
 @dataclass(frozen=True)
 class Opened:
     """An `Opened` is a transaction that is open in a partition, from `active.first_offset` on.
@@ -88,10 +98,12 @@ class Opened:
 @dataclass
 class Examined:
     """An `Examined` is what was found in a cluster. Times are in ms since 1970; `first_ms` and `last_ms` are of the
-    batches read, -1 if there were none."""
+    batches read, -1 if there were none. `release` is that whose models are asked, and `known_release` the same if
+    brokers tell it, or empty."""
 
     name: str
     release: str
+    known_release: str
     version: str
     now_ms: int = -1
     ids: int = 0
@@ -101,6 +113,7 @@ class Examined:
     last_ms: int = -1
     broken: list[Broken] = field(default_factory=list)
     count: int = 0
+    copies: dict[Broken, Copies] = field(default_factory=dict)
     opened: list[Opened] = field(default_factory=list)
     fenced: list[Fenced] = field(default_factory=list)
     names: dict[int, str] = field(default_factory=dict)
@@ -116,17 +129,24 @@ def column_of(release: str) -> str:
     return older[-1] if older else NAMES[0]
 
 
+def begun(source: Source) -> Examined:
+    """Return what is known of a cluster before its logs are read: its release, transaction version, and ids."""
+    told = source.releases()
+    newest = max((each for name, each in told.items() if name.startswith("node ")), default="")
+    release = column_of(newest)
+    version = "2" if told.get("transaction.version", "2" if release >= "4" else "0") == "2" else "1"
+    return Examined(source.name, release, release if newest else "", version)
+
+
 def examine(
     source: Source, topics: Collection[str] = (), transactional_ids: Collection[str] = (), since_ms: int = -1,
     reading: Reading = lambda place, size: None,
 ) -> Examined:  # fmt: skip
     """Return what is found in a cluster, of these topics and transactional ids, or of all, in batches not older than
     `since_ms`. Raise InputError for a topic or an id that is not there."""
-    told = source.releases()
-    release = column_of(max((each for name, each in told.items() if name.startswith("node ")), default=""))
-    version = "2" if told.get("transaction.version", "2" if release >= "4" else "0") == "2" else "1"
+    found = begun(source)
     data, logs = [*source.places(topics), *_internal(source, OFFSETS)], _internal(source, TRANSACTION_LOG)
-    found = Examined(source.name, release, version, places=tuple(p for p in data if p.topic != OFFSETS))
+    found.places = tuple(place for place in data if place.topic != OFFSETS)
     checks = Checks(complete=since_ms < 0 and not source.gaps)
     reader = _Reader(source, checks, found, since_ms, reading)
     for place in (*data, *logs):
@@ -148,9 +168,11 @@ def examine(
     opened = [_opened(source, each, listed.get(each.producer_id)) for each in still]
     decided = _decisions(source, logs, [each.active.producer_id for each in opened], found.names)
     found.opened = [_judged(each, decided, found) for each in opened]
-    found.fenced = reader.fenced
+    found.fenced = [each for each in reader.fenced if each.aborted_ms >= since_ms]
     if transactional_ids:
         _restrict(found, transactional_ids)
+    twice = [each for each in found.broken if each.kind == "duplicate" and each.first is not None]
+    found.copies = {each: _copies(source, each) for each in twice[:LOOKED_AT]}
     found.gaps = list(source.gaps)
     return found
 
@@ -172,7 +194,8 @@ class _Reader:
         self._aborted: dict[str, Fenced] = {}
 
     def read(self, place: Place) -> None:
-        for piece in self.source.segments(place, self.since_ms, self.checks.next_offset(place)):
+        since_ms = self.since_ms if place.topic != TRANSACTION_LOG else -1  # what came before decides about what is new
+        for piece in self.source.segments(place, since_ms, self.checks.next_offset(place)):
             self._add(self.checks.feed(place, piece))
             self.reading(place, int(piece.headers["length"].sum()))
             if place.topic == TRANSACTION_LOG:
@@ -207,6 +230,19 @@ class _Reader:
                 self._aborted[name] = old
             elif kafka == "Empty" and old is not None and len(self.fenced) < MOST:
                 self.fenced.append(old._replace(again_ms=time_ms, again_epoch=state.epoch))
+
+
+def _copies(source: Source, broken: Broken) -> Copies:
+    assert broken.first is not None
+    found = []
+    for trace in (broken.first, broken.second):
+        piece = next(source.segments(trace.place, start=trace.offset))
+        row = int(np.flatnonzero(piece.headers["base_offset"] == trace.offset)[0])
+        begin = int(piece.positions[row])
+        end = begin + BEFORE_LENGTH_COUNTS + int(piece.headers["length"][row])
+        found.append((int(piece.headers["leader_epoch"][row]), piece.content[begin + HEADER.itemsize : end].tobytes()))
+    (first, mine), (second, other) = found
+    return Copies(mine == other, (first, second))
 
 
 def _opened(source: Source, active: Active, listed: Listed | None) -> Opened:

@@ -205,8 +205,8 @@ def _fits(layout: Layout, columns: Columns, seen: Seen) -> NDArray[np.bool_]:
     for name, wanted in seen._asdict().items():
         if wanted is not None:
             value = _members(layout, name).index(wanted) if name in ENUMERATED else int(wanted)
-            fits &= np.equal(fields[name], value)
-    some: NDArray[np.bool_] = fits.any(axis=0)
+            np.logical_and(fits, fields[name] == value, out=fits)
+    some: NDArray[np.bool_] = np.logical_or.reduce(fits, axis=0)
     return some
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 from fencepost.proofs.doctor.checks import KINDS
-from fencepost.proofs.doctor.diagnosis import Examined, Fenced, Opened
+from fencepost.proofs.doctor.diagnosis import Copies, Examined, Fenced, Opened
 from fencepost.proofs.doctor.futures import ABORT, COMMIT, FENCED, LEFT, Future, Loaded
 from fencepost.proofs.doctor.same_key import SameKey
 from fencepost.proofs.doctor.traces import Broken, Trace
@@ -19,7 +19,7 @@ from fencepost.proofs.scope.findings import FINDINGS
 from fencepost.proofs.scope.releases import column_of as column_of_exact
 
 HANGS = ("txn.P10", "618.P1")
-"""A transaction that hangs breaks these promises already."""
+"""A transaction that hangs has broken these promises, which is not said once more."""
 ON_OFFSETS = "transactional-offsets/offsets-marker-dropped"
 """On a partition of group offsets, a dropped marker is a finding of this variant."""
 REPEATED = {
@@ -37,12 +37,14 @@ REPEATED = {
     "decided_twice": "the coordinator decided the same transaction twice, in both ways",
     "transition": "the coordinator went to {what} from a state from which it never goes there",
     "epoch_back": "the epoch of the transactional id went back",
+    "hanging": "its transaction is open, and its coordinator has not, or has ended, that transaction",
     "not_bumped": "the coordinator ended a transaction of version 2 without a new epoch",
 }
 """By a kind of `checks.KINDS`, what happened."""
 TODO = {
     "duplicate": "Readers get it twice: drop one copy downstream, by topic, partition and offset, and ask the owner "
     "of its producer for client and version.",
+    "hanging": "Ask fencepost doctor without --follow, which explores what COMMIT and ABORT may break.",
     "gap": "Something may be missing before it, or was deleted: compare with what its producer sent.",
     "abort_without": "If an operator aborted it (kafka-transactions.sh abort), this is that; otherwise ask who did.",
 }
@@ -112,7 +114,7 @@ def iso(ms: int) -> str:
 def lines(found: Examined) -> list[Line]:
     """Return what was found, what breaks a rule first."""
     opened = [_of_open(each, found) for each in found.opened if each.verdict != "running"]
-    every = [*opened, *(_of_broken(each, found) for each in found.broken), *map(_of_fenced, found.fenced)]
+    every = [*opened, *(of_broken(each, found) for each in found.broken), *map(_of_fenced, found.fenced)]
     return sorted(every, key=lambda line: not line.wrong)
 
 
@@ -124,7 +126,9 @@ def headline(found: Examined, told: Sequence[Line]) -> str:
     if found.last_ms >= 0:
         head += f", {iso(found.first_ms)} to {iso(found.last_ms)}"
     running = sum(each.verdict == "running" for each in found.opened)
-    return head + (f"; {_many(running, 'transaction')} under way" if running else "")
+    head += f"; {_many(running, 'transaction')} under way" if running else ""
+    release = f"Kafka {found.release}" if found.known_release else f"of an unknown release, judged as {found.release}"
+    return f"{head} ({release}, transaction version {found.version})"
 
 
 def _many(count: int, one: str, several: str = "") -> str:
@@ -133,30 +137,46 @@ def _many(count: int, one: str, several: str = "") -> str:
 
 
 def _who(name: str, producer_id: int, epoch: int) -> str:
-    return f"{name or 'no known transactional id'} (producer {producer_id}, epoch {epoch})"
+    return f"{name or 'a producer without a known transactional id'} (producer {producer_id}, epoch {epoch})"
 
 
 def known_here(names: Sequence[str], release: str) -> tuple[str, ...]:
-    """Return which of these findings were seen on a release."""
-    found = [each for each in FINDINGS if each.name in names and release in map(column_of_exact, each.seen)]
+    """Return which of these findings were seen on a release, or on any if it is not known."""
+    found = [each for each in FINDINGS if each.name in names]
+    if release:
+        found = [each for each in found if release in map(column_of_exact, each.seen)]
     return tuple(f"{each.name} ({each.status})" for each in found)
 
 
-def _of_broken(broken: Broken, found: Examined) -> Line:
-    first, second = broken.first, broken.second
+def of_broken(broken: Broken, found: Examined) -> Line:
+    """Return the finding that a violation of a rule is."""
+    first, second, copies = broken.first, broken.second, found.copies.get(broken)
     name = broken.transactional_id or found.names.get(second.producer_id, "")
     gap = f"{(second.time_ms - first.time_ms) / 1000:.3f} s" if first is not None else "some time"
     where = _at(first) if first is not None else "an earlier offset"
     says = REPEATED[broken.kind].format(
         first=where, sequence=second.sequence, gap=gap, epoch=second.epoch, what=second.what.upper()
     )
+    says += f". {_how(copies)}" if copies is not None else "."
     return Line(
-        broken.kind, broken.kind != "abort_without", f"{_who(name, second.producer_id, second.epoch)}: {says}.",
+        broken.kind, broken.kind != "abort_without", f"{_who(name, second.producer_id, second.epoch)}: {says}",
         (TODO.get(broken.kind, ASK),), KINDS[broken.kind].rules,
-        known_here(DEFECTS.get(broken.kind, ()), found.release),
+        known_here(DEFECTS.get(broken.kind, ()), found.known_release),
         *second.place, second.offset, name, second.producer_id, second.epoch, iso(second.time_ms),
         _at(first) if first is not None else "",
     )  # fmt: skip
+
+
+def _how(copies: Copies) -> str:
+    """Return how a duplicate can have come about."""
+    same = "The two have the same bytes" if copies.same else "The two have other records, under one number"
+    if copies.epochs[0] != copies.epochs[1]:
+        how = f"the leader of epoch {copies.epochs[1]} took it, and that of epoch {copies.epochs[0]} had the first copy"
+        return f"{same}: {how}, so that the new leader did not know of it, or had started again from a snapshot."
+    return (
+        f"{same}, under one leader (epoch {copies.epochs[0]}), which had forgotten its producer after "
+        "producer.id.expiration.ms, or was given the batch by another way than a producer's request."
+    )
 
 
 def _at(trace: Trace) -> str:
@@ -183,16 +203,17 @@ def _of_open(opened: Opened, found: Examined) -> Line:
     active, listed = opened.active, opened.listed
     who = _who(opened.transactional_id, active.producer_id, opened.epoch)
     states = f"{listed.state} under epoch {listed.epoch}" if listed is not None else "nothing of this producer"
-    says = f"{who}: its transaction is open since {iso(opened.since_ms)} and {_VERDICTS[opened.verdict]}: its "
+    says = f"{who}: open since {iso(opened.since_ms)}, it {_VERDICTS[opened.verdict]}: its "
     says += f"coordinator{_node(opened)} has {states}"
     if listed is not None and listed.state == "Ongoing" and listed.start_ms >= 0:
         says += f", since {iso(listed.start_ms)}, with a time-out at {iso(listed.start_ms + listed.timeout_ms)}"
     if opened.prepared is not None:
         decided = "COMMIT" if opened.prepared.outcome == COMMIT.upper() else "ABORT"
         says += f", and decided {decided} at {iso(opened.prepared.time_ms)}"
-    says += f". read_committed stops here, before {_many(opened.waiting, 'offset')}."
+    says += f". Readers with read_committed stop here, {_many(opened.waiting, 'offset')} before the end."
     if opened.verdict == "hanging":
-        says += f" It can have come so: {'; or '.join(loaded.model.variant.says for loaded in opened.ways)}."
+        ways = {loaded.model.name.partition("/")[2]: loaded.model.variant.says for loaded in opened.ways}
+        says += f" It can have come so: {'; or '.join(f'{way} ({name})' for name, way in ways.items())}."
     wrong = opened.verdict not in ("slow", "running")
     rules = ("txn.P10",) if wrong else ()
     variants = {loaded.model.name for loaded in opened.ways if loaded.model.faults}
@@ -200,7 +221,7 @@ def _of_open(opened: Opened, found: Examined) -> Line:
         variants = {ON_OFFSETS} if any("dropped" in each for each in variants) else variants
     names = [each.name for each in FINDINGS if variants & set(each.variants)] if opened.verdict == "hanging" else []
     return Line(
-        opened.verdict, wrong, says, tuple(_todo(opened)), rules, known_here(names, found.release), *active.place,
+        opened.verdict, wrong, says, tuple(_todo(opened)), rules, known_here(names, found.known_release), *active.place,
         active.first_offset, opened.transactional_id, active.producer_id, opened.epoch, iso(opened.since_ms),
         futures=tuple(_as_dict(loaded) for loaded in opened.ways),
     )  # fmt: skip
@@ -220,36 +241,59 @@ def _node(opened: Opened) -> str:
 
 
 def _todo(opened: Opened) -> Iterator[str]:
-    """Yield what to do, and what each decision may break."""
-    place = opened.active.place
+    """Yield what to do, what each decision may break, and within which bounds that was explored."""
+    place, ways = opened.active.place, opened.ways
     abort = f"kafka-transactions.sh abort --topic {place.topic} --partition {place.partition}"
     abort += f" --start-offset {opened.active.first_offset}"
-    safe = {each: _safe(opened.ways, each) for each in (COMMIT, ABORT, FENCED, LEFT)}
+    commits, aborts = _safe(ways, COMMIT), _safe(ways, ABORT)
     if opened.verdict == "slow":
-        yield (
-            "Wait for its owner, or fence it by a new instance with its transactional id: neither breaks a promise."
-            if safe[LEFT] and safe[FENCED]
-            else "Wait for its owner."
-        )
+        safe = _safe(ways, FENCED) and _safe(ways, LEFT)
+        yield "Wait for its owner" + (", or fence it by a new instance with its transactional id." if safe else ".")
     elif opened.verdict == "overdue":
-        yield "Its coordinator does not abort it: fence it by InitProducerId, or restart the coordinator's node."
+        yield "Its coordinator does not abort it: fence it by a new instance, or restart the coordinator's node."
     elif opened.verdict == "stuck":
         yield f"Its coordinator cannot write the marker: look for the leader of {place}."
-    elif opened.verdict == "hanging" and safe[ABORT] and not safe[COMMIT]:
-        yield f"ABORT it: {abort}."
-    elif opened.verdict == "hanging" and safe[COMMIT] and not safe[ABORT]:
+    elif opened.verdict == "unexplained":
+        yield "Read again with the directories of all nodes, or with more rights; nothing else can be said of it."
+    elif commits == aborts:
+        yield "Which is right is not in these logs: ask its owner whether it was committed. For ABORT: " + abort
+    elif aborts:
+        yield f"ABORT it: {abort}"
+    else:
         yield (
             "COMMIT it, by a WriteTxnMarkers request to the leader, since Kafka's own tools only abort. Until then "
             "keep its producer from beginning another transaction, whose end would decide this one."
         )
-    elif opened.verdict == "hanging":
-        yield "Which is right is not in these logs: ask its owner whether the transaction was committed."
-    else:
-        yield "Read again with all log directories, or with more rights; nothing else can be told of it."
-    for decision in safe:
-        if any(each.possible for loaded in opened.ways for each in loaded.futures if each.decision == decision):
-            name = decision.upper() if decision in (COMMIT, ABORT) else decision.capitalize()
-            yield f"{name}: {_breaks(opened.ways, decision)}."
+    if ways:
+        yield " ".join(_explored(ways))
+
+
+def _explored(ways: Sequence[Loaded]) -> Iterator[str]:
+    """Yield what each decision may break, and within which bounds that was explored."""
+    possible = {
+        name: [each for way in ways for each in way.futures if each.decision == decision and each.possible]
+        for decision, name in NAMED.items()
+    }
+    fine = [NAMED[decision] for decision in NAMED if _safe(ways, decision)]
+    if fine:
+        yield f"{', or '.join([fine[0], *(name.lower() for name in fine[1:])])}, no promise is broken."
+    for name, mine in possible.items():
+        if mine and name not in fine:
+            yield f"{name}, it {_breaks(mine)}."
+    bounds = ", ".join(f"{name} {size}" for name, size in ways[0].bounds.items() if size and name not in UNTOLD)
+    states, after = sum(way.fitting for way in ways), sum(f.states for way in ways for f in way.futures)
+    which = ", ".join(dict.fromkeys(way.model.name.partition("/")[2] for way in ways))
+    whole = "" if all(way.complete for way in ways) else "; not all within these bounds was explored"
+    explored = f"Explored: {states:,} states of {which} that look so, {after:,} after these; {bounds}"
+    yield f"{explored}; no further fault{whole}."
+
+
+NAMED = {
+    COMMIT: "If a marker of yours commits it", ABORT: "If a marker of yours aborts it",
+    FENCED: "If a new instance fences it", LEFT: "If it is left alone",
+}  # fmt: skip
+UNTOLD = ("interventions", "absences", "tails", "restarts", "expiries")
+"""Of these bounds the sentence says by itself how they are."""
 
 
 def _safe(ways: Sequence[Loaded], decision: str) -> bool:
@@ -258,18 +302,14 @@ def _safe(ways: Sequence[Loaded], decision: str) -> bool:
     return bool(mine) and all(each.complete and not each.breaks for each in mine)
 
 
-def _breaks(ways: Sequence[Loaded], decision: str) -> str:
+def _breaks(futures: Sequence[Future]) -> str:
     """Return which promises some run breaks after a decision, in the fewest steps."""
-    mine: Mapping[str, Future] = {
-        loaded.model.name: each for loaded in ways for each in loaded.futures if each.decision == decision
-    }
     fewest: dict[tuple[str, str], int] = {}
-    for each in (each for future in mine.values() for each in future.breaks):
+    for each in (each for future in futures for each in future.breaks if each.steps or each.rule not in HANGS):
         key = each.rule, each.promise
         fewest[key] = min(each.steps, fewest.get(key, each.steps))
-    whole = all(future.complete for future in mine.values())
     if not fewest:
-        return "no promise is broken" if whole else "no promise is broken as far as it was explored"
+        return "no promise is broken as far as it was explored, which is not all"
     said = [
         f"{rule} ({name_in_words(promise)}) " + (f"in {_many(steps, 'step')}" if steps else "at once")
         for (rule, promise), steps in sorted(fewest.items(), key=lambda pair: pair[1])

@@ -5,7 +5,6 @@ import shlex
 from pathlib import Path
 
 from connect_logs import unpacked
-from copying_logs import DATA as COPYING
 from transaction_logs import REAL
 
 ROOT = Path(__file__).parents[2]
@@ -21,9 +20,6 @@ TO_RUN = {line.partition("  #")[0].rstrip(): line for line in COMMANDS}
 def words_of(line: str, place: Path, bootstrap: str) -> tuple[list[str], int]:
     """A command of the README with its placeholders filled in, and the exit code that its comment states."""
     command, _, comment = line.partition("  #")
-    if "MEMBERS" in command:
-        logs = COPYING / "classic"
-        command = command.replace("MEMBERS", f"{logs}/clients.jsonl").replace("BROKER_DIR...", f"{logs}/node-1")
     if "--worker-logs LOG" in command:
         logs = unpacked("life-4.3.1", place / "connect")
         command = command.replace("BROKER_DIR...", f"{logs}/node-1").replace("LOG ", f"{logs}/w0.log ")

@@ -1,0 +1,196 @@
+"""`fencepost doctor` on logs made batch by batch: what is wrong, in the user's terms, and what it is not."""
+
+from __future__ import annotations
+
+import os
+import struct
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import Ran, fencepost, read_json
+from fencepost.proofs.doctor.source import DiskSource
+from fencepost.proofs.recording.logs.log_dirs import Place
+from fencepost.proofs.recording.transactions.cluster_logs import read_cluster
+from transaction_logs import TRANSACTIONAL, batch, checkpoint, id_key, marker, real_logs, sent, write_log
+
+NOW = int(time.time() * 1000)
+ONGOING, PREPARE_COMMIT, PREPARE_ABORT, COMPLETE_COMMIT, COMPLETE_ABORT, EMPTY = 1, 2, 3, 4, 5, 0
+A, B, C, D = (100, 0), (200, 0), (300, 0), (400, 0)
+Told = dict[str, Any]
+
+
+def state(
+    offset: int, name: str, pair: tuple[int, int], status: int, at_ms: int, partitions: Sequence[int] = (),
+    start_ms: int = -1,
+) -> bytes:  # fmt: skip
+    """A record of the transaction log, of a client of version 2, with partitions of the topic payments."""
+    value = struct.pack(">hqhib", 1, *pair, 60_000, status)
+    if partitions:
+        numbers = b"".join(struct.pack(">i", each) for each in partitions)
+        value += b"\x02\x09payments" + bytes([len(partitions) + 1]) + numbers + b"\x00"
+    else:
+        value += b"\x01"
+    value += struct.pack(">qq", at_ms, start_ms) + b"\x01\x02\x02" + struct.pack(">h", 2)
+    return batch(offset, [(id_key(name), value)], time_ms=at_ms)
+
+
+def write_cluster(folder: Path, data: Sequence[Sequence[bytes]], log: Sequence[bytes]) -> Path:
+    """One node with some partitions of payments, and the transaction log."""
+    for number, batches in enumerate(data):
+        write_log(folder, f"payments-{number}", batches)
+    write_log(folder, "__transaction_state-0", log)
+    ends = {("payments", number): len(batches) for number, batches in enumerate(data)}
+    checkpoint(folder, "replication-offset-checkpoint", ends | {("__transaction_state", 0): len(log)})
+    os.utime(folder / "replication-offset-checkpoint", (NOW / 1000 + 1,) * 2)  # a second later the node was alive
+    return folder
+
+
+@pytest.fixture
+def four(tmp_path: Path) -> Path:
+    """A duplicate (A), a hanging transaction that was committed (B), a slow one (C), and one that was fenced (D)."""
+    then = NOW - 30_000
+    twice = [sent(0, A, 0, b"one"), sent(1, A, 0, b"one"), marker(2, (100, 1), commit=True)]
+    hangs = [sent(0, B, 0, b"two")]
+    slow = [sent(0, C, 0, b"three")]
+    fenced = [sent(0, D, 0, b"four"), marker(1, (400, 1), commit=False)]
+    log = [
+        state(0, "pay-a", A, ONGOING, then, [0], then), state(1, "pay-a", (100, 1), PREPARE_COMMIT, then, [0], then),
+        state(2, "pay-a", (100, 1), COMPLETE_COMMIT, then),
+        state(3, "pay-b", B, ONGOING, then, [1], then), state(4, "pay-b", (200, 1), PREPARE_COMMIT, then, [1], then),
+        state(5, "pay-b", (200, 1), COMPLETE_COMMIT, then),
+        state(6, "pay-c", C, ONGOING, then, [2], then),
+        state(7, "pay-d", D, ONGOING, then, [3], then), state(8, "pay-d", (400, 1), PREPARE_ABORT, then, [3], then),
+        state(9, "pay-d", (400, 1), COMPLETE_ABORT, then), state(10, "pay-d", (400, 2), EMPTY, then),
+    ]  # fmt: skip
+    return write_cluster(tmp_path / "node-1", [twice, hangs, slow, fenced], log)
+
+
+def told(folder: Path, tmp_path: Path, *options: object) -> tuple[Ran, list[Told]]:
+    ran = fencepost("doctor", "--logs", folder, *options, "--json", tmp_path / "doctor.json")
+    assert ran.code in (0, 1), ran.err
+    findings: list[Told] = read_json(tmp_path / "doctor.json")["findings"]
+    return ran, findings
+
+
+def test_four_are_told_apart(four: Path, tmp_path: Path) -> None:
+    """Each by its own kind, place, id and epoch; two of them are wrong."""
+    ran, found = told(four, tmp_path)
+    assert ran.code == 1
+    assert ran.out.startswith("2 findings in 4 transactional ids, 1 topic, 7 batches, ")
+    where = {
+        each["kind"]: (each["partition"], each["offset"], each["transactional_id"], each["epoch"]) for each in found
+    }
+    assert where == {
+        "duplicate": (0, 1, "pay-a", 0), "hanging": (1, 0, "pay-b", 0), "slow": (2, 0, "pay-c", 0),
+        "fenced zombie": (3, -1, "pay-d", 0),
+    }  # fmt: skip
+    assert {each["kind"] for each in found if each["wrong"]} == {"duplicate", "hanging"}
+    by_kind = {each["kind"]: each for each in found}
+    assert by_kind["duplicate"]["first"] == "payments-0@0" and "the same bytes" in by_kind["duplicate"]["says"]
+    assert "COMMIT it" in by_kind["hanging"]["todo"][0]
+    assert "commits it, no promise is broken" in by_kind["hanging"]["todo"][1]
+    assert "aborts it, it can break txn.P4 (nothing lost) at once" in by_kind["hanging"]["todo"][1]
+    assert "If a new instance fences it, or if it is left alone, no promise" in by_kind["slow"]["todo"][1]
+    assert len(ran.out.splitlines()) < 50
+
+
+def test_what_is_asked_for_is_what_is_reported(four: Path, tmp_path: Path) -> None:
+    """By transactional id, by topic, and by time; what is not there is one line with exit code 2."""
+    ran, found = told(four, tmp_path, "--transactional-id", "pay-c")
+    assert (ran.code, [each["kind"] for each in found]) == (0, ["slow"])
+    assert fencepost("doctor", "--logs", four, "--transactional-id", "pay-x").code == 2
+    ran = fencepost("doctor", "--logs", four, "--topic", "payment")
+    assert (ran.code, "no topic 'payment' here; there are payments" in ran.err) == (2, True)
+    assert fencepost("doctor", "--logs", four, "--since", "yesterday").code == 2
+    assert fencepost("doctor").code == fencepost("doctor", four).code == 2
+
+
+def test_a_transaction_under_way_is_no_finding(tmp_path: Path) -> None:
+    """Open for a second, or prepared a second ago: it is counted, and the exit code is 0."""
+    log = [
+        state(0, "pay-a", A, ONGOING, NOW, [0], NOW), state(1, "pay-b", B, ONGOING, NOW, [0], NOW),
+        state(2, "pay-b", (200, 1), PREPARE_COMMIT, NOW, [0], NOW),
+    ]  # fmt: skip
+    folder = write_cluster(tmp_path / "node-1", [[sent(0, A, 0, b"one"), sent(1, B, 0, b"two")]], log)
+    ran, found = told(folder, tmp_path)
+    assert (ran.code, found) == (0, [])
+    assert "; 2 transactions under way" in ran.out
+
+
+def test_what_its_coordinator_should_have_ended(tmp_path: Path) -> None:
+    """Long after its time-out a transaction is overdue, and long after its decision one waits for its marker."""
+    then = NOW - 300_000
+    log = [
+        state(0, "pay-a", A, ONGOING, then, [0], then), state(1, "pay-b", B, ONGOING, then, [0], then),
+        state(2, "pay-b", (200, 1), PREPARE_COMMIT, then, [0], then),
+    ]  # fmt: skip
+    folder = write_cluster(tmp_path / "node-1", [[sent(0, A, 0, b"one"), sent(1, B, 0, b"two")]], log)
+    ran, found = told(folder, tmp_path)
+    assert (ran.code, {each["transactional_id"]: each["kind"] for each in found}) == (
+        1, {"pay-a": "overdue", "pay-b": "stuck"},
+    )  # fmt: skip
+
+
+def test_a_producer_above_its_coordinator_is_unexplained(tmp_path: Path) -> None:
+    """What no model reaches is said so, and not called hanging or slow."""
+    log = [state(0, "pay-a", A, ONGOING, NOW - 30_000, [0], NOW - 30_000)]
+    folder = write_cluster(tmp_path / "node-1", [[sent(0, (100, 3), 0, b"one")]], log)
+    ran, found = told(folder, tmp_path)
+    assert (ran.code, [each["kind"] for each in found if each["transactional_id"] == "pay-a"][:1]) == (
+        1,
+        ["unexplained"],
+    )
+
+
+def test_the_same_key_is_a_question_of_its_own(tmp_path: Path) -> None:
+    """Key and value twice in two committed transactions; not in one, not in an aborted one, and not unasked."""
+
+    def of(offset: int, pair: tuple[int, int], sequence: int, *keys: bytes) -> bytes:
+        entries = [(key, b"value") for key in keys]
+        return batch(offset, entries, producer=pair, sequence=sequence, attributes=TRANSACTIONAL)
+
+    data = [
+        of(0, A, 0, b"k1", b"k2", b"k2"), marker(3, (100, 1), commit=True),
+        of(4, (100, 1), 0, b"k2"), marker(5, (100, 2), commit=False),
+        of(6, (100, 2), 0, b"k1"), marker(7, (100, 3), commit=True),
+    ]  # fmt: skip
+    folder = write_log(tmp_path / "node-1", "payments-0", data).parents[1]
+    ran, found = told(folder, tmp_path, "--same-key")
+    assert (ran.code, found) == (1, [])
+    assert read_json(tmp_path / "doctor.json")["same_key"] == {
+        "records": 4, "repeated": 1, "pairs": [{"first": "payments-0@0", "second": "payments-0@6", "key": "k1"}],
+    }  # fmt: skip
+    assert told(folder, tmp_path)[0].code == 0
+
+
+def test_directories_are_read_as_record_reads_them(tmp_path: Path) -> None:
+    """Of a real cluster: the same batches below the same end, from any offset on; and with one node's directory no more
+    than that node wrote down as committed."""
+    nodes = real_logs(tmp_path)
+    logs, source = read_cluster(nodes, lambda place: True), DiskSource(nodes)
+    assert source.releases()["node 1"] == "4.3" and source.releases()["transaction.version"] == "2"
+    assert source.places(()) == sorted(part.place for part in logs.data)
+    for part in logs.all:
+        wanted = [int(each) for each in part.replica.headers["base_offset"] if each < part.end]
+        for start in (-1, 0, *wanted[1:2]):
+            read = [int(o) for piece in source.segments(part.place, start=start) for o in piece.headers["base_offset"]]
+            assert read == [offset for offset in wanted if offset >= start]
+        assert source.ends(part.place)[2] == part.end
+    alone = DiskSource(nodes[:1])
+    place = Place(*source.places(())[0])
+    assert alone.ends(place)[2] == alone._dirs[0].high_watermarks[place]
+    assert alone.gaps == [
+        f"{place}: not all replicas in sync are here; read below offset {alone.ends(place)[2]}, a node's high watermark"
+    ]
+
+
+def test_real_logs_are_fine(tmp_path: Path) -> None:
+    """Nothing is wrong in what a real cluster wrote, and nothing is left undecided."""
+    nodes = real_logs(tmp_path)
+    os.utime(nodes[0] / "replication-offset-checkpoint")
+    ran = fencepost("doctor", "--logs", *nodes)
+    assert ran.code == 0, ran.out
+    assert ran.out.startswith("0 findings in 2 transactional ids, 1 topic, 20 batches, 2026-11-21T19:32:25Z to ")
