@@ -10,7 +10,7 @@ PartitionMetadataFile."""
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -165,10 +165,10 @@ def _checkpoint(file: Path) -> dict[Place, int]:
         raise RecordingError(f"is not a checkpoint of offsets: {error}", file, "copy it again from the node") from None
 
 
-def read_replica(log_dir: LogDir, place: Place, *, checksums: bool = True, progress: Progress | None = None) -> Replica:
-    """Return one node's copy of a partition. Raise `RecordingError` where the replica has no segments, or its segments
-    are not one log."""
-    segments = read_segments(log_dir.partitions[place], checksums=checksums, progress=progress)
+def read_replica(log_dir: LogDir, place: Place, *, since: int = 0, progress: Progress | None = None) -> Replica:
+    """Return one node's copy of a partition, from the segment on that has offset `since`. Raise `RecordingError` where
+    the replica has no segments, or its segments are not one log."""
+    segments = read_segments(log_dir.partitions[place], since=since, progress=progress)
     start = max(int(segments[0].file.stem), log_dir.starts.get(place, 0))
     high_watermark = log_dir.high_watermarks.get(place, 0)
     replica = Replica(log_dir.node, place, log_dir.partitions[place], segments, start, high_watermark)
@@ -177,20 +177,32 @@ def read_replica(log_dir: LogDir, place: Place, *, checksums: bool = True, progr
     return replica
 
 
-def read_segments(
-    folder: Path, *, checksums: bool = True, mapped: bool = True, progress: Progress | None = None
-) -> tuple[Segment, ...]:
-    """Return all segments in a partition's folder. `mapped` is as in `read_segment`."""
+def segment_files(folder: Path, since: int = 0) -> list[Path]:
+    """Return the segments in a partition's folder, in order, from the one on that has offset `since`."""
     files = sorted(file for file in folder.iterdir() if SEGMENT.fullmatch(file.name))
     if not files:
         raise RecordingError("holds no segment (*.log)", folder, "copy the whole directory from the node")
+    return files[max(0, sum(int(file.stem) <= since for file in files) - 1) :]
+
+
+def read_segments(
+    folder: Path, *, since: int = 0, mapped: bool = True, progress: Progress | None = None
+) -> tuple[Segment, ...]:
+    """Return the segments in a partition's folder. `since` is as in `segment_files`, `mapped` as in `read_segment`."""
+    return tuple(each_segment(folder, since=since, mapped=mapped, progress=progress))
+
+
+def each_segment(
+    folder: Path, *, since: int = 0, mapped: bool = True, progress: Progress | None = None
+) -> Iterator[Segment]:
+    """Yield what `read_segments` returns, one by one."""
+    files = segment_files(folder, since)
     expected = int(files[0].stem)
-    segments: list[Segment] = []
     for file in files:
         if int(file.stem) < expected:
             what = f"is named after offset {int(file.stem)}, but the segment before it goes on to offset {expected - 1}"
             raise RecordingError(what, file, "two copies are mixed: copy the whole directory again")
-        segment = read_segment(file, int(file.stem), checksums=checksums, mapped=mapped)
+        segment = read_segment(file, int(file.stem), mapped=mapped)
         if progress is not None:
             progress(file, len(segment.content))
         if segment.tear and file != files[-1]:
@@ -199,10 +211,9 @@ def read_segments(
             )
             todo = "a crash cuts only the last segment: copy this one again"
             raise RecordingError(what, file, todo, segment.tear.position)
-        segments.append(segment)
+        yield segment
         if len(segment.headers):
             expected = int(segment.last_offsets[-1]) + 1
-    return tuple(segments)
 
 
 def text_of(file: Path) -> str:

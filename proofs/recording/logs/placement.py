@@ -4,7 +4,7 @@
 after it. The result reveals whether a log directory is missing among those given, and whose copies decide what is
 committed.
 
-Sources: TopicRecord, PartitionRecord, PartitionChangeRecord, RemoveTopicRecord in Kafka 4.3's
+Sources: TopicRecord, PartitionRecord, PartitionChangeRecord, RemoveTopicRecord, FeatureLevelRecord in Kafka 4.3's
 common/metadata/*.json."""
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from fencepost.proofs.recording.errors import RecordingError
 from fencepost.proofs.recording.logs.log import FRAME_VERSION, TOPIC, Batch, read_node
 from fencepost.proofs.recording.logs.wire_types import compact_array, compact_string, tagged_fields, unsigned
 
-TOPIC_RECORD, PARTITION_RECORD, PARTITION_CHANGE, REMOVE_TOPIC = 2, 3, 5, 9
+TOPIC_RECORD, PARTITION_RECORD, PARTITION_CHANGE, REMOVE_TOPIC, FEATURE_LEVEL = 2, 3, 5, 9, 12
 IN_SYNC_TAG, REPLICAS_TAG = 0, 2  # of PartitionChangeRecord
 
 
@@ -35,10 +35,12 @@ class Topic(NamedTuple):
 
 @dataclass
 class Placement:
-    """A `Placement` has topics by name. `last` is how far the metadata log goes: (leader epoch, end)."""
+    """A `Placement` has topics by name, and the levels of the finalized features. `last` is how far the metadata log
+    goes: (leader epoch, end)."""
 
     last: tuple[int, int]
     topics: dict[str, Topic] = field(default_factory=dict)
+    features: dict[str, int] = field(default_factory=dict)
 
     def replicas(self, topic: str, topic_id: str, partition: int) -> frozenset[int]:
         """Return the nodes that hold the partition. The set is empty if the log knows no topic of that name with that
@@ -100,6 +102,9 @@ def _apply_record(kind: int, value: bytes, at: int, placement: Placement, names:
         name, at = compact_string(value, at)
         names[value[at : at + 16]] = name or ""
         placement.topics[name or ""] = Topic(_printed(value[at : at + 16]), {}, {})
+    elif kind == FEATURE_LEVEL:
+        name, at = compact_string(value, at)
+        (placement.features[name or ""],) = struct.unpack_from(">h", value, at)
     elif kind == REMOVE_TOPIC:
         placement.topics.pop(names.pop(value[at : at + 16], ""), None)
     elif kind in (PARTITION_RECORD, PARTITION_CHANGE):

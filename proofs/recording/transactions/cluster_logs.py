@@ -57,8 +57,8 @@ def read_cluster(
     cluster. With `incomplete`, some replicas are lost for good. A partition with all its in-sync replicas is read all
     the same, and any other is `absent`."""
     dirs = [read_log_dir(path) for path in paths]
-    _check_one_cluster(dirs)
-    placement = _latest_placement(paths)
+    check_one_cluster(dirs)
+    placement = latest_placement(paths)
     holders: dict[Place, list[LogDir]] = {}
     for each in dirs:
         for place in each.partitions:
@@ -66,7 +66,7 @@ def read_cluster(
                 holders.setdefault(place, []).append(each)
     absent = [place for place in _known(placement) if wanted(place) and place not in holders]
     if incomplete:
-        lost = [place for place, held_by in holders.items() if not _in_sync_there(place, held_by, placement)]
+        lost = [place for place, held_by in holders.items() if not in_sync_there(place, held_by, placement)]
         holders = {place: held_by for place, held_by in holders.items() if place not in lost}
         absent = sorted([*absent, *lost])
     else:
@@ -78,7 +78,7 @@ def read_cluster(
         notes.append("no metadata log among the directories: whether a replica is missing cannot be told")
     order = sorted(holders, key=lambda place: (COORDINATORS.get(place.topic, 0), place))
     replicas = [[read_replica(each, place, progress=progress) for each in holders[place]] for place in order]
-    asked = [each for each in (placement, _latest_placement(paths)) if each is not None]
+    asked = [each for each in (placement, latest_placement(paths)) if each is not None]
     parts = [
         committed_part(copies, _answers(place, holders[place], asked, incomplete))
         for place, copies in zip(order, replicas, strict=True)
@@ -102,7 +102,8 @@ def _changed(replica: Replica) -> bool:
     return now != len(last.content) or len(files) != len(replica.segments)
 
 
-def _check_one_cluster(dirs: Sequence[LogDir]) -> None:
+def check_one_cluster(dirs: Sequence[LogDir]) -> None:
+    """Raise `RecordingError` for directories of two clusters, or with one replica twice."""
     seen: dict[tuple[int, Place], LogDir] = {}
     for each in dirs:
         if each.cluster != dirs[0].cluster:
@@ -115,7 +116,7 @@ def _check_one_cluster(dirs: Sequence[LogDir]) -> None:
                 raise RecordingError(what, each.path, "name each log directory once")
 
 
-def _latest_placement(paths: Sequence[Path]) -> Placement | None:
+def latest_placement(paths: Sequence[Path]) -> Placement | None:
     """Return the placement of the metadata log that goes furthest. Unreadable copies are ignored if another can be
     read."""
     found: list[Placement | None] = []
@@ -152,7 +153,7 @@ def _check_replicas(place: Place, held_by: Sequence[LogDir], placement: Placemen
         raise RecordingError(what, held_by[0].path, f"{todo} these hold; {LOST}")
 
 
-def _in_sync_there(place: Place, held_by: Sequence[LogDir], placement: Placement | None) -> bool:
+def in_sync_there(place: Place, held_by: Sequence[LogDir], placement: Placement | None) -> bool:
     """Return whether no replica that may decide what is committed is missing, as far as a metadata log lists them."""
     if placement is None:
         return True

@@ -1,0 +1,278 @@
+"""This module defines what `fencepost doctor` reads of a cluster: its partitions' batches, open transactions, and ids.
+
+`DiskSource` reads brokers' log directories, of brokers that run or do not; `network.NetworkSource` a running cluster.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from fencepost.model.language.checks.errors import InputError
+from fencepost.proofs.recording.errors import RecordingError
+from fencepost.proofs.recording.logs.log_dirs import (
+    LogDir,
+    Place,
+    Progress,
+    each_segment,
+    read_log_dir,
+    read_replica,
+    segment_files,
+)
+from fencepost.proofs.recording.logs.record_columns import records_of
+from fencepost.proofs.recording.logs.replicas import Committed, committed_part
+from fencepost.proofs.recording.logs.segments import CONTROL, TRANSACTIONAL, Segment
+from fencepost.proofs.recording.transactions.cluster_logs import check_one_cluster, in_sync_there, latest_placement
+from fencepost.proofs.recording.transactions.partition_events import marker_events
+from fencepost.proofs.recording.transactions.transaction_log import TOPIC as TRANSACTION_LOG
+from fencepost.proofs.recording.transactions.transaction_log import transaction_state_of, transactional_id_of
+from fencepost.properties.transactions.events.kinds import State
+
+PIECE = 16 << 20
+"""A piece of a log has at most about this many bytes."""
+INTERNAL = "__"
+CHECKPOINT = "replication-offset-checkpoint"
+RELEASES = {
+    12: "3.6", 15: "3.7", 20: "3.8", 21: "3.9", 22: "4.0", 26: "4.1", 28: "4.2", 30: "4.3", 31: "4.4", 34: "trunk",
+}  # fmt: skip
+"""These are the first metadata.version of each release (MetadataVersion.java)."""
+
+
+class Listed(NamedTuple):
+    """A `Listed` is a transactional id at its coordinator: of ListTransactions and DescribeTransactions, or the newest
+    record of the transaction log. `state` is Kafka's name, `start_ms` of the open transaction or -1, and `places` those
+    that the coordinator has added. `coordinator` is a node, or -1 if it is unknown."""
+
+    transactional_id: str
+    state: str
+    producer_id: int
+    epoch: int
+    timeout_ms: int
+    start_ms: int
+    places: tuple[Place, ...]
+    coordinator: int
+
+
+class Active(NamedTuple):
+    """An `Active` is a producer in a partition: of DescribeProducers, or read from the log. `first_offset` is where its
+    open transaction begins, or -1."""
+
+    place: Place
+    producer_id: int
+    epoch: int
+    last_sequence: int
+    last_ms: int
+    coordinator_epoch: int
+    first_offset: int
+
+
+class Source(Protocol):
+    """A `Source` is a cluster that is read. Nothing is ever written to it."""
+
+    name: str
+
+    def releases(self) -> Mapping[str, str]:
+        """Return by broker (``node 1``) the release as far as it is known, else an empty string; and by the names of
+        finalized features their levels (``transaction.version``: ``2``)."""
+        ...
+
+    def now_ms(self) -> int:
+        """Return the time, in ms since 1970, of which the other answers are true."""
+        ...
+
+    def places(self, topics: Collection[str]) -> Sequence[Place]:
+        """Return the partitions of these topics, or of all topics of users."""
+        ...
+
+    def segments(self, place: Place, since_ms: int = -1, start: int = -1) -> Iterator[Segment]:
+        """Yield what is committed, in order of offset, in pieces of some 16 MB at most. `start` is the first offset
+        that is wanted, and of batches older than `since_ms` only some at the beginning are yielded, if any."""
+        ...
+
+    def ends(self, place: Place) -> tuple[int, int, int]:
+        """Return the first offset, the last stable offset, and the high watermark."""
+        ...
+
+    def listed(self, transactional_ids: Collection[str]) -> Sequence[Listed]:
+        """Return these transactional ids, or all."""
+        ...
+
+    def active(self, place: Place) -> Sequence[Active]: ...
+
+    def close(self) -> None: ...
+
+
+def release_of(metadata_version: int) -> str:
+    """Return the release that a level of metadata.version belongs to, which is the broker's where the level is the
+    highest that it supports."""
+    return RELEASES.get(max((first for first in RELEASES if first <= metadata_version), default=0), "")
+
+
+class DiskSource:
+    """A `DiskSource` reads nodes' log directories. What is committed is what every replica in sync has; where not all
+    of these are among the directories, it is what a node wrote down as committed (its high watermark)."""
+
+    def __init__(self, paths: Sequence[Path], progress: Progress | None = None) -> None:
+        self.name = ", ".join(map(str, paths))
+        self._paths, self._progress = tuple(map(Path, paths)), progress
+        self._placement = latest_placement(self._paths)
+        self._dirs: list[LogDir] = []
+        self._open()
+        self._parts: dict[Place, tuple[object, Committed]] = {}
+
+    def _open(self) -> None:
+        self._dirs = [read_log_dir(path) for path in self._paths]
+        check_one_cluster(self._dirs)
+        self._stamp = self.now_ms()
+
+    def releases(self) -> Mapping[str, str]:
+        features = {} if self._placement is None else self._placement.features
+        release = release_of(features.get("metadata.version", 0))
+        return {f"node {each.node}": release for each in self._dirs} | {n: str(level) for n, level in features.items()}
+
+    def now_ms(self) -> int:
+        """Return when a node last wrote down its high watermarks, which a running one does every five seconds."""
+        files = [path / CHECKPOINT for path in self._paths]
+        return int(max((file.stat().st_mtime for file in files if file.exists()), default=0) * 1000)
+
+    def places(self, topics: Collection[str]) -> Sequence[Place]:
+        every = sorted({place for each in self._dirs for place in each.partitions})
+        found = [
+            place for place in every if (place.topic in topics if topics else not place.topic.startswith(INTERNAL))
+        ]
+        for topic in topics:
+            if topic not in {place.topic for place in found}:
+                there = ", ".join(sorted({p.topic for p in every if not p.topic.startswith(INTERNAL)})) or "none"
+                raise InputError(f"{self.name}: no topic {topic!r} here; there are {there}")
+        return found
+
+    def segments(self, place: Place, since_ms: int = -1, start: int = -1) -> Iterator[Segment]:
+        part = self._part(place)
+        first = max(start, part.replica.start, 0)
+        files = segment_files(part.replica.folder, first)
+        old = [file for file in files[:-1] if file.stat().st_mtime * 1000 < since_ms]
+        first = max(first, int(files[len(old)].stem))
+        for segment in each_segment(part.replica.folder, since=first, progress=self._progress):
+            rows = np.flatnonzero((segment.last_offsets >= first) & (segment.last_offsets < part.end))
+            yield from pieces(segment, rows)
+            if len(segment.headers) and segment.last_offsets[-1] >= part.end:
+                return
+
+    def ends(self, place: Place) -> tuple[int, int, int]:
+        part = self._part(place)
+        opened = [each.first_offset for each in self.active(place) if each.first_offset >= 0]
+        return part.replica.start, min(opened, default=part.end), part.end
+
+    def listed(self, transactional_ids: Collection[str]) -> Sequence[Listed]:
+        newest: dict[str, Listed] = {}
+        for place in sorted({p for each in self._dirs for p in each.partitions if p.topic == TRANSACTION_LOG}):
+            for segment in self.segments(place):
+                for _, _, name, listed in logged(segment):
+                    if listed is None:
+                        newest.pop(name, None)
+                    else:
+                        newest[name] = listed
+        return [listed for name, listed in newest.items() if not transactional_ids or name in transactional_ids]
+
+    def active(self, place: Place) -> Sequence[Active]:
+        return producers(place, self.segments(place))
+
+    def close(self) -> None:
+        self._parts.clear()
+
+    def _part(self, place: Place) -> Committed:
+        """Return the committed part of a partition, of which only the newest segments of each replica are read."""
+        if self.now_ms() != self._stamp:
+            self._open()
+        holders = [each for each in self._dirs if place in each.partitions]
+        if not holders:
+            raise InputError(f"{self.name}: no replica of {place} here; name the directory of a node that has one")
+        files = [segment_files(each.partitions[place])[-1] for each in holders]
+        stamp = self._stamp, [(file, file.stat().st_size) for file in files]
+        if place not in self._parts or self._parts[place][0] != stamp:
+            self._parts[place] = stamp, self._committed(place, holders)
+        return self._parts[place][1]
+
+    def _committed(self, place: Place, holders: Sequence[LogDir]) -> Committed:
+        high = max(each.high_watermarks.get(place, 0) for each in holders)
+        copies = [read_replica(each, place, since=high, progress=self._progress) for each in holders]
+        in_sync = None
+        if self._placement is not None:
+            topic_id = max(each.topic_id(place) for each in holders)
+            in_sync = self._placement.in_sync(place.topic, topic_id, place.partition)
+        part = committed_part(copies, [in_sync] if in_sync else ())
+        if not in_sync_there(place, holders, self._placement):
+            part = replace(part, end=high)
+        (mine,) = (each for each in holders if each.partitions[place] == part.replica.folder)
+        start = max(int(segment_files(part.replica.folder)[0].stem), mine.starts.get(place, 0))
+        return replace(part, replica=replace(part.replica, start=start))
+
+
+def pieces(segment: Segment, rows: np.ndarray) -> Iterator[Segment]:
+    """Yield parts of a segment with these of its batches, each of some `PIECE` bytes at most, and no tear."""
+    portion = (segment.positions[rows] - (segment.positions[rows[0]] if len(rows) else 0)) // PIECE
+    for number in np.unique(portion):
+        mine = rows[portion == number]
+        yield replace(segment, positions=segment.positions[mine], headers=segment.headers[mine], tear=None)
+
+
+def logged(segment: Segment) -> Iterator[tuple[int, int, str, Listed | None]]:
+    """Yield offset, time in ms, transactional id and content of the records of a piece of the transaction log; the
+    content of a record that removes an id is None."""
+    records = records_of(segment, np.flatnonzero(segment.headers["attributes"] & CONTROL == 0))
+    for row in range(len(records.batch)):
+        header = segment.headers[records.batch[row]]
+        offset = int(header["base_offset"]) + int(records.delta[row])
+        try:
+            name, value = transactional_id_of(records.key_of(row)), records.value_of(row)
+            if name is None:
+                continue
+            state = transaction_state_of(value) if value is not None else None
+        except (ValueError, IndexError, struct.error) as error:
+            what = f"the record at offset {offset} is not the transaction log's: {error}"
+            raise RecordingError(
+                what, segment.file, "name the directories of a Kafka that is not newer than 4.4"
+            ) from None
+        if state is None:
+            yield offset, int(header["max_time"]), name, None
+            continue
+        places = tuple(Place(topic, number) for topic, numbers in state.partitions for number in numbers)
+        start = state.started_ms if State(state.state).name == "Ongoing" or places else -1
+        listed = Listed(
+            name, State(state.state).name, state.producer_id, state.epoch, state.timeout_ms, start, places, -1
+        )
+        yield offset, int(header["max_time"]), name, listed
+
+
+def producers(place: Place, log: Iterable[Segment]) -> list[Active]:
+    """Return the producers of a partition as its log has them, each with where its open transaction begins."""
+    found: dict[int, Active] = {}
+    for segment in log:
+        headers = segment.headers
+        ids, attributes = headers["producer_id"], headers["attributes"]
+        in_transaction = attributes & TRANSACTIONAL != 0
+        markers = marker_events(segment, np.flatnonzero((attributes & CONTROL != 0) & in_transaction), 0)
+        terms = dict(zip(markers["offset"].tolist(), markers["coordinator_epoch"].tolist(), strict=True))
+        order = np.argsort(ids, kind="stable")
+        order = order[ids[order] >= 0]
+        for rows in np.split(order, np.flatnonzero(np.diff(ids[order])) + 1) if len(order) else ():
+            producer_id = int(ids[rows[0]])
+            control = attributes[rows] & CONTROL != 0
+            open_from = int(control.nonzero()[0][-1]) + 1 if control.any() else 0
+            old = found.get(producer_id, Active(place, producer_id, -1, -1, -1, -1, -1))
+            first = -1 if control.any() else old.first_offset
+            after = rows[open_from:][in_transaction[rows[open_from:]]]
+            if first < 0 and len(after):
+                first = int(headers["base_offset"][after[0]])
+            last, data = headers[rows[-1]], headers[rows[~control]]
+            sequence = int(data["base_sequence"][-1]) + int(data["last_delta"][-1]) if len(data) else old.last_sequence
+            term = terms.get(int(headers["base_offset"][rows[open_from - 1]]), -1) if control.any() else -1
+            found[producer_id] = Active(
+                place, producer_id, int(last["epoch"]), sequence, int(last["max_time"]),
+                old.coordinator_epoch if term < 0 else term, first,
+            )  # fmt: skip
+    return list(found.values())
