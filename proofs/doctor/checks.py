@@ -20,6 +20,7 @@ import io
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple, Self
+from zipfile import BadZipFile
 
 import msgspec
 import numpy as np
@@ -245,7 +246,7 @@ class Checks:
                     ledger.set(of_place, entries)
                     checks._partitions[place] = ledger
                 return checks
-        except (OSError, ValueError, KeyError, IndexError, TypeError, msgspec.DecodeError) as error:
+        except (OSError, ValueError, LookupError, TypeError, EOFError, BadZipFile, msgspec.DecodeError) as error:
             raise InputError(f"{NOT_CHECKED} ({error})") from None
 
 
