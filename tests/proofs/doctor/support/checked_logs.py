@@ -1,4 +1,4 @@
-"""Small logs, batch by batch, as `Checks` is given them: partitions first, then the transaction log, then twice to rest."""
+"""Small logs, batch by batch, as `Checks` is given them: partitions, then the transaction log, then twice to rest."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fencepost.proofs.doctor.traces import Broken
 from fencepost.proofs.recording.logs.log_dirs import Place
 from fencepost.proofs.recording.logs.segments import Segment, read_segment
 from fencepost.proofs.recording.transactions.transaction_log import TOPIC
-from transaction_logs import CONTROL, TRANSACTIONAL, Entry, batch, id_key
+from transaction_logs import CONTROL, TRANSACTIONAL, batch, id_key
 
 P, Q, LOG = Place("t", 0), Place("t", 1), Place(TOPIC, 0)
 EMPTY, ONGOING, PREPARE_COMMIT, PREPARE_ABORT, COMPLETE_COMMIT, COMPLETE_ABORT = range(6)
