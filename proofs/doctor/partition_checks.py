@@ -52,7 +52,6 @@ class Batches(NamedTuple):
     last: np.ndarray
     offset: np.ndarray
     time: np.ndarray
-    leader_epoch: np.ndarray
     transactional: np.ndarray
     is_marker: np.ndarray
     outcome: np.ndarray
@@ -108,11 +107,9 @@ class PartitionLedger:
         wrong = is_data & (b.first >= 0) & ~lower & (b.first != due) & self.sequenced
         since = np.where(goes_on, of(batch, b.holes, "data_holes"), of(event, b.holes, "holes"))
         paused = np.abs(b.time - of(event, b.time, "time")) >= EXPIRY_MS
-        judged = goes_on | (data_epoch >= 0) | ((epoch >= 0) & (epoch < b.epoch))
-        judged &= (since == b.holes) & ~paused
         whole = (self.extent.begins == 0) & (b.holes == 0) & (b.number < FORGET)
-        judged |= (epoch < 0) & whole & (b.leader_epoch == 0)  # a later leader may not have what was before
-
+        judged = goes_on | (data_epoch >= 0) | (epoch >= 0) & ((epoch < b.epoch) | whole)
+        judged &= (since == b.holes) & ~paused
         broken: list[tuple[int, Broken]] = []
 
         def say(kind: str, row: int, first: Trace | None) -> None:
@@ -123,7 +120,8 @@ class PartitionLedger:
             if copy is not None:
                 say("duplicate", row, copy)
             elif judged[row]:
-                say("gap", row, self._before(b, batch[row], before[group[row]], "data"))
+                which = (batch, "data") if data_epoch[row] >= 0 else (event, "event")
+                say("gap", row, self._before(b, which[0][row], before[group[row]], which[1]))
         for row in np.flatnonzero(lower).tolist():
             kind = "old_marker" if b.is_marker[row] else "fenced"
             say(kind, row, self._before(b, event[row], before[group[row]], "event"))
@@ -168,7 +166,7 @@ class PartitionLedger:
         end = np.where(first < 0, first, (first + mine["last_delta"]) & LAST_SEQUENCE)
         return Batches(
             ids[chosen], mine["epoch"].astype(np.int16), first, end, base[rows][chosen],
-            mine["max_time"].astype(np.int64), mine["leader_epoch"].astype(np.int32), transactional[chosen],
+            mine["max_time"].astype(np.int64), transactional[chosen],
             is_marker[chosen], outcome[chosen], coordinator[chosen], holes[chosen], number[chosen],
         )  # fmt: skip
 
