@@ -17,7 +17,7 @@ record; and Prepare records until their transaction is over. Nothing is stored o
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple, Self
 from zipfile import BadZipFile
@@ -70,11 +70,12 @@ KINDS: Mapping[str, Rule] = MappingProxyType({
 
 class Checks:
     """A `Checks` judges pieces of logs as they come, in order of offset for each partition; what it was given already
-    it passes over. `complete` means that all partitions of the transaction log are given. `patience` is for how many
-    further `settle` a marker may wait for its Prepare record, and an open transaction for its marker."""
+    it passes over. `complete` means that all partitions of the transaction log are given, and `transactions` counts
+    Prepare records. `patience` is for how many further `settle` a marker may wait for its Prepare record, and an open
+    transaction for its marker."""
 
     def __init__(self, *, complete: bool = True, patience: int = 1) -> None:
-        self.complete, self.patience, self.turn = complete, patience, 0
+        self.complete, self.patience, self.turn, self.transactions = complete, patience, 0, 0
         self._partitions: dict[Place, PartitionLedger] = {}
         self._log = LogLedger()
         self._numbers: dict[Place, int] = {}
@@ -93,6 +94,7 @@ class Checks:
             broken, prepares = self._log.feed(place, self._number(place), segment)
             if len(prepares):
                 self._prepares.append(prepares)
+                self.transactions += len(prepares)
             return broken
         if place not in self._partitions:
             self._partitions[place] = PartitionLedger(place, self._number(place), place.topic != OFFSETS)
@@ -108,9 +110,9 @@ class Checks:
     def _places(self) -> list[Place]:
         return list(self._numbers)
 
-    def settle(self, *, last: bool = False) -> list[Broken]:
+    def settle(self, *, last: bool = False, unread: Collection[Place] = ()) -> list[Broken]:
         """Return what markers and open transactions break, after partitions and then the transaction log were read to
-        their ends. With `last`, nothing more will come."""
+        their ends, except for the partitions `unread`. With `last`, nothing more will come."""
         if not self._log.logs:
             self._marks.clear()
             return []
@@ -136,7 +138,7 @@ class Checks:
         marks["waited"] += 1
         self._marks = [marks] if len(marks) else []
         self._prepares = [self._unfinished(prepares, of_prepare)]
-        broken += self._hanging(last)
+        broken += self._hanging(last, unread)
         self._log.forget_expired()
         self.turn += 1
         return broken
@@ -165,11 +167,11 @@ class Checks:
         kept: np.ndarray = prepares[(newest | (prepares["over"] <= 1 + self.patience)) & ~again]
         return kept
 
-    def _hanging(self, last: bool) -> list[Broken]:
+    def _hanging(self, last: bool, unread: Collection[Place]) -> list[Broken]:
         broken, log = [], self._log
         for place, ledger in self._partitions.items():
             rows = np.flatnonzero(ledger.entries["open_from"] >= 0)
-            if not len(rows):
+            if not len(rows) or place in unread:
                 continue
             opened = ledger.entries[rows]
             at = log.current(opened["producer_id"])
@@ -213,6 +215,7 @@ class Checks:
         """Return all of it, as arrays of NumPy and JSON, without pickle."""
         about = {
             "version": VERSION, "complete": self.complete, "patience": self.patience, "turn": self.turn,
+            "transactions": self.transactions,
             "places": self._places, "partitions": {str(self._number(place)): ledger.about
                                                    for place, ledger in self._partitions.items()},
             "log": self._log.about,
@@ -233,7 +236,7 @@ class Checks:
                 if about["version"] != VERSION or arrays["marks"].dtype != MARK or arrays["prepares"].dtype != PREPARE:
                     raise InputError(NOT_CHECKED)
                 checks = cls(complete=about["complete"], patience=about["patience"])
-                checks.turn = about["turn"]
+                checks.turn, checks.transactions = about["turn"], about["transactions"]
                 places = [Place(*place) for place in about["places"]]
                 checks._numbers = {place: number for number, place in enumerate(places)}
                 checks._marks, checks._prepares = [arrays["marks"]], [arrays["prepares"]]

@@ -1,0 +1,229 @@
+"""This module follows a cluster: it reads what is new, again and again, and reports what that breaks.
+
+    with stopping() as stop:
+        followed = follow(source, on_broken=print, stop=stop.is_set, checkpoint=Path("doctor.npz"))
+
+What a partition breaks by itself is reported when its batch is read. What it breaks together with the transaction log
+is reported when both were read: first every partition to its end, then the transaction log to its end (`settle`).
+A partition that is away for now holds up only what is to be found in it.
+
+With a checkpoint, the next run goes on where this one was. It is written after what was found until then is reported,
+and replaces the one before at once, so that after a crash a finding may be reported again, and none is lost."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+
+from fencepost.model.language.checks.errors import InputError
+from fencepost.proofs.doctor.checks import Checks
+from fencepost.proofs.doctor.source import Source
+from fencepost.proofs.doctor.traces import Broken
+from fencepost.proofs.recording.logs.log_dirs import Place
+from fencepost.proofs.recording.logs.segments import Segment
+from fencepost.proofs.recording.transactions.transaction_log import TOPIC as TRANSACTION_LOG
+
+WAIT_MS = 250  # for news
+PLACES_S = 10.0  # from one look for new partitions to the next
+SAVE_S = 5.0  # from one checkpoint to the next
+LAG_S = 6.0
+"""A node writes down every five seconds what is committed. Of directories without all replicas no more is known, and
+one partition may be so much newer than another."""
+TO_THE_END = 1 << 19
+"""A piece with fewer bytes is all that there was: the half of what a broker returns of one partition among others."""
+
+
+@dataclass
+class Followed:
+    """A `Followed` counts what was read: `batches`, `transactions` that were prepared, and how often all was `settled`.
+    `without` is why nothing was compared with the transaction log, if so."""
+
+    batches: int = 0
+    transactions: int = 0
+    broken: int = 0
+    settled: int = 0
+    without: str = ""
+
+
+def follow(
+    source: Source, *, on_broken: Callable[[Broken], object], stop: Callable[[], bool], topics: Collection[str] = (),
+    since_ms: int = -1, checkpoint: Path | None = None, on_news: Callable[[Followed], object] | None = None,
+) -> Followed:  # fmt: skip
+    """Follow these topics, or all of users, until `stop` returns true; `since_ms` is where to begin without a
+    checkpoint. `on_news` is called after each round. Raise `InputError` for a file that is no checkpoint, or one of
+    another cluster."""
+    checks = _loaded(checkpoint)
+    rounds = _Rounds(source, checks, topics, since_ms)
+    counts = rounds.counts
+    saved = time.monotonic()
+
+    def report(found: Sequence[Broken]) -> None:
+        for each in found:
+            counts.broken += 1
+            on_broken(each)
+
+    while not stop():
+        began = time.monotonic()
+        news = 0
+        for place, segment in rounds.read():
+            report(checks.feed(place, segment))
+            news += len(segment.headers)
+            if stop():
+                break
+        else:
+            if rounds.all_read():
+                report(checks.settle(unread=rounds.unread))
+                counts.settled += 1
+        counts.batches, counts.transactions = counts.batches + news, checks.transactions
+        if on_news is not None:
+            on_news(counts)
+        if checkpoint is not None and time.monotonic() - saved > SAVE_S:
+            _save(checks, checkpoint)
+            saved = time.monotonic()
+        if not news and not rounds.waits:
+            _sleep(began + WAIT_MS / 1000 - time.monotonic(), stop)
+    if checkpoint is not None:
+        _save(checks, checkpoint)
+    return counts
+
+
+class _Rounds:
+    """A `_Rounds` reads what is new of all partitions, round by round, and knows when all of it was read."""
+
+    def __init__(self, source: Source, checks: Checks, topics: Collection[str], since_ms: int) -> None:
+        self.source, self.checks, self.counts = source, checks, Followed()
+        self.waits = hasattr(source, "poll")
+        self._topics, self._since_ms = topics, since_ms
+        self._places: set[Place] = set()
+        self._floor: dict[Place, int] = {}  # where to begin with a partition that had nothing new enough
+        self._logs: set[Place] = set()
+        self._due: set[Place] = set()  # to be read to the end before the transaction log is, or in it
+        self._in_log = False
+        self._looked = self._settled = -PLACES_S
+        self._look()
+        for place in sorted(self._places | self._logs):
+            begun = checks.next_offset(place)
+            if begun > 0 and begun > (end := source.ends(place)[2]):
+                what = f"the checkpoint has {place} to offset {begun}, but it ends at {end}"
+                raise InputError(f"{source.name}: {what}: it is of another cluster or topic; begin anew without it")
+
+    @property
+    def unread(self) -> Collection[Place]:
+        """Return the partitions that cannot be read for now."""
+        away: Mapping[Place, str] = getattr(self.source, "away", {})
+        return away.keys() - self._logs
+
+    def read(self) -> Iterator[tuple[Place, Segment]]:
+        """Yield what is new."""
+        if time.monotonic() - self._looked > PLACES_S:
+            self._look()
+        places = sorted(self._places) + sorted(self._logs)
+        for place in places:
+            if place not in self._floor or not self.waits:
+                yield from self._to_the_end(place)
+        if not self.waits:
+            self._due.clear()
+            return
+        starts = {place: max(self._floor[place], self.checks.next_offset(place)) for place in places}
+        ended, size = set(places), 0
+        for place, segment in self.source.poll(starts, WAIT_MS):  # type: ignore[attr-defined]
+            yield place, segment
+            size += len(segment.content)
+            if len(segment.content) >= TO_THE_END:
+                ended.discard(place)
+        if size < 8 * TO_THE_END:  # else the answer may have been too full for the other partitions
+            self._due -= ended - self.source.away.keys()  # type: ignore[attr-defined]
+
+    def _to_the_end(self, place: Place) -> Iterator[tuple[Place, Segment]]:
+        start, since_ms = self.checks.next_offset(place), -1
+        if place not in self._floor:
+            since_ms = self._since_ms if start < 0 and place not in self._logs else -1
+            self._floor[place] = self.source.ends(place)[2] if since_ms >= 0 else 0
+        else:
+            start = max(start, self._floor[place])
+        for segment in self.source.segments(place, since_ms, start):
+            yield place, segment
+
+    def all_read(self) -> bool:
+        """Return whether, since it last returned true, all partitions were read to their ends, and then the transaction
+        log."""
+        if not self._in_log and not self._due - set(self.unread):
+            self._in_log, self._due = True, set(self._logs)
+            return False
+        if not self._in_log or self._due or (not self.waits and time.monotonic() - self._settled < LAG_S):
+            return False
+        self._in_log, self._due, self._settled = False, set(self._places), time.monotonic()
+        return True
+
+    def _look(self) -> None:
+        """Look for partitions."""
+        self._looked = time.monotonic()
+        places = set(self.source.places(self._topics))
+        self._due |= set() if self._in_log else places - self._places
+        self._places = places
+        try:
+            logs = set(self.source.places((TRANSACTION_LOG,)))
+            self.counts.without = "" if logs else "no partition of the transaction log may be read"
+        except InputError as error:
+            logs, self.counts.without = set(), str(error)
+        self._due |= logs - self._logs if self._in_log else set()
+        self._logs = logs
+        self._due &= places | logs
+        numbers = {place.partition for place in logs}
+        self.checks.complete = numbers == set(range(len(numbers)))
+
+
+def _loaded(checkpoint: Path | None) -> Checks:
+    if checkpoint is None or not checkpoint.exists():
+        return Checks()
+    try:
+        return Checks.load(checkpoint.read_bytes())
+    except OSError as error:
+        raise InputError(f"{checkpoint}: cannot be read: {error.strerror}") from None
+    except InputError as error:
+        raise InputError(f"{checkpoint}: {error}") from None
+
+
+def _save(checks: Checks, checkpoint: Path) -> None:
+    unfinished = checkpoint.with_name(f"{checkpoint.name}.{os.getpid()}.unfinished")
+    try:
+        with unfinished.open("wb") as file:
+            file.write(checks.save())
+            file.flush()
+            os.fsync(file.fileno())
+        unfinished.replace(checkpoint)
+    except OSError as error:
+        unfinished.unlink(missing_ok=True)
+        raise InputError(f"{checkpoint}: the checkpoint cannot be written: {error.strerror}") from None
+
+
+def _sleep(seconds: float, stop: Callable[[], bool]) -> None:
+    end = time.monotonic() + seconds
+    while not stop() and (left := end - time.monotonic()) > 0:
+        time.sleep(min(left, 0.05))
+
+
+@contextmanager
+def stopping() -> Iterator[threading.Event]:
+    """Let the first Ctrl-C or SIGTERM within the context set an event, and a second one do what it did before."""
+    event = threading.Event()
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+
+    def note(number: int, frame: FrameType | None) -> None:
+        event.set()
+        signal.signal(number, before[signal.Signals(number)])
+
+    for number in before:
+        signal.signal(number, note)
+    try:
+        yield event
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
