@@ -73,12 +73,8 @@ def read_segment(file: Path, expected: int, *, checksums: bool = True, mapped: b
     true, the file is read into memory. Raise `RecordingError` for a file that is not a segment, is of an older message
     format, or is damaged."""
     content = _content(file, mapped)
-    positions, end = _walked(content)
-    headers = _headers(content, positions)
-    _check_format(file, content, positions, headers)
-    _check_order(file, positions, headers, expected)
-    if checksums:
-        _check_sums(file, content, positions, headers)
+    positions, end = walked(content)
+    headers = checked_headers(file, content, positions, expected, checksums=checksums)
     if len(headers):
         expected = int(headers["base_offset"][-1]) + int(headers["last_delta"][-1]) + 1
     tear = None
@@ -86,6 +82,19 @@ def read_segment(file: Path, expected: int, *, checksums: bool = True, mapped: b
         _check_tail(file, content[end:], expected, end)
         tear = Tear(file, end, expected, len(content) - end)
     return Segment(file, content, positions, headers, tear)
+
+
+def checked_headers(
+    file: Path, content: np.ndarray, positions: np.ndarray, expected: int, *, checksums: bool = True
+) -> np.ndarray:
+    """Return the headers of the batches at `positions`, the first offset of which is `expected` or above it. `file`
+    names the content in the `RecordingError` for what is damaged."""
+    headers = _headers(content, positions)
+    _check_format(file, content, positions, headers)
+    _check_order(file, positions, headers, expected)
+    if checksums:
+        _check_sums(file, content, positions, headers)
+    return headers
 
 
 def _content(file: Path, mapped: bool) -> np.ndarray:
@@ -99,7 +108,7 @@ def _content(file: Path, mapped: bool) -> np.ndarray:
         raise RecordingError(f"cannot be read: {error.strerror}", file, "copy the whole log directory") from None
 
 
-def _walked(content: np.ndarray) -> tuple[np.ndarray, int]:
+def walked(content: np.ndarray) -> tuple[np.ndarray, int]:
     """Return where complete batches begin, and where the walk ended: at the end of the file, or before an incomplete
     batch."""
     places, view, length_at = array("q"), content.data, struct.Struct(">i").unpack_from

@@ -6,7 +6,7 @@
 Only one thread at a time may use them. A connection that failed is discarded and made anew at the next request.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from fencepost.reference_impl.live.tcp.connection import Broker, Connection, NoAnswer, WireError, ask_bootstrap
@@ -16,7 +16,17 @@ from fencepost.reference_impl.live.tcp.versions import Bounds, Offered, offered_
 GROUP, TRANSACTION = 0, 1  # key types of FindCoordinator
 FORBIDDEN = frozenset({29, 30, 31, 35, 42, 53})  # not authorized, unsupported, invalid: it will not become better
 AWAY = 15  # COORDINATOR_NOT_AVAILABLE
+NOT_NOW = frozenset({3, 5, 6, 7, 9, 13, 14, 15, 16, 56, 74, 75, 76})  # the leader is another, or not ready
+READ_S = 10.0  # how long a leader or a coordinator may be away
 READY_S = 30.0  # how long a cluster that has just started may take to name a coordinator or a leader
+
+
+class Refused(WireError):
+    """A `Refused` is raised for an answer with an error that asking again will not mend; ``code`` is Kafka's."""
+
+    def __init__(self, message: str, code: int) -> None:
+        super().__init__(message)
+        self.code = code
 
 
 class Brokers:
@@ -32,6 +42,7 @@ class Brokers:
         self._leaders: dict[tuple[str, int], int] = {}
         self._coordinators: dict[tuple[int, str], int] = {}
         self._silent: set[int] = set()
+        self.offers: dict[int, Offered] = {}  # of each broker that could be reached when this was made
         self.refresh()
         self.offered = self._offered()
 
@@ -39,7 +50,7 @@ class Brokers:
         """Return the answer of one broker. Raise NoAnswer, or WireError for an answer that is not Kafka's."""
         connection = self._connections.get(broker)
         if connection is None:
-            connection = self._connections[broker] = self._connect(broker)
+            connection = self._connections[broker] = self.connection(broker)
         try:
             return connection.call(request)
         except WireError:
@@ -62,31 +73,40 @@ class Brokers:
 
     def refresh(self, topic: str | None = None, create: bool = False) -> Mapping[int, int]:
         """Ask for the brokers, and return a topic's leaders by partition; -1 means no leader."""
+        return self.topics(() if topic is None else (topic,), create).get(topic or "", (0, {}))[1]
+
+    def topics(self, names: Collection[str] | None, create: bool = False) -> dict[str, tuple[int, dict[int, int]]]:
+        """Ask for the brokers, and return the error and the leaders by partition (-1: none) of these topics, or for
+        None of all that may be described."""
         version = 8
-        topics = () if topic is None else (build("metadata", version, "MetadataRequestTopic", name=topic),)
+        named = tuple(build("metadata", version, "MetadataRequestTopic", name=name) for name in names or ())
         request = build(
-            "metadata", version, topics=topics, allow_auto_topic_creation=create,
+            "metadata", version, topics=None if names is None else named, allow_auto_topic_creation=create,
             include_cluster_authorized_operations=False, include_topic_authorized_operations=False,
         )  # fmt: skip
         answer = self.ask_any(request) if self.addresses else ask_bootstrap(self.bootstrap, request, self.timeout_s)
-        leaders: dict[int, int] = {}
         with reading(request, answer):
             addresses = {int(b.node_id): Broker(int(b.node_id), b.host, int(b.port)) for b in answer.brokers}
             if not addresses and not self.addresses:
                 raise ValueError("it names no brokers")
-            for found in answer.topics:
-                if not int(found.error_code) and found.name == topic:
-                    leaders |= {int(each.partition_index): int(each.leader_id) for each in found.partitions}
+            found = {}
+            for each in answer.topics if names is None else (each for each in answer.topics if each.name in names):
+                leaders = {int(part.partition_index): int(part.leader_id) for part in each.partitions}
+                found[str(each.name)] = int(each.error_code), leaders
         self.cluster_id, self.controller = answer.cluster_id, int(answer.controller_id)
         self.addresses = addresses or self.addresses
-        if topic is not None:
-            self._leaders |= {(topic, number): leader for number, leader in leaders.items() if leader >= 0}
-        return leaders
+        for name, (_, leaders) in found.items():
+            self._leaders |= {(name, number): leader for number, leader in leaders.items() if leader >= 0}
+        return found
 
     def leader(self, topic: str, partition: int) -> int:
+        """Raise NoAnswer if there is none now, and Refused if the topic may not be described."""
         known = self._leaders.get((topic, partition))
         if known is None:
-            known = self.refresh(topic).get(partition, -1)
+            error, leaders = self.topics((topic,)).get(topic, (0, {}))
+            if error in FORBIDDEN:
+                raise Refused(f"{self.bootstrap}: topic {topic} is not described: error {error}", error)
+            known = leaders.get(partition, -1)
             if known < 0:
                 raise NoAnswer(f"{self.bootstrap}: partition {topic}-{partition} has no leader")
         return known
@@ -136,6 +156,31 @@ class Brokers:
             error = int(found.error_code)
             return error, "" if error else str(found.transaction_state)
 
+    def ask_until(
+        self, what: str, broker: Callable[[], int], request: Any, part: Callable[[Any], Any],
+        also: Collection[int] = (), ask: Callable[[int, Any], Any] | None = None, patience_s: float = READ_S,
+    ) -> tuple[int, Any]:  # fmt: skip
+        """Return the error, 0 or one of `also`, and what `part` takes from the answer, which has the error where the
+        whole answer has none. The request is repeated while another broker is responsible, or the same one is not
+        ready. Raise `Refused` for another error, WireError if this takes too long."""
+        for _ in Patience(patience_s):
+            try:
+                answer = (ask or self.ask)(broker(), request)
+            except NoAnswer as error:
+                last: object = error
+            else:
+                with reading(request, answer):
+                    code = int(getattr(answer, "error_code", 0))
+                    found: Any = None if code else part(answer)
+                    code = code or int(found.error_code)
+                if not code or code in also:
+                    return code, found
+                last = f"error {code}"
+                if code not in NOT_NOW:
+                    raise Refused(f"{self.bootstrap}: {what}: {last}", code)
+            self.forget()
+        raise WireError(f"{self.bootstrap}: {what}: {last}")
+
     def ask_controller(self, request: Any, moved: Callable[[Any], bool], patience_s: float | None = None) -> Any:
         """Return the answer of the controller or, where brokers do not report which one it is, of any broker that does
         not answer that the controller is another one, which `moved` checks. Raise NoAnswer if there is none in time
@@ -178,7 +223,8 @@ class Brokers:
         self._connections.clear()
         self.forget()
 
-    def _connect(self, broker: int) -> Connection:
+    def connection(self, broker: int) -> Connection:
+        """Return a new connection to a broker, for requests that wait, or that are sent ahead. Raise WireError."""
         if broker not in self.addresses:
             self.refresh()
         if broker not in self.addresses:
@@ -187,17 +233,17 @@ class Brokers:
 
     def _offered(self) -> Offered:
         """Return the versions and features that all reachable brokers have in common."""
-        found, failures = [], []
+        failures = []
         for broker in self.addresses:
             try:
-                self._connections[broker] = connection = self._connect(broker)
-                found.append(offered_by(connection, broker))
+                self._connections[broker] = connection = self.connection(broker)
+                self.offers[broker] = offered_by(connection, broker)
             except NoAnswer as error:
                 failures.append(str(error))
                 self._connections.pop(broker, None)
-        if not found:
+        if not self.offers:
             raise NoAnswer(f"{self.bootstrap}: none of its brokers can be reached: {'; '.join(failures)}")
-        first, *others = found
+        first, *others = self.offers.values()
         bounds = dict(first.bounds)
         for other in others:
             bounds = {

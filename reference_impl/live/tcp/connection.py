@@ -100,7 +100,7 @@ class Connection:
     def send(self, request: Any) -> None:
         """Send a request, whose answer is to be received before the next one is sent."""
         self._correlation += 1
-        with self._closed_on_failure(type(request), b""):
+        with self._closed_on_failure(type(request), []):
             self._socket.sendall(self._frame(type(request), request))
 
     def is_answered(self) -> bool:
@@ -108,9 +108,9 @@ class Connection:
         return bool(select.select([self._socket], [], [], 0)[0])
 
     def receive(self, kind: Any) -> Any:
-        payload = bytearray()
-        with self._closed_on_failure(kind, payload):
-            start = self._read(4)
+        received: list[bytearray] = []
+        with self._closed_on_failure(kind, received):
+            start = bytes(self._read(4))
             if other := other_protocol(start):
                 raise WireError(
                     f"{self.host}:{self.port}: speaks {other}, not Kafka; name the port of a plain Kafka listener"
@@ -118,11 +118,11 @@ class Connection:
             (length,) = struct.unpack(">i", start)
             if not 4 <= length <= LARGEST_RESPONSE:
                 raise ValueError(f"a response of {length} bytes is not Kafka's")
-            payload += self._read(length)
-            return self._decode(kind, bytes(payload))
+            received.append(self._read(length))
+            return self._decode(kind, received[0])
 
     @contextmanager
-    def _closed_on_failure(self, kind: Any, payload: bytes | bytearray) -> Iterator[None]:
+    def _closed_on_failure(self, kind: Any, received: list[bytearray]) -> Iterator[None]:
         where = f"{self.host}:{self.port}"
         try:
             yield
@@ -131,11 +131,8 @@ class Connection:
             raise NoAnswer(f"{where}: no answer to {kind.__name__}: {error or 'timed out'}") from error
         except ValueError as error:
             self.close()
-            text = (
-                f"{bytes(payload[:MOST_PRINTED]).hex()}{'…' if len(payload) > MOST_PRINTED else ''}"
-                if payload
-                else "nothing"
-            )
+            payload = b"".join(received)
+            text = f"{payload[:MOST_PRINTED].hex()}{'…' if len(payload) > MOST_PRINTED else ''}" or "nothing"
             version = int(kind.__version__)
             raise Unreadable(
                 f"{where}: no answer that can be read to {kind.__name__} version {version}: {error}; it is {text}"
@@ -169,7 +166,7 @@ class Connection:
         entity_writer(kind)(body, request)
         return struct.pack(">i", body.tell()) + body.getvalue()
 
-    def _decode(self, kind: Any, payload: bytes) -> Any:
+    def _decode(self, kind: Any, payload: bytearray) -> Any:
         response = _response_to(kind)
         header, offset = decode(response.__header_schema__, payload)
         if header.correlation_id != self._correlation:
@@ -180,14 +177,15 @@ class Connection:
             return ApiVersionsResponse(error_code=ErrorCode(UNSUPPORTED_VERSION), api_keys=())
         return decode(response, payload, offset)[0]  # bytes left over are not looked at, as in Kafka's clients
 
-    def _read(self, count: int) -> bytes:
-        parts = bytearray()
-        while len(parts) < count:
-            part = self._socket.recv(count - len(parts))
-            if not part:
-                raise ConnectionResetError("the broker closed the connection")
-            parts += part
-        return bytes(parts)
+    def _read(self, count: int) -> bytearray:
+        found, at = bytearray(count), 0
+        with memoryview(found) as view:
+            while at < count:
+                size = self._socket.recv_into(view[at:])
+                if not size:
+                    raise ConnectionResetError("the broker closed the connection")
+                at += size
+        return found
 
 
 @cache

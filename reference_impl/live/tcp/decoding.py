@@ -54,8 +54,8 @@ class Layout(NamedTuple):
 class Cursor:
     """A `Cursor` reads the bytes of one response from the front."""
 
-    def __init__(self, payload: bytes, at: int) -> None:
-        self.payload, self.at = payload, at
+    def __init__(self, payload: bytes | bytearray, at: int) -> None:
+        self.payload, self.at = memoryview(payload), at
 
     @property
     def left(self) -> int:
@@ -64,7 +64,7 @@ class Cursor:
     def take(self, count: int) -> bytes:
         if not 0 <= count <= self.left:
             raise ValueError(f"{count} bytes are announced at byte {self.at}, and {self.left} are left")
-        taken = self.payload[self.at : self.at + count]
+        taken = bytes(self.payload[self.at : self.at + count])
         self.at += count
         return taken
 
@@ -88,7 +88,7 @@ class Cursor:
         return found
 
 
-def decode(kind: Any, payload: bytes, offset: int = 0) -> tuple[Any, int]:
+def decode(kind: Any, payload: bytes | bytearray, offset: int = 0) -> tuple[Any, int]:
     """Return a response, or a header, at `offset`, and the offset where it ends. Raise ValueError."""
     cursor = Cursor(payload, offset)
     return _entity(kind, cursor), cursor.at

@@ -50,7 +50,7 @@ API_KEYS: Mapping[str, int] = {
     "produce": 0, "fetch": 1, "list_offsets": 2, "metadata": 3, "offset_fetch": 9, "find_coordinator": 10,
     "api_versions": 18, "create_topics": 19, "delete_topics": 20, "init_producer_id": 22, "add_partitions_to_txn": 24,
     "add_offsets_to_txn": 25, "end_txn": 26, "txn_offset_commit": 28, "describe_configs": 32,
-    "describe_transactions": 65,
+    "describe_producers": 61, "describe_transactions": 65, "list_transactions": 66,
 }  # fmt: skip
 
 
@@ -106,6 +106,12 @@ def only(found: Any, what: str, is_it: Callable[[Any], bool] = lambda _: True) -
     if not is_it(elements[0]):
         raise ValueError(f"it speaks of another of the {what} than it was asked for")
     return elements[0]
+
+
+def part_about(topic: str, partition: int, topics: Any) -> Any:
+    """Return what an answer says of the one partition that was asked about. Raise ValueError for any other answer."""
+    of_topic = only(topics, "topics", lambda each: getattr(each, "topic", getattr(each, "name", "")) == topic)
+    return only(of_topic.partitions, "partitions", lambda each: int(each.partition_index) == partition)
 
 
 def printed(message: Any) -> str:

@@ -8,7 +8,7 @@ is the broker's setting transaction.partition.verification.enable, which is aske
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from fencepost.reference_impl.live.tcp.connection import (
@@ -39,9 +39,14 @@ OURS: Mapping[str, Bounds] = {
     "delete_topics": Bounds(1, 5),
     "init_producer_id": Bounds(0, 5), "add_partitions_to_txn": Bounds(0, 3), "add_offsets_to_txn": Bounds(0, 3),
     "end_txn": Bounds(0, 5), "txn_offset_commit": Bounds(0, 5), "describe_configs": Bounds(1, 4),
-    "describe_transactions": Bounds(0, 0),
+    "describe_producers": Bounds(0, 0), "describe_transactions": Bounds(0, 0), "list_transactions": Bounds(0, 2),
 }  # fmt: skip
-OPTIONAL = frozenset({"create_topics", "delete_topics", "describe_configs", "describe_transactions"})
+OPTIONAL = frozenset(
+    {
+        "create_topics", "delete_topics", "describe_configs", "describe_producers", "describe_transactions",
+        "list_transactions",
+    }
+)  # fmt: skip
 _BEFORE_V2 = {"produce": Bounds(3, 11), "end_txn": Bounds(0, 4), "txn_offset_commit": Bounds(0, 4)}
 MODES: Mapping[str, Mapping[str, Bounds]] = {
     "v1": _BEFORE_V2,
@@ -60,6 +65,7 @@ class Offered:
     bounds: Mapping[int, Bounds]
     features: Mapping[str, int] = field(default_factory=dict)
     verifies: bool | None = None  # None: the broker does not say
+    supported: Mapping[str, int] = field(default_factory=dict)  # the greatest level of each feature that it has
 
     def version(self, api: str, mode: str = "") -> int | None:
         """Return the newest version of a request that both sides know, or None if there is none."""
@@ -115,8 +121,9 @@ def offered_by(connection: Connection, broker: int) -> Offered:
             raise WireError(f"{address}: does not say what it offers: error {int(answer.error_code)}")
         bounds = {int(key.api_key): Bounds(int(key.min_version), int(key.max_version)) for key in answer.api_keys}
         features = {each.name: int(each.max_version_level) for each in getattr(answer, "finalized_features", ())}
-    offered = Offered(address, bounds, features)
-    return Offered(address, bounds, features, _verifies(connection, broker, offered.version("describe_configs")))
+        supported = {each.name: int(each.max_version) for each in getattr(answer, "supported_features", ())}
+    offered = Offered(address, bounds, features, None, supported)
+    return replace(offered, verifies=_verifies(connection, broker, offered.version("describe_configs")))
 
 
 def _verifies(connection: Connection, broker: int, version: int | None) -> bool | None:

@@ -12,13 +12,12 @@ from fencepost.reference_impl.kafka.errors import ErrorCode
 from fencepost.reference_impl.kafka.messages import AbortedTransaction, Batch, FetchResponse
 from fencepost.reference_impl.kafka.record_batches import CONTROL, TRANSACTIONAL
 from fencepost.reference_impl.live.tcp.brokers import GROUP, Brokers
-from fencepost.reference_impl.live.tcp.connection import NoAnswer, Unreadable, WireError
-from fencepost.reference_impl.live.tcp.reading import Patience, build, milliseconds, only, reading
+from fencepost.reference_impl.live.tcp.connection import Unreadable, WireError
+from fencepost.reference_impl.live.tcp.reading import build, milliseconds, part_about, reading
 from fencepost.reference_impl.live.transactions.config import Names
 from kio.records.readers import read_batch
 from kio.serial.readers import read_signed_varint, read_signed_varlong
 
-READ_S = 10.0  # how long a leader or a group coordinator may be away
 MAX_BYTES = 2**26
 # Base offset, length, leader epoch, magic, CRC, attributes, last offset delta, first and last time, producer id,
 # epoch, base sequence, number of records.
@@ -26,7 +25,6 @@ HEADER = struct.Struct(">qiibIhiqqqhii")
 LENGTH_FROM = 12  # the bytes in front of what the length counts
 KEY = struct.Struct(">hh")  # of a control record: version and type
 MAGIC = 2
-NOT_NOW = frozenset({3, 5, 6, 7, 9, 13, 14, 15, 16, 56, 74, 75, 76})  # the leader is another, or not ready
 
 
 class FetchedLog:
@@ -66,10 +64,9 @@ class FetchedLog:
                 end = min(end, position)
         return FetchResponse(end - start, tuple(batches), tuple(aborted))
 
-    def _of_place(self, topics: Any, index: str) -> Any:
+    def _part_of(self, topics: str) -> Callable[[Any], Any]:
         place = self._names.places[self.partition if self.partition < len(self._names.places) else 0]
-        topic = only(topics, "topics", lambda each: getattr(each, "topic", getattr(each, "name", "")) == place.topic)
-        return only(topic.partitions, "partitions", lambda each: int(getattr(each, index)) == place.partition)
+        return lambda answer: part_about(place.topic, place.partition, getattr(answer, topics))
 
     def _ask(self, offset: int, committed: bool, most_bytes: int) -> Any:
         """Return the answer to one Fetch; a broker always returns the whole first batch (KIP-74)."""
@@ -84,31 +81,11 @@ class FetchedLog:
             topics=(build("fetch", version, "FetchTopic", topic=place.topic, partitions=(partition,)),),
         )  # fmt: skip
         what = f"fetch of {place.topic}-{place.partition} from {offset}"
-        return self._patiently(what, lambda: self._brokers.leader(place.topic, place.partition), request, "responses")
+        return self._brokers.ask_until(what, self._leader, request, self._part_of("responses"))[1]
 
-    def _patiently(
-        self, what: str, broker: Callable[[], int], request: Any, topics: str, pending: int | None = None
-    ) -> Any:
-        """Return the part of the answer that is about this partition, or None for the error `pending`. The request is
-        repeated while another broker is responsible, or the same one is not ready. Raise WireError if this takes too
-        long."""
-        for _ in Patience(READ_S):
-            try:
-                answer = self._brokers.ask(broker(), request)
-            except NoAnswer as error:
-                last: object = error
-            else:
-                with reading(request, answer):
-                    code = int(getattr(answer, "error_code", 0))
-                    found: Any = None if code else self._of_place(getattr(answer, topics), "partition_index")
-                    code = code or int(found.error_code)
-                if code in (0, pending):
-                    return None if code else found
-                last = f"error {code}"
-                if code not in NOT_NOW:
-                    break
-            self._brokers.forget()
-        raise WireError(f"{self._brokers.bootstrap}: {what}: {last}")
+    def _leader(self) -> int:
+        place = self._names.places[self.partition]
+        return self._brokers.leader(place.topic, place.partition)
 
 
 class FetchedOffsets(FetchedLog):
@@ -133,9 +110,11 @@ class FetchedOffsets(FetchedLog):
             "offset_fetch", version, since=("require_stable",), group_id=self._group, topics=(topic,),
             require_stable=True,
         )  # fmt: skip
-        what, pending = f"offset fetch of group {self._group}", ErrorCode.UNSTABLE_OFFSET_COMMIT
-        found = self._patiently(what, lambda: self._brokers.coordinator(GROUP, self._group), request, "topics", pending)
-        return (int(pending), -1) if found is None else (0, int(found.committed_offset))
+        error, found = self._brokers.ask_until(
+            f"offset fetch of group {self._group}", lambda: self._brokers.coordinator(GROUP, self._group), request,
+            self._part_of("topics"), also=(ErrorCode.UNSTABLE_OFFSET_COMMIT,),
+        )  # fmt: skip
+        return error, -1 if error else int(found.committed_offset)
 
 
 def parse(data: bytes, start: int, names: Names) -> Iterator[Batch]:

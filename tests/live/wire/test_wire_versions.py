@@ -48,9 +48,9 @@ def test_an_old_broker_is_spoken_to_as_it_can() -> None:
 
 
 def test_some_things_can_be_missing() -> None:
-    """Without CreateTopics, DeleteTopics, DescribeConfigs or DescribeTransactions it goes on, without anything else it
-    does not."""
+    """Without what no driven system needs it goes on, without anything else it does not."""
     optional = {"create_topics", "delete_topics", "describe_configs", "describe_transactions"}
+    optional |= {"describe_producers", "list_transactions"}
     for api in OURS:
         known = offered(KAFKA_2_8, **{api: None})
         if api in optional:

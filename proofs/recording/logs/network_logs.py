@@ -1,0 +1,298 @@
+"""This module reads partitions from running brokers, as any client with read rights can: offsets, and record batches as
+the leader has them in its log.
+
+    logs = NetworkLogs(Brokers("127.0.0.1:9092", 5.0))
+    for segment in logs.segments(Place("payments", 1)): …     # to the high watermark of now, 16 MB at a time
+    logs.poll({Place("payments", 1): 42}, wait_ms=500)        # what came since, of many partitions at once
+
+Fetch is asked with read_uncommitted, so that aborted and control batches are among what it returns, and compressed ones
+as they are. A leader that moves is followed, a broker that is away is waited for, and a quota is kept to. The next
+Fetch is sent before what came is given out, so that broker and reader work at the same time.
+
+Sources: Kafka's FetchRequest.json, ListOffsetsRequest.json and ConsumerFetch quotas (KafkaApis.handleFetchRequest: a
+throttled answer names no topics); KIP-74 (of the first batch all is returned, however large)."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from fencepost.proofs.recording.errors import RecordingError
+from fencepost.proofs.recording.logs.log_dirs import Place
+from fencepost.proofs.recording.logs.segments import HEADER, MAGIC_AT, Segment, checked_headers, walked
+from fencepost.reference_impl.live.tcp.brokers import NOT_NOW, Brokers, Refused
+from fencepost.reference_impl.live.tcp.connection import Connection, NoAnswer, WireError
+from fencepost.reference_impl.live.tcp.reading import build, milliseconds, part_about, reading
+
+MAX_BYTES = 2**24  # of one answer, unless its first batch is larger
+POLLED_BYTES = 2**20  # of one partition among others
+EARLIEST, LATEST = -2, -1  # timestamps of ListOffsets
+OUT_OF_RANGE = 1
+MAGIC = 2
+
+
+class Ends(NamedTuple):
+    """An `Ends` has a partition's log start, last stable offset and high watermark, as its leader had them at once."""
+
+    start: int
+    stable: int
+    high: int
+
+
+class NetworkLogs:
+    """A `NetworkLogs` reads partitions for one thread; `patience_s` is how long a leader may be away. Errors: `Refused`
+    where a right is denied, `RecordingError` for what is damaged or of an old format, any other WireError in the end.
+    """
+
+    def __init__(self, brokers: Brokers, patience_s: float = 30.0) -> None:
+        self.brokers = brokers
+        self.patience_s = patience_s
+        self.away: dict[Place, str] = {}
+        """Why the latest `poll` has nothing of a partition, where that is not because nothing was written."""
+        self.refused: dict[Place, Refused] = {}
+        """The partitions that `poll` may not read, which it does not ask for again."""
+        self._idle: dict[int, list[Connection]] = defaultdict(list)
+        self._floor: dict[Place, int] = {}
+        self._turn: dict[Place, int] = defaultdict(int)
+
+    def ends(self, place: Place) -> Ends:
+        high = self._offset(place, LATEST, "high watermark")
+        found = self._fetched(place, high, 1)[1]  # the answer to Fetch has all three
+        return Ends(int(found.log_start_offset), int(found.last_stable_offset), int(found.high_watermark))
+
+    def first_since(self, place: Place, time_ms: int) -> int:
+        """Return the first offset whose record has this time or a later one; the high watermark if there is none."""
+        found = self._offset(place, max(0, time_ms), f"offset of time {time_ms}")
+        return found if found >= 0 else self._offset(place, LATEST, "high watermark")
+
+    def segments(self, place: Place, start: int = -1) -> Iterator[Segment]:
+        """Yield what lies from offset `start` on (-1: from the log start), up to the high watermark that the first
+        answer names. A batch with `start` in its midst comes whole. Errors: those of the class."""
+        position, end = max(start, self._offset(place, EARLIEST, "log start")), -1
+        due = time.monotonic() + self.patience_s
+        with _Ahead(self._idle, self.brokers) as ahead:
+            while end < 0 or position < end:
+                error, found = self._fetched(place, position, MAX_BYTES, ahead.ask)
+                if error:
+                    position = self._back_in_range(place, position, due)
+                    continue
+                high = int(found.high_watermark)
+                end = high if end < 0 else end
+                content, positions, after = _batches(place, found.records, position)
+                if after > position:
+                    if after < end:
+                        with suppress(NoAnswer):  # then it is sent again
+                            ahead.send(self.brokers.leader(*place), self._fetch({place: after}, MAX_BYTES))
+                    yield _segment(place, content, positions, position)
+                    position, due = after, time.monotonic() + self.patience_s
+                elif high >= end and not len(content):
+                    return  # the cleaner has left nothing there
+                elif position < end and time.monotonic() > due:
+                    what = f"it had {end} as its high watermark, and has {high}: records were taken back"
+                    raise WireError(f"{self.brokers.bootstrap}: {place} cannot be read from offset {position}: {what}")
+
+    def poll(self, starts: Mapping[Place, int], wait_ms: int) -> Iterator[tuple[Place, Segment]]:
+        """Yield what there is of these partitions, each from its offset on, after one Fetch to each of their leaders,
+        which answers when there is anything, or after `wait_ms`. Partitions without news, and those that are `away`,
+        are left out."""
+        self.away = {}
+        asked: list[tuple[_Ahead, int, dict[Place, int], Any]] = []
+        try:
+            for broker, of_leader in self._by_leader(starts).items():
+                request = self._fetch(of_leader, POLLED_BYTES, wait_ms)
+                ahead = _Ahead(self._idle, self.brokers)
+                asked.append((ahead, broker, of_leader, request))
+                with suppress(NoAnswer):  # then it is sent again
+                    ahead.send(broker, request)
+            for ahead, broker, of_leader, request in asked:
+                try:
+                    answer = ahead.ask(broker, request)
+                except NoAnswer as error:
+                    self.brokers.forget()
+                    self.away |= dict.fromkeys(of_leader, str(error))
+                    continue
+                with reading(request, answer):
+                    found = {
+                        Place(topic.topic, int(part.partition_index)): part
+                        for topic in answer.responses
+                        for part in topic.partitions
+                    }
+                for place, part in found.items():
+                    yield from self._polled(place, part, of_leader[place])
+        finally:
+            for ahead, *_ in asked:
+                ahead.close()
+
+    def close(self) -> None:
+        for connections in self._idle.values():
+            for connection in connections:
+                connection.close()
+        self._idle.clear()
+        self.brokers.close()
+
+    def _by_leader(self, starts: Mapping[Place, int]) -> dict[int, dict[Place, int]]:
+        """Group by leader. What was not served for longest comes first, since an answer may be full before the last."""
+        leaders: dict[int, dict[Place, int]] = defaultdict(dict)
+        for place in sorted(starts.keys() - self.refused.keys(), key=lambda place: (self._turn[place], place)):
+            try:
+                leaders[self.brokers.leader(*place)][place] = max(starts[place], self._floor.get(place, 0))
+            except NoAnswer as error:
+                self.away[place] = str(error)
+            except Refused as error:
+                self.refused[place] = error
+        return leaders
+
+    def _polled(self, place: Place, part: Any, start: int) -> Iterator[tuple[Place, Segment]]:
+        error = int(part.error_code)
+        if error == OUT_OF_RANGE:
+            self._floor[place] = self._back_in_range(place, start, time.monotonic())
+        elif error in NOT_NOW:
+            self.brokers.forget()
+            self.away[place] = f"{self.brokers.bootstrap}: fetch of {place} from offset {start}: error {error}"
+        elif error:
+            what = f"{self.brokers.bootstrap}: fetch of {place} from offset {start}: error {error}"
+            self.refused[place] = Refused(what, error)
+        else:
+            content, positions, after = _batches(place, part.records, start)
+            if after > start:
+                self._turn[place] += 1
+                yield place, _segment(place, content, positions, start)
+
+    def _back_in_range(self, place: Place, position: int, due: float) -> int:
+        """Return the log start, where retention has passed this position, or the same position once it is there."""
+        start = self._offset(place, EARLIEST, "log start")
+        high = self._offset(place, LATEST, "high watermark")
+        if position > high and time.monotonic() >= due:
+            what = (
+                f"there is no offset {position}, the high watermark is {high}: the log was cut, or is another topic's"
+            )
+            raise WireError(f"{self.brokers.bootstrap}: {place}: {what}")
+        return max(start, position)
+
+    def _offset(self, place: Place, time_ms: int, what: str) -> int:
+        version = self._version("list_offsets")
+        part = build(
+            "list_offsets", version, "ListOffsetsPartition", partition_index=place.partition, timestamp=time_ms
+        )
+        topic = build("list_offsets", version, "ListOffsetsTopic", name=place.topic, partitions=(part,))
+        request = build("list_offsets", version, replica_id=-1, isolation_level=0, topics=(topic,))
+        return int(self._asked(f"{what} of {place}", place, request, "topics")[1].offset)
+
+    def _fetched(
+        self, place: Place, offset: int, most_bytes: int, ask: Callable[[int, Any], Any] | None = None
+    ) -> tuple[int, Any]:
+        what, request = f"fetch of {place} from offset {offset}", self._fetch({place: offset}, most_bytes)
+        with _Ahead(self._idle, self.brokers) as own:
+            return self._asked(what, place, request, "responses", also=(OUT_OF_RANGE,), ask=ask or own.ask)
+
+    def _asked(self, what: str, place: Place, request: Any, topics: str, **how: Any) -> tuple[int, Any]:
+        def part(answer: Any) -> Any:
+            return part_about(place.topic, place.partition, getattr(answer, topics))
+
+        def leader() -> int:
+            return self.brokers.leader(*place)
+
+        return self.brokers.ask_until(what, leader, request, part, patience_s=self.patience_s, **how)
+
+    def _fetch(self, starts: Mapping[Place, int], most_bytes: int, wait_ms: int = 0) -> Any:
+        version = self._version("fetch")
+        topics: dict[str, list[Any]] = defaultdict(list)
+        for place, offset in starts.items():
+            topics[place.topic].append(
+                build(
+                    "fetch", version, "FetchPartition", partition=place.partition, fetch_offset=offset,
+                    partition_max_bytes=most_bytes,
+                )
+            )  # fmt: skip
+        return build(
+            "fetch", version, max_wait=milliseconds(wait_ms), min_bytes=1, max_bytes=MAX_BYTES, isolation_level=0,
+            forgotten_topics_data=(),
+            topics=tuple(
+                build("fetch", version, "FetchTopic", topic=name, partitions=tuple(parts))
+                for name, parts in topics.items()
+            ),
+        )  # fmt: skip
+
+    def _version(self, api: str) -> int:
+        version = self.brokers.offered.version(api)
+        if version is None:
+            raise WireError(f"{self.brokers.bootstrap}: its brokers have no version of {api} in common that is known")
+        return version
+
+
+class _Ahead:
+    """An `_Ahead` has one request on its way, on a connection that nothing else uses."""
+
+    def __init__(self, idle: dict[int, list[Connection]], brokers: Brokers) -> None:
+        self._idle = idle
+        self._brokers = brokers
+        self._broker = -1
+        self._connection: Connection | None = None
+        self._sent: Any = None
+
+    def __enter__(self) -> _Ahead:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def send(self, broker: int, request: Any) -> Connection:
+        """Send a request whose answer `ask` will take. Raise WireError."""
+        self.close()
+        idle = self._idle[broker]
+        self._broker, self._connection = broker, idle.pop() if idle else self._brokers.connection(broker)
+        self._sent = request  # if this fails, no other may use the connection either
+        self._connection.send(request)
+        return self._connection
+
+    def ask(self, broker: int, request: Any) -> Any:
+        """Return the answer to a request, which is sent now unless it is on its way, and again after as long as a quota
+        asks for. Raise WireError."""
+        while True:
+            connection = self._connection
+            if connection is None or self._sent != request or self._broker != broker:
+                connection = self.send(broker, request)
+            answer = connection.receive(type(request))
+            self._sent = None
+            if answer.responses or not answer.throttle_time:
+                return answer
+            time.sleep(answer.throttle_time.total_seconds())
+
+    def close(self) -> None:
+        """Leave the connection to the next one, unless an answer is on its way or has failed."""
+        if self._connection is not None:
+            if self._sent is None:
+                self._idle[self._broker].append(self._connection)
+            else:
+                self._connection.close()
+        self._connection, self._sent = None, None
+
+
+def _batches(place: Place, records: bytes | None, position: int) -> tuple[np.ndarray, np.ndarray, int]:
+    """Return the bytes of an answer without a last batch that is cut, where its batches begin, and the offset after
+    them. Raise `RecordingError` for messages of an old format, which have no lengths to follow."""
+    content = np.frombuffer(records or b"", np.uint8)
+    positions, end = walked(content)
+    if not len(positions):
+        if len(content) > MAGIC_AT and content[MAGIC_AT] != MAGIC:
+            what = f"offset {position} is of message format {content[MAGIC_AT]}, which knows no transactions"
+            raise RecordingError(what, Path(str(place)), "leave this topic out, or name a later time with --since")
+        return content, positions, position
+    last = _header(content, positions[-1])
+    return content[:end], positions, max(position, int(last["base_offset"]) + int(last["last_delta"]) + 1)
+
+
+def _segment(place: Place, content: np.ndarray, positions: np.ndarray, position: int) -> Segment:
+    file = Path(str(place))
+    expected = min(position, int(_header(content, positions[0])["base_offset"]))
+    return Segment(file, content, positions, checked_headers(file, content, positions, expected), None)
+
+
+def _header(content: np.ndarray, at: int) -> np.void:
+    header: np.void = content[at : at + HEADER.itemsize].view(HEADER)[0]
+    return header
