@@ -15,6 +15,7 @@ from fencepost.model.language.checks.errors import InputError
 from fencepost.model.rules import RULES
 from fencepost.proofs.cli.shared.interrupts import reported
 from fencepost.proofs.cli.shared.options import (
+    CLIENT_CONFIG,
     JSON,
     PROTOCOL,
     SEED,
@@ -96,6 +97,7 @@ second, which no protocol reaches, they take a day."""
     help="What clients and users see, or all that the implementation shows.  [default: all, of brokers black-box]",
 )  # fmt: skip
 @click.option("--bootstrap", metavar="HOST:PORT,…", help="Drive these brokers over TCP; they are never restarted.")
+@CLIENT_CONFIG
 @click.option(
     "--connect", is_flag=False, flag_value=OWN, metavar="[http://HOST:PORT]",
     help="Start a cluster of Kafka Connect from Maven, and drive its workers; or look at the one of this worker.",
@@ -112,8 +114,8 @@ second, which no protocol reaches, they take a day."""
 @JSON
 def agree(
     name: str, implementation: str | None, examples: int, steps: int | None, source: str, promises: tuple[str, ...],
-    expecting: tuple[str, ...], observe: Any, bootstrap: str | None, connect: str | None, pairs: tuple[str, ...],
-    verbose: bool, html_file: Path | None, seed: int, json_file: Path | None,
+    expecting: tuple[str, ...], observe: Any, bootstrap: str | None, client_config: Path | None, connect: str | None,
+    pairs: tuple[str, ...], verbose: bool, html_file: Path | None, seed: int, json_file: Path | None,
 ) -> int:  # fmt: skip
     """Drive an implementation, and hold it against the model.
 
@@ -145,10 +147,14 @@ def agree(
         reader = f"fencepost.proofs.recording.{folder(agreeing.protocol)}.foreign"
         if find_spec(reader) is None or variant != agreeing.variants[0] or implementation is not None:
             raise CatalogueError("--connect URL is about a cluster that runs: write task-counts --connect URL")
-        return _look(reader, connect or "", bootstrap, settings["config_topic"], json_file)
+        return _look(reader, connect or "", bootstrap, settings["config_topic"], client_config, json_file)
     config: dict[str, Any] = {}
+    if client_config is not None and (bootstrap is None or implementation in (*CLIENTS,)[1:]):
+        why = "a proxy that speaks neither is before real clients" if bootstrap else "name brokers with --bootstrap"
+        raise CatalogueError(f"--client-config is about TLS and SASL of brokers: {why}")
     if bootstrap is not None:
         agreeing, config = _over_the_wire(agreeing, bootstrap, settings["timeouts"])
+        config |= {"client_config": str(client_config.resolve())} if client_config else {}
         if variant not in agreeing.variants:
             there = ", ".join(f"{agreeing.protocol}/{known}" for known in agreeing.variants)
             raise CatalogueError(f"--bootstrap: brokers cannot be {name}; these can be driven over the wire: {there}")
@@ -436,7 +442,9 @@ def _on_a_cluster(agreeing: Agreeing, release: str, others: list[str | None]) ->
     return own_cluster, {"release": release or BROKERS}
 
 
-def _look(reader: str, url: str, bootstrap: str | None, config_topic: str, json_file: Path | None) -> int:
+def _look(
+    reader: str, url: str, bootstrap: str | None, config_topic: str, client_config: Path | None, json_file: Path | None
+) -> int:
     """Judge a cluster that others run by what can be read there, and return the exit code."""
     judged = import_module(reader).judged
     if not url.startswith("http://"):
@@ -445,7 +453,7 @@ def _look(reader: str, url: str, bootstrap: str | None, config_topic: str, json_
         raise CatalogueError("--connect URL: no worker says where its brokers are: name them with --bootstrap")
     if json_file is not None:
         raise CatalogueError("--json has programs and what they broke, of what is driven: leave it out")
-    found = judged(url.rstrip("/"), bootstrap, config_topic)
+    found = judged(url.rstrip("/"), bootstrap, config_topic, client_config)
     console.print(str(found), markup=False, highlight=False)
     return 1 if found.violated else 0 if found.holds else 2
 

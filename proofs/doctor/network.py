@@ -1,10 +1,10 @@
 """This module reads a running cluster for the doctor, with no more than any client with read rights can see.
 
-    with closing(NetworkSource("127.0.0.1:9092", client_security(file))) as source:
+    with closing(NetworkSource("127.0.0.1:9093", client_security(file))) as source:
         source.listed(()); source.places(()); source.segments(Place("__transaction_state", 0))
 
-What a broker denies, and what one that is away would have told, is a line in `gaps`; the rest is read. Transactional
-ids that the client may not describe are not listed at all, which no answer tells (ListTransactions). Rights that are
+What a broker denies, and what a broker that is away has, is a line in `gaps`; the rest is read. Transactional ids that
+the client may not describe are not listed at all, which no answer says (ListTransactions). Rights that are
 needed for all of it: Describe on the cluster's transactional ids, Read on topics, `__transaction_state` and
 `__consumer_offsets`.
 
@@ -24,8 +24,9 @@ from fencepost.proofs.recording.logs.network_logs import NetworkLogs
 from fencepost.proofs.recording.logs.segments import Segment
 from fencepost.properties.nearest import instead
 from fencepost.reference_impl.live.tcp.brokers import NOT_NOW, TRANSACTION, Brokers, Refused
-from fencepost.reference_impl.live.tcp.connection import NoAnswer, WireError
+from fencepost.reference_impl.live.tcp.connection import PLAINTEXT, NoAnswer, WireError
 from fencepost.reference_impl.live.tcp.reading import Patience, build, part_about, reading
+from fencepost.reference_impl.live.tcp.security import Security
 
 TIMEOUT_S, PATIENCE_S = 5.0, 30.0
 METADATA_VERSION = "metadata.version"
@@ -45,10 +46,16 @@ class NetworkSource:
     """A `NetworkSource` is a cluster over TCP; ``gaps`` has a line for each thing that could not be read. Raise
     ValueError for a malformed list of servers, WireError where none answers as Kafka does."""
 
-    def __init__(self, bootstrap: str, timeout_s: float = TIMEOUT_S, patience_s: float = PATIENCE_S) -> None:
+    def __init__(
+        self,
+        bootstrap: str,
+        security: Security = PLAINTEXT,
+        timeout_s: float = TIMEOUT_S,
+        patience_s: float = PATIENCE_S,
+    ) -> None:
         self.name = bootstrap
         self.gaps: list[str] = []
-        self._brokers = Brokers(bootstrap, timeout_s)
+        self._brokers = Brokers(bootstrap, timeout_s, security)
         self._logs = NetworkLogs(self._brokers, patience_s)
         self._patience_s = patience_s
 
@@ -221,7 +228,7 @@ class NetworkSource:
                     )
 
     def _gap(self, what: str, code: int, why: str = "") -> None:
-        line = f"{self.name}: {what}: {DENIED.get(code) or why or f'error {code}'}"
+        line = f"{what}: {DENIED.get(code) or why.removeprefix(f'{self.name}: ') or f'error {code}'}"
         if line not in self.gaps:
             self.gaps.append(line)
 

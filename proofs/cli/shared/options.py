@@ -68,6 +68,26 @@ def _begun(_: click.Context, __: click.Parameter, file: Path | None) -> Path | N
 JSON = click.option(
     "--json", "json_file", type=OutputFile(), metavar="FILE", callback=_begun, help="Write the result to this file."
 )
+
+
+def _understood(_: click.Context, __: click.Parameter, file: Path | None) -> Path | None:
+    """Return the file once it is clear that it can be used. Errors: CatalogueError."""
+    if file is not None:
+        from fencepost.reference_impl.live.tcp.security import client_security
+
+        try:
+            unused = client_security(file).unused
+        except ValueError as error:
+            raise CatalogueError(f"--client-config {error}") from None
+        if unused:
+            click.echo(f"{file}: not about connections, and not used: {', '.join(unused)}", err=True)
+    return file
+
+
+CLIENT_CONFIG = click.option(
+    "--client-config", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", callback=_understood,
+    help="TLS and SASL for --bootstrap, as a properties file of Kafka's clients.",
+)  # fmt: skip
 PROFILE = click.option(
     "--profile", type=click.Choice(PROFILES), default="smoke", show_default=True, help="How large the bounds are."
 )

@@ -6,7 +6,7 @@ the leader has them in its log.
     logs.poll({Place("payments", 1): 42}, wait_ms=500)        # what came since, of many partitions at once
 
 Fetch is asked with read_uncommitted, so that aborted and control batches are among what it returns, and compressed ones
-as they are. A leader that moves is followed, a broker that is away is waited for, and a quota is kept to. The next
+as they are. A leader that moves is followed, a broker that is away is waited for, and a quota is obeyed. The next
 Fetch is sent before what came is given out, so that broker and reader work at the same time.
 
 Sources: Kafka's FetchRequest.json, ListOffsetsRequest.json and ConsumerFetch quotas (KafkaApis.handleFetchRequest: a

@@ -16,6 +16,7 @@ from typing import Any
 
 from fencepost.proofs.recording.errors import RecordingError
 from fencepost.proofs.recording.logs.log_dirs import Place
+from fencepost.proofs.recording.logs.network_logs import NetworkLogs
 from fencepost.proofs.recording.logs.replicas import Committed
 from fencepost.proofs.recording.task_counts.broker_logs import LEADER, Change, changes_of
 from fencepost.proofs.recording.task_counts.ordering import Event, Names
@@ -28,9 +29,10 @@ from fencepost.properties.history.manifest import Manifest
 from fencepost.properties.task_counts.events import Kind
 from fencepost.properties.task_counts.histories.properties import HISTORY
 from fencepost.properties.transactions.events.kinds import COMMIT, State
-from fencepost.reference_impl.live.connect.foreign import TIMEOUT_S, about, mirror
+from fencepost.reference_impl.live.connect.rest import LOOK_S, about
 from fencepost.reference_impl.live.tcp.brokers import Brokers
-from fencepost.reference_impl.live.tcp.connection import WireError
+from fencepost.reference_impl.live.tcp.connection import PLAINTEXT, WireError
+from fencepost.reference_impl.live.tcp.security import client_security
 
 WRITTEN = (Kind.set_written, Kind.count_written, Kind.count_tombstoned, Kind.connector_tombstoned)
 COMMITTED = (State.PrepareCommit, State.CompleteCommit)
@@ -99,29 +101,49 @@ class Looked:
         return "\n".join(lines)
 
 
-def judged(url: str, bootstrap: str, config_topic: str = "") -> Looked:
+def judged(url: str, bootstrap: str, config_topic: str = "", client_config: Path | None = None) -> Looked:
     """Judge the cluster that a worker with this URL belongs to. Raise `WireError` where it or the brokers give no
     answer, and `RecordingError` for what is not a Connect cluster's."""
     release, cluster, statuses = about(url)
-    brokers = Brokers(bootstrap, TIMEOUT_S)
+    brokers = Brokers(bootstrap, LOOK_S, client_security(client_config) if client_config else PLAINTEXT)
+    logs = NetworkLogs(brokers, LOOK_S)
     try:
         if brokers.cluster_id != cluster:
             raise WireError(f"{url} is of the Kafka cluster {cluster}, and {bootstrap} of {brokers.cluster_id}")
         with TemporaryDirectory(prefix="fencepost-foreign-") as scratch:
             folder, unread = Path(scratch) / "node", ""
             try:
-                mirror(brokers, [TOPIC], folder)
+                mirror(logs, TOPIC, folder)
             except WireError as error:
                 unread = str(error)
             config_topic = config_topic or (config_topic_of(folder) if not unread else "")
             if not config_topic:
                 raise WireError(f"{bootstrap}: {unread or UNNAMED}; name it with --config config_topic=NAME")
-            mirror(brokers, [config_topic], folder)
+            mirror(logs, config_topic, folder)
             found = look(folder, config_topic, statuses, len(brokers.addresses), Path(scratch))
     finally:
-        brokers.close()
+        logs.close()
     first = f"{url}, a worker of {release}, with {bootstrap}, where its config topic is {config_topic}"
     return replace(found, lines=(first, *found.lines))
+
+
+def mirror(logs: NetworkLogs, topic: str, out: Path) -> None:
+    """Make `out` a log directory with all that a topic has, aborted and control batches included. Raise WireError for a
+    topic that cannot be read."""
+    out.mkdir(parents=True, exist_ok=True)
+    (out / "meta.properties").write_text(f"node.id=0\ncluster.id={logs.brokers.cluster_id}\n")
+    partitions, cleaned = logs.brokers.refresh(topic), []
+    if not partitions:
+        raise WireError(f"{logs.brokers.bootstrap}: there is no topic {topic}, or reading it is not allowed")
+    for partition in sorted(partitions):
+        place, end = Place(topic, partition), 0
+        (out / str(place)).mkdir()
+        with (out / str(place) / f"{0:020d}.log").open("wb") as file:
+            for segment in logs.segments(place):
+                file.write(segment.content.data)
+                end = int(segment.last_offsets[-1]) + 1
+        cleaned.append(f"{topic} {partition} {end}\n")  # what is missing below, compaction has taken
+    (out / "cleaner-offset-checkpoint").write_text(f"0\n{len(cleaned)}\n{''.join(cleaned)}")  # of the last call
 
 
 def config_topic_of(log_dir: Path) -> str:

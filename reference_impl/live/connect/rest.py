@@ -20,10 +20,11 @@ from typing import Any, NamedTuple
 
 from fencepost.reference_impl.live.clusters.ending import Entering
 from fencepost.reference_impl.live.connect.seen import REST, Seen
-from fencepost.reference_impl.live.tcp.connection import NoAnswer
+from fencepost.reference_impl.live.tcp.connection import NoAnswer, WireError
 
 HOST = "127.0.0.1"
 PATIENCE_S = 120.0  # more than the 90 s that a worker waits for a round of fencing
+LOOK_S = 10.0  # how long a worker that others run may take
 POLL_S = 0.02  # how long its end may take to be noticed
 HOP = frozenset({"connection", "transfer-encoding", "content-length", "keep-alive"})  # of one connection only
 
@@ -54,6 +55,18 @@ def ask(url: str, method: str, path: str, body: Any = None, timeout_s: float = 3
     with contextlib.suppress(ValueError):
         return Reply(answer.status, json.loads(text) if text else None)
     return Reply(answer.status, text)
+
+
+def about(url: str) -> tuple[str, str, dict[str, Any]]:
+    """Return the worker's release, the id of its Kafka cluster, and the status of each connector by name. Raise
+    WireError for what does not answer as Connect's REST server does."""
+    root, all_of_them = (ask(url, "GET", path, timeout_s=LOOK_S) for path in ("/", "/connectors?expand=status"))
+    try:
+        found = {name: each["status"] for name, each in all_of_them.body.items()}
+        return str(root.body["version"]), str(root.body["kafka_cluster_id"]), found
+    except (AttributeError, KeyError, TypeError):
+        what = f"answers {root.status} and {all_of_them.status}, with {str(all_of_them.body)[:80]!r}"
+        raise WireError(f"{url}: {what}: this is not the REST server of a Connect worker, or it refuses") from None
 
 
 @dataclass(eq=False)

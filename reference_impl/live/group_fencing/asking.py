@@ -7,7 +7,7 @@ from typing import Any
 from fencepost.reference_impl.kafka.messages import JoinGroupRequest, RequestBody, SyncGroupRequest
 from fencepost.reference_impl.live.group_fencing.requests import GroupCodec, Request
 from fencepost.reference_impl.live.tcp.brokers import GROUP
-from fencepost.reference_impl.live.tcp.connection import Broker, Connection, NoAnswer
+from fencepost.reference_impl.live.tcp.connection import Connection, NoAnswer
 from fencepost.reference_impl.live.tcp.reading import Patience
 from fencepost.reference_impl.live.transactions.remote import Line, Remote
 from fencepost.reference_impl.simulation import Message, Network
@@ -32,8 +32,8 @@ class GroupLine(Line):
         self.asked.add(data.transactional_id)
         return super()._broker(data)
 
-    def address(self, data: Any) -> Broker:
-        return self.brokers.addresses[self._broker(data)]
+    def connection(self, data: Any, timeout_s: float) -> Connection:
+        return self.brokers.connection(self._broker(data), timeout_s)
 
 
 class Outstanding:
@@ -49,8 +49,7 @@ class Outstanding:
         """Send a request, and take its answer if it arrives at once; an absent broker leaves it unanswered."""
         data = message.body.data
         try:
-            address = self._line.address(data)
-            connection = Connection(address.host, address.port, self._timeout_s)
+            connection = self._line.connection(data, self._timeout_s)
             request = self._line.codec.encode(data)
             connection.send(request)
         except NoAnswer:

@@ -9,8 +9,16 @@ Only one thread at a time may use them. A connection that failed is discarded an
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-from fencepost.reference_impl.live.tcp.connection import Broker, Connection, NoAnswer, WireError, ask_bootstrap
+from fencepost.reference_impl.live.tcp.connection import (
+    PLAINTEXT,
+    Broker,
+    Connection,
+    NoAnswer,
+    WireError,
+    ask_bootstrap,
+)
 from fencepost.reference_impl.live.tcp.reading import Patience, build, only, reading
+from fencepost.reference_impl.live.tcp.security import Security
 from fencepost.reference_impl.live.tcp.versions import Bounds, Offered, offered_by
 
 GROUP, TRANSACTION = 0, 1  # key types of FindCoordinator
@@ -32,9 +40,10 @@ class Refused(WireError):
 class Brokers:
     """A `Brokers` has connections by broker id, and caches leaders and coordinators until `forget`."""
 
-    def __init__(self, bootstrap: str, timeout_s: float) -> None:
+    def __init__(self, bootstrap: str, timeout_s: float, security: Security = PLAINTEXT) -> None:
         self.bootstrap = bootstrap
         self.timeout_s = timeout_s
+        self.security = security
         self.addresses: dict[int, Broker] = {}
         self.cluster_id: str | None = None
         self.controller = -1  # not every broker says
@@ -84,7 +93,10 @@ class Brokers:
             "metadata", version, topics=None if names is None else named, allow_auto_topic_creation=create,
             include_cluster_authorized_operations=False, include_topic_authorized_operations=False,
         )  # fmt: skip
-        answer = self.ask_any(request) if self.addresses else ask_bootstrap(self.bootstrap, request, self.timeout_s)
+        if self.addresses:
+            answer = self.ask_any(request)
+        else:
+            answer = ask_bootstrap(self.bootstrap, request, self.timeout_s, self.security)
         with reading(request, answer):
             addresses = {int(b.node_id): Broker(int(b.node_id), b.host, int(b.port)) for b in answer.brokers}
             if not addresses and not self.addresses:
@@ -130,7 +142,7 @@ class Brokers:
             with reading(request, answer):
                 error, broker = int(answer.error_code), int(answer.node_id)
             if error in FORBIDDEN:
-                raise WireError(f"{self.bootstrap}: no coordinator of {key!r} is named: error {error}")
+                raise Refused(f"{self.bootstrap}: no coordinator of {key!r} is named: error {error}", error)
             if not error and broker not in self.addresses:
                 self.refresh()
             if not error and broker in self.addresses:
@@ -223,13 +235,14 @@ class Brokers:
         self._connections.clear()
         self.forget()
 
-    def connection(self, broker: int) -> Connection:
+    def connection(self, broker: int, timeout_s: float | None = None) -> Connection:
         """Return a new connection to a broker, for requests that wait, or that are sent ahead. Raise WireError."""
         if broker not in self.addresses:
             self.refresh()
         if broker not in self.addresses:
             raise NoAnswer(f"{self.bootstrap}: broker {broker} is not in the cluster; known are {list(self.addresses)}")
-        return Connection(self.addresses[broker].host, self.addresses[broker].port, self.timeout_s)
+        _, host, port = self.addresses[broker]
+        return Connection(host, port, timeout_s or self.timeout_s, security=self.security)
 
     def _offered(self) -> Offered:
         """Return the versions and features that all reachable brokers have in common."""
@@ -254,20 +267,20 @@ class Brokers:
         return Offered(first.address, bounds, first.features, first.verifies)
 
 
-_CONNECTED: dict[str, Brokers] = {}
+_CONNECTED: dict[tuple[str, Security], Brokers] = {}
 
 
-def connect(bootstrap: str, timeout_s: float) -> Brokers:
+def connect(bootstrap: str, timeout_s: float, security: Security = PLAINTEXT) -> Brokers:
     """Return the brokers behind these servers. They are the same object as before unless the brokers were away
     meanwhile, because another cluster may be there by now.
 
     Raise ValueError for a malformed list, WireError if no broker answers.
     """
-    brokers = _CONNECTED.get(bootstrap)
+    brokers = _CONNECTED.get((bootstrap, security))
     if brokers is None or not brokers.is_same():
         if brokers is not None:
             brokers.close()
-            del _CONNECTED[bootstrap]
-        brokers = _CONNECTED[bootstrap] = Brokers(bootstrap, timeout_s)
+            del _CONNECTED[bootstrap, security]
+        brokers = _CONNECTED[bootstrap, security] = Brokers(bootstrap, timeout_s, security)
     brokers.timeout_s = timeout_s
     return brokers

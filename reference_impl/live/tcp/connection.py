@@ -8,9 +8,12 @@ the socket, so that requests and answers can be recorded one to one.
 from __future__ import annotations
 
 import io
+import math
 import select
 import socket
+import ssl
 import struct
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,10 +24,13 @@ from types import TracebackType
 from typing import Any, NamedTuple
 
 from fencepost.reference_impl.live.tcp.decoding import MENDED, decode
+from fencepost.reference_impl.live.tcp.security import Security
 from kio.schema.api_versions.v0.response import ApiVersionsResponse
 from kio.schema.errors import ErrorCode
 from kio.schema.init_producer_id.v4.request import InitProducerIdRequest
 from kio.schema.metadata.v12.request import MetadataRequest
+from kio.schema.sasl_authenticate.v1.request import SaslAuthenticateRequest
+from kio.schema.sasl_handshake.v1.request import SaslHandshakeRequest
 from kio.schema.types import ProducerId
 from kio.serial import entity_writer
 from kio.static.primitive import i16, i32, i32Timedelta
@@ -34,6 +40,9 @@ API_VERSIONS, UNSUPPORTED_VERSION = 18, 35
 UNSUPPORTED = struct.pack(">h", UNSUPPORTED_VERSION)
 MOST_PRINTED = 64  # bytes of an answer in a message
 HTTP, TLS_ALERT, TLS_HANDSHAKE = b"HTTP", 0x15, 0x16
+ASK_FOR = "name a file with --client-config that asks for"
+EARLY = 0.85  # of a session: a broker closes the connection of one that is over
+PLAINTEXT = Security()
 HTTP_REQUEST, PROBED_S = b"GET / HTTP/1.0\r\n\r\n", 1.0
 
 
@@ -51,6 +60,10 @@ class NoAnswer(WireError):
 
     A `WireError` that is not a `NoAnswer` is about an answer that could not be understood.
     """
+
+
+class Denied(WireError):
+    """A `Denied` is raised where broker and client do not agree on TLS or SASL; asking again does not help."""
 
 
 class Unreadable(WireError):
@@ -74,7 +87,8 @@ class Given(NamedTuple):
 
 @dataclass
 class Connection:
-    """A `Connection` is one connection to a broker; ``timeout_s`` bounds connecting and each wait for bytes.
+    """A `Connection` is one connection to a broker; ``timeout_s`` bounds connecting and each wait for bytes. Raise
+    NoAnswer where there is no broker, and `Denied` where there is, and TLS or SASL fail.
 
     After a WireError the connection is closed, because a late answer must never be taken for the next request's.
     """
@@ -83,14 +97,60 @@ class Connection:
     port: int
     timeout_s: float = 5.0
     client_id: str = "fencepost"
+    security: Security = PLAINTEXT
 
     def __post_init__(self) -> None:
         self._correlation = 0
+        self._session_ends = math.inf
         try:
             self._socket = socket.create_connection((self.host, self.port), self.timeout_s)
         except OSError as error:
             raise NoAnswer(f"{self.host}:{self.port}: cannot connect: {error}; is the broker running?") from error
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if self.security.tls is not None:
+            self._wrap(self.security.tls)
+        if self.security.mechanism:
+            self._authenticate()
+
+    def _wrap(self, tls: ssl.SSLContext) -> None:
+        try:
+            self._socket = tls.wrap_socket(self._socket, server_hostname=self.host)
+        except OSError as error:
+            self.close()
+            where = f"{self.host}:{self.port}"
+            if isinstance(error, ssl.SSLCertVerificationError):
+                todo = "ssl.truststore.location names the authorities that are trusted"
+                if "mismatch" in error.verify_message:
+                    todo = "an empty ssl.endpoint.identification.algorithm turns this check off"
+                raise Denied(f"{where}: its certificate is not accepted: {error.verify_message}; {todo}") from error
+            kind = NoAnswer if isinstance(error, TimeoutError | ConnectionError | ssl.SSLEOFError) else Denied
+            why = getattr(error, "reason", "") or error
+            raise kind(f"{where}: no TLS handshake: {why}; is its listener one with TLS?") from error
+
+    def _authenticate(self) -> None:
+        """Log in, and again before the session ends (KIP-368)."""
+        self._session_ends = math.inf
+        where, mechanism, began = f"{self.host}:{self.port}", self.security.mechanism, time.monotonic()
+        offer = self.call(SaslHandshakeRequest(mechanism=mechanism))
+        offered = ", ".join(offer.mechanisms) or "nothing, since its listener asks for no login"
+        why = f"it offers {offered}" if int(offer.error_code) else ""
+        exchange = self.security.exchange()
+        message: bytes | None = None if why else next(exchange)
+        while message is not None:
+            answer = self.call(SaslAuthenticateRequest(auth_bytes=message))
+            if int(answer.error_code):
+                why, message = answer.error_message or f"error {int(answer.error_code)}", None
+            else:
+                try:
+                    message = exchange.send(bytes(answer.auth_bytes))
+                except StopIteration:
+                    lifetime_s = answer.session_lifetime.total_seconds()
+                    self._session_ends = began + EARLY * lifetime_s if lifetime_s else math.inf
+                    return
+                except ValueError as error:
+                    why, message = str(error), None
+        self.close()
+        raise Denied(f"{where}: no login with SASL {mechanism} as {self.security.username!r}: {why}")
 
     def call(self, request: Any) -> Any:
         """Send a request class of `kio.schema.<api>.v<n>.request` and return the response of the same version."""
@@ -99,22 +159,24 @@ class Connection:
 
     def send(self, request: Any) -> None:
         """Send a request, whose answer is to be received before the next one is sent."""
+        if time.monotonic() > self._session_ends:
+            self._authenticate()
         self._correlation += 1
         with self._closed_on_failure(type(request), []):
             self._socket.sendall(self._frame(type(request), request))
 
     def is_answered(self) -> bool:
         """Return whether bytes have arrived, so that `receive` does not wait long."""
-        return bool(select.select([self._socket], [], [], 0)[0])
+        held = isinstance(self._socket, ssl.SSLSocket) and self._socket.pending()
+        return bool(held or select.select([self._socket], [], [], 0)[0])
 
     def receive(self, kind: Any) -> Any:
         received: list[bytearray] = []
         with self._closed_on_failure(kind, received):
             start = bytes(self._read(4))
             if other := other_protocol(start):
-                raise WireError(
-                    f"{self.host}:{self.port}: speaks {other}, not Kafka; name the port of a plain Kafka listener"
-                )
+                todo = "name the port of a Kafka listener" + (f", or {ASK_FOR} TLS" if other == "TLS" else "")
+                raise WireError(f"{self.host}:{self.port}: speaks {other}, not Kafka; {todo}")
             (length,) = struct.unpack(">i", start)
             if not 4 <= length <= LARGEST_RESPONSE:
                 raise ValueError(f"a response of {length} bytes is not Kafka's")
@@ -128,7 +190,12 @@ class Connection:
             yield
         except OSError as error:
             self.close()
-            raise NoAnswer(f"{where}: no answer to {kind.__name__}: {error or 'timed out'}") from error
+            if isinstance(error, ssl.SSLError) and "ALERT" in (error.reason or ""):
+                todo = "; ssl.keystore.location names the client's certificate" if "CERT" in error.reason else ""
+                raise Denied(f"{where}: no answer to {kind.__name__}: {error.reason}{todo}") from error
+            plain = isinstance(error, ConnectionError) and self.security == PLAINTEXT
+            todo = f"; if its listener asks for TLS or SASL, {ASK_FOR} them" if plain else ""
+            raise NoAnswer(f"{where}: no answer to {kind.__name__}: {error or 'timed out'}{todo}") from error
         except ValueError as error:
             self.close()
             payload = b"".join(received)
@@ -225,23 +292,25 @@ def speaks_http(host: str, port: int) -> bool:
         return False
 
 
-def find_brokers(bootstrap: str, timeout_s: float = 5.0) -> list[Broker]:
+def find_brokers(bootstrap: str, timeout_s: float = 5.0, security: Security = PLAINTEXT) -> list[Broker]:
     """Return the live brokers that the first reachable server of `host:port,host:port…` knows, by ascending id.
 
     Raise ValueError for a malformed list, WireError if none of the servers answers.
     """
     request = MetadataRequest(topics=(), allow_auto_topic_creation=False, include_topic_authorized_operations=False)
-    answer = ask_bootstrap(bootstrap, request, timeout_s)
+    answer = ask_bootstrap(bootstrap, request, timeout_s, security)
     return sorted(Broker(int(each.node_id), each.host, int(each.port)) for each in answer.brokers)
 
 
-def ask_bootstrap(bootstrap: str, request: Any, timeout_s: float) -> Any:
+def ask_bootstrap(bootstrap: str, request: Any, timeout_s: float, security: Security = PLAINTEXT) -> Any:
     """Return the answer of the first server that gives one; the exceptions are those of `find_brokers`."""
     failures = []
     for host, port in parse_servers(bootstrap):
         try:
-            with Connection(host, port, timeout_s) as connection:
+            with Connection(host, port, timeout_s, security=security) as connection:
                 return connection.call(request)
+        except Denied:
+            raise
         except NoAnswer as error:
             http = f"{host}:{port}: speaks HTTP, not Kafka; name the port of a Kafka listener"
             failures.append(http if speaks_http(host, port) else str(error))

@@ -92,6 +92,7 @@ class WireConfig(Configuration):
     """A `WireConfig` has the keys that are not the reference implementation's."""
 
     bootstrap: str = ""  # host:port,…
+    client_config: str = ""  # a properties file, as Kafka's clients have
     collapse: bool = False  # answers that only say "try again" are tried again before they are seen
     timeouts: bool = False  # transactions time out, in real time, a hundred times as fast as they say
     answer_timeout_ms: Positive = 6_000  # real: how long a broker may be silent

@@ -11,6 +11,7 @@ import time
 import weakref
 from collections.abc import Mapping
 from functools import partial
+from pathlib import Path
 from typing import Any, Protocol
 
 from fencepost.reference_impl.kafka.clients.admin import Admin
@@ -19,7 +20,9 @@ from fencepost.reference_impl.kafka.clients.producer import Producer
 from fencepost.reference_impl.kafka.clients.roles import ClientSide
 from fencepost.reference_impl.kafka.environment import COORDINATOR, DrivenPace, Environment, Event, partition_name
 from fencepost.reference_impl.live.tcp.brokers import connect
+from fencepost.reference_impl.live.tcp.connection import PLAINTEXT
 from fencepost.reference_impl.live.tcp.reading import Patience
+from fencepost.reference_impl.live.tcp.security import client_security
 from fencepost.reference_impl.live.transactions.config import (
     SCALE,
     Names,
@@ -56,7 +59,8 @@ class WireSystem(ClientSide):
         config = env.config
         self.wire = wire
         self.control = control
-        self.brokers = connect(wire.bootstrap, wire.answer_timeout_ms / 1000)
+        security = client_security(Path(wire.client_config)) if wire.client_config else PLAINTEXT
+        self.brokers = connect(wire.bootstrap, wire.answer_timeout_ms / 1000, security)
         versions = self.brokers.offered.negotiate(config.mode)
         pool = shared_pool(self.brokers)
         self.names = self.new_names(pool)
