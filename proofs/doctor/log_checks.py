@@ -20,11 +20,8 @@ from fencepost.proofs.recording.logs.record_columns import Records, records_of
 from fencepost.proofs.recording.logs.segments import CONTROL, Segment
 from fencepost.proofs.recording.transactions.transaction_log import (
     CLIENT_VERSION,
-    EPOCH,
     FIXED,
-    ID,
     LAST_STATE,
-    STATE,
     TIMES,
     VERSION,
     VERSIONS,
@@ -45,6 +42,8 @@ PREPARE = np.dtype([
     ("producer_id", "i8"), ("epoch", "i2"), ("outcome", "i1"), ("version", "i1"), ("place", "i4"), ("offset", "i8"),
     ("time", "i8"), ("row", "i4"), ("over", "i1"),
 ])  # fmt: skip
+VALUE = np.dtype([("version", ">i2"), ("producer_id", ">i8"), ("epoch", ">i2"), ("timeout", ">i4"), ("state", "i1")])
+"""What every value begins with, as `FIXED` has it."""
 PREPARED = (State.PrepareCommit, State.PrepareAbort)
 COMPLETE = (State.CompleteCommit, State.CompleteAbort)
 ALLOWED = np.zeros((NONE + 1, LAST_STATE + 1), bool)
@@ -144,19 +143,24 @@ class LogLedger:
         return self._judge(log, segment, records, chosen, rows[chosen], trusted)
 
     def _rows_of(self, segment: Segment, records: Records) -> np.ndarray:
-        view, rows = records.content.data, self._rows
-        ends = (records.key + np.maximum(records.key_length, 0)).tolist()
-        keys = [bytes(view[begin:end]) for begin, end in zip(records.key.tolist(), ends, strict=True)]
-        found = [rows.get(key, -1) for key in keys]
-        if -1 in found:
-            for at, row in enumerate(found):
-                if row < 0:
-                    found[at] = rows[keys[at]] if keys[at] in rows else self._new(segment, records, at, keys[at])
-        return np.array(found, np.int64)
+        lengths, found = np.maximum(records.key_length, 0), np.full(len(records.batch), -1)
+        for size in np.unique(lengths).tolist():
+            at = np.flatnonzero(lengths == size)
+            keys = (
+                _bytes_at(records.content, records.key[at], size).view(f"V{size}").ravel().tolist() if size else [b""]
+            )
+            rows = list(map(self._rows.get, keys))
+            if None in rows:
+                rows = [self._new(segment, records, int(at[n]), key) if row is None else row
+                        for n, (key, row) in enumerate(zip(keys, rows, strict=True))]  # fmt: skip
+            found[at] = rows
+        return found
 
     def _new(self, segment: Segment, records: Records, at: int, key: bytes) -> int:
         """Return the row of a transactional id that is new, or -1 for a record of an unknown kind, which a broker skips
         too."""
+        if key in self._rows:
+            return self._rows[key]
         try:
             if transactional_id_of(key) is None:
                 return -1
@@ -260,17 +264,25 @@ def _read(segment: Segment, records: Records, chosen: np.ndarray) -> np.ndarray:
     headers = segment.headers[records.batch[chosen]]
     now["offset"] = headers["base_offset"].astype(np.int64) + records.delta[chosen]
     now["time"] = headers["max_time"]
-    alive = records.value_length[chosen] >= 0
-    known = alive & (records.value_length[chosen] >= FIXED.size)
-    at = np.where(known, records.value[chosen], 0)
-    (version, _), (state, _) = ((records.signed(at + place, size), size) for place, size in (VERSION, STATE))
-    wrong = alive & ~(known & np.isin(version, VERSIONS) & (state >= 0) & (state <= LAST_STATE))
+    length = records.value_length[chosen]
+    alive, known = length >= 0, np.flatnonzero(length >= FIXED.size)
+    value = _bytes_at(records.content, records.value[chosen[known]], FIXED.size).view(VALUE).ravel()
+    wrong = alive & (length < FIXED.size)
+    wrong[known] = ~(np.isin(value["version"], VERSIONS) & (value["state"] >= 0) & (value["state"] <= LAST_STATE))
     for row in np.flatnonzero(wrong)[:1].tolist():
-        raise _strange(segment, int(records.batch[chosen[row]]), f"version {version[row]}, state {state[row]}")
-    now["state"] = np.where(alive, state, EXPIRED)
-    for name, (place, size) in (("producer_id", ID), ("epoch", EPOCH)):
-        now[name][alive] = records.signed(at[alive] + place, size)
+        raise _strange(segment, int(records.batch[chosen[row]]), "its value has an unknown version or state, or is cut")
+    now["state"][~alive] = EXPIRED
+    for name in ("state", "producer_id", "epoch"):
+        now[name][known] = value[name]
     return now
+
+
+def _bytes_at(content: np.ndarray, at: np.ndarray, size: int) -> np.ndarray:
+    """Return so many bytes at each place, as rows."""
+    if not len(at):
+        return np.zeros((0, size), np.uint8)
+    found: np.ndarray = np.lib.stride_tricks.sliding_window_view(content, size)[at]
+    return found
 
 
 def _client_versions(records: Records, rows: np.ndarray) -> np.ndarray:

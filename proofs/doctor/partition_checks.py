@@ -161,7 +161,7 @@ class PartitionLedger:
         is_marker[at], outcome[at], coordinator[at] = True, markers["outcome"], markers["coordinator_epoch"]
         chosen = np.flatnonzero((ids >= 0) & (is_marker | ~control))  # a control batch may have lost its record
         chosen = chosen[np.argsort(ids[chosen], kind="stable")]
-        mine = headers[rows][chosen]
+        mine = headers[fresh[chosen]]
         first = mine["base_sequence"].astype(np.int64)
         end = np.where(first < 0, first, (first + mine["last_delta"]) & LAST_SEQUENCE)
         return Batches(

@@ -109,7 +109,7 @@ def parsed(content: bytes, checksums: bool = True) -> Segment:
 
     file = Path("stream")
     whole = np.frombuffer(content, np.uint8)
-    positions, end = s._walked(whole)
+    positions, end = s.walked(whole)
     headers = s._headers(whole, positions)
     assert end == len(whole)
     if checksums:
