@@ -21,6 +21,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
+from typing import Protocol
 
 from fencepost.model.language.checks.errors import InputError
 from fencepost.proofs.doctor.checks import Checks
@@ -36,8 +37,24 @@ SAVE_S = 5.0  # from one checkpoint to the next
 LAG_S = 6.0
 """A node writes down every five seconds what is committed. Of directories without all replicas no more is known, and
 one partition may be so much newer than another."""
-TO_THE_END = 1 << 19
-"""A piece with fewer bytes is all that there was: the half of what a broker returns of one partition among others."""
+FULL = 1 << 23
+"""An answer with fewer bytes had room for every partition that was asked for."""
+
+
+class Polling(Protocol):
+    """A source of which many partitions are asked at once, as `NetworkSource`."""
+
+    @property
+    def away(self) -> Mapping[Place, str]:
+        """Return the partitions that the latest `poll` could not read, with the reason."""
+        ...
+
+    @property
+    def high(self) -> Mapping[Place, int]:
+        """Return the high watermarks that the latest `poll` was told."""
+        ...
+
+    def poll(self, starts: Mapping[Place, int], wait_ms: int) -> Iterator[tuple[Place, Segment]]: ...
 
 
 @dataclass
@@ -103,6 +120,7 @@ class _Rounds:
         self._topics, self._since_ms = topics, since_ms
         self._places: set[Place] = set()
         self._floor: dict[Place, int] = {}  # where to begin with a partition that had nothing new enough
+        self._ends: dict[Place, int] = {}  # of what is due: the high watermark when it was first asked for
         self._logs: set[Place] = set()
         self._due: set[Place] = set()  # to be read to the end before the transaction log is, or in it
         self._in_log = False
@@ -131,15 +149,22 @@ class _Rounds:
         if not self.waits:
             self._due.clear()
             return
-        starts = {place: max(self._floor[place], self.checks.next_offset(place)) for place in places}
-        ended, size = set(places), 0
-        for place, segment in self.source.poll(starts, WAIT_MS):  # type: ignore[attr-defined]
+        polled: Polling = self.source  # type: ignore[assignment]
+        starts = {place: self._begin(place) for place in places}
+        silent, size = set(places), 0
+        for place, segment in polled.poll(starts, WAIT_MS):
             yield place, segment
+            silent.discard(place)
             size += len(segment.content)
-            if len(segment.content) >= TO_THE_END:
-                ended.discard(place)
-        if size < 8 * TO_THE_END:  # else the answer may have been too full for the other partitions
-            self._due -= ended - self.source.away.keys()  # type: ignore[attr-defined]
+        for place in [*self._due]:
+            if place in polled.away or place not in polled.high:
+                continue
+            end = self._ends.setdefault(place, polled.high[place])
+            if self._begin(place) >= end or (place in silent and size < FULL):
+                self._due.discard(place)
+
+    def _begin(self, place: Place) -> int:
+        return max(self._floor[place], self.checks.next_offset(place))
 
     def _to_the_end(self, place: Place) -> Iterator[tuple[Place, Segment]]:
         start, since_ms = self.checks.next_offset(place), -1
@@ -156,10 +181,12 @@ class _Rounds:
         log."""
         if not self._in_log and not self._due - set(self.unread):
             self._in_log, self._due = True, set(self._logs)
+            self._ends.clear()
             return False
         if not self._in_log or self._due or (not self.waits and time.monotonic() - self._settled < LAG_S):
             return False
         self._in_log, self._due, self._settled = False, set(self._places), time.monotonic()
+        self._ends.clear()
         return True
 
     def _look(self) -> None:

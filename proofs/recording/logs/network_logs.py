@@ -54,6 +54,8 @@ class NetworkLogs:
         self.patience_s = patience_s
         self.away: dict[Place, str] = {}
         """Why the latest `poll` has nothing of a partition, where that is not because nothing was written."""
+        self.high: dict[Place, int] = {}
+        """The high watermarks that the latest `poll` was told."""
         self.refused: dict[Place, Refused] = {}
         """The partitions that `poll` may not read, which it does not ask for again."""
         self._idle: dict[int, list[Connection]] = defaultdict(list)
@@ -100,7 +102,7 @@ class NetworkLogs:
         """Yield what there is of these partitions, each from its offset on, after one Fetch to each of their leaders,
         which answers when there is anything, or after `wait_ms`. Partitions without news, and those that are `away`,
         are left out."""
-        self.away = {}
+        self.away, self.high = {}, {}
         asked: list[tuple[_Ahead, int, dict[Place, int], Any]] = []
         try:
             for broker, of_leader in self._by_leader(starts).items():
@@ -158,6 +160,7 @@ class NetworkLogs:
             what = f"{self.brokers.bootstrap}: fetch of {place} from offset {start}: error {error}"
             self.refused[place] = Refused(what, error)
         else:
+            self.high[place] = int(part.high_watermark)
             content, positions, after = _batches(place, part.records, start)
             if after > start:
                 self._turn[place] += 1

@@ -17,6 +17,7 @@ from fencepost.proofs.doctor.source import Active, DiskSource, Listed
 from fencepost.proofs.doctor.traces import Broken
 from fencepost.proofs.recording.logs.log_dirs import Place
 from fencepost.proofs.recording.logs.segments import Segment
+from prepared_stream import Prepared, Stream
 from transaction_logs import checkpoint as offsets_checkpoint
 from transaction_logs import write_log
 
@@ -34,6 +35,7 @@ class Polled:
     away: dict[Place, str] = field(default_factory=dict)
     at_once: int = 1000
     rounds: int = 0
+    high: dict[Place, int] = field(default_factory=dict)
 
     def now_ms(self) -> int:
         return int(time.time() * 1000)
@@ -49,6 +51,7 @@ class Polled:
 
     def poll(self, starts: Mapping[Place, int], wait_ms: int = 500) -> Iterator[tuple[Place, Segment]]:
         self.rounds += 1
+        self.high = {place: len(self.logs[place]) for place in starts if place not in self.away}
         for place, start in starts.items():
             new = self.logs[place][start : start + self.at_once]
             if new and place not in self.away:
@@ -217,6 +220,21 @@ def test_directories_that_grow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert by_kind(each for _, each in seen) == [("duplicate", 0, 1), ("hanging", 3, 0)]
     assert not thread.is_alive()
     assert counts[0].broken == 2
+
+
+def test_memory_does_not_grow_with_the_stream(tmp_path: Path) -> None:
+    """What is stored after ten times as many transactions is as large, though the stream never pauses."""
+    sizes, file = [], tmp_path / "doctor.npz"
+    for chunks in (10, 100):
+        stream, broken = Stream(producers=40, partitions=3, logs=2, rounds=5), list[Broken]()
+        source = Prepared(stream, stream.chunks(chunks))
+        counts = follow(source, on_broken=broken.append, stop=lambda each=source: each.over, checkpoint=file)
+        assert broken == []
+        assert counts.transactions == chunks * stream.transactions
+        assert counts.settled >= chunks // 3
+        sizes.append(file.stat().st_size)
+        file.unlink()
+    assert sizes[1] < sizes[0] * 1.01
 
 
 def _wait(condition: Callable[[], bool]) -> None:
