@@ -144,13 +144,16 @@ class Checks:
         return broken
 
     def _has_prepares(self, marks: np.ndarray) -> np.ndarray:
-        """Return whether the Prepare record of a marker, if there was one, must have been given: its transactional
-        id's records are, from before that epoch on; or its transaction was opened after the first `settle`."""
+        """Return whether the Prepare record of a marker, if there was one, must have been given and is stored: all
+        records of its transactional id are, from before that epoch on; or its transaction was opened since the
+        partition is read."""
         log = self._log
         row = log.current(marks["producer_id"])
-        known: np.ndarray = (row >= 0) & (log.table["seen_from"][np.maximum(row, 0)] < marks["epoch"])
-        known |= (row < 0) & (self.complete and log.whole) & ~log.was_current(marks["producer_id"])
-        return known | ((marks["open_turn"] > 0) & (marks["open_from"] >= 0) & self.complete)
+        latest = log.table[np.maximum(row, 0)]
+        stored = (row < 0) | (latest["dropped"] < marks["epoch"])
+        known: np.ndarray = (row >= 0) & (latest["seen_from"] < marks["epoch"])
+        known |= (row < 0) & (self.complete and log.whole and not log.forgot) & ~log.was_current(marks["producer_id"])
+        return stored & (known | (marks["fresh"] & self.complete))
 
     def _unfinished(self, prepares: np.ndarray, key: np.ndarray) -> np.ndarray:
         """Return the Prepare records whose markers may still come, and the newest of each producer id."""
@@ -164,13 +167,18 @@ class Checks:
         prepares["over"] += over & (prepares["over"] < REPORTED)
         again = np.append(key[1:] == key[:-1], False)[: len(key)]
         again[:-1] &= prepares["outcome"][1:] == prepares["outcome"][:-1]
-        kept: np.ndarray = prepares[(newest | (prepares["over"] <= 1 + self.patience)) & ~again]
-        return kept
+        stored = newest | (prepares["over"] <= 1 + self.patience)
+        gone = prepares[~stored]
+        gone = gone[self._log.table["producer_id"][gone["row"]] == gone["producer_id"]]
+        np.maximum.at(self._log.table["dropped"], gone["row"], gone["epoch"])
+        return prepares[stored & ~again]
 
     def _hanging(self, last: bool, unread: Collection[Place]) -> list[Broken]:
         broken, log = [], self._log
         for place, ledger in self._partitions.items():
             rows = np.flatnonzero(ledger.entries["open_from"] >= 0)
+            if place in unread:
+                ledger.begun = self.turn + 1  # what is read of it then may be old
             if not len(rows) or place in unread:
                 continue
             opened = ledger.entries[rows]
@@ -178,8 +186,7 @@ class Checks:
             latest, known = log.table[np.maximum(at, 0)], at >= 0
             idle = known & ~np.isin(latest["state"], (State.Ongoing, State.PrepareCommit, State.PrepareAbort))
             idle |= known & (latest["state"] == State.Ongoing) & (latest["epoch"] > opened["data_epoch"])
-            visible = (opened["open_turn"] > 0) | log.whole
-            idle |= ~known & (log.was_current(opened["producer_id"]) | (visible & self.complete))
+            idle |= ~known & self.complete  # the cleaner leaves the newest record of every id
             suspect = np.where(idle, np.minimum(opened["suspect"] + 1, REPORTED), 0)
             due = idle & (opened["suspect"] < REPORTED)
             due &= (suspect > self.patience) if not last else (opened["suspect"] > 0)
