@@ -17,6 +17,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from fencepost.proofs.doctor.following import Followed, follow
 from fencepost.proofs.doctor.network import NetworkSource
 from fencepost.proofs.doctor.traces import Broken
+from fencepost.proofs.recording.logs.log_dirs import Place
 from fencepost.reference_impl.live.clusters.kafka import KafkaCluster
 from kio.schema.errors import ErrorCode
 from recorded_runs import Run, clean, zombies
@@ -122,9 +123,11 @@ def test_a_live_broker_is_followed(jars: Path, tmp_path: Path) -> None:
             assert at - planted < SOON_S
             assert (broken.second.place.topic, broken.second.offset, broken.second.epoch) == ("planted", 1, 1)
         busy(cluster.bootstrap, 1)
-        assert ask.produce("A", 1, 0) == 2
-        assert ask.marker("A", 2, COMMIT) == ErrorCode.none
+        assert ask.produce("A", 0, 0, partition=1) == 0
+        assert ask.marker("A", 1, COMMIT, partition=1) == ErrorCode.none
         with Follower(cluster.bootstrap, file) as follower:
             follower.wait(lambda: bool(follower.kinds))
             follower.settled()
-            assert [(each.kind, each.second.offset) for _, each in follower.found] == [("marker_without", 3)]
+            assert [(each.kind, each.second.place) for _, each in follower.found] == [
+                ("marker_without", Place("planted", 1))
+            ]
