@@ -9,7 +9,7 @@
 itself, `log_checks` the transaction log, and this module the two against each other. A marker can be read before the
 Prepare record that it follows, but not after the transaction log has been read to its end once more; so a marker is
 judged in `settle`, and a transaction is hanging if its coordinator has no such transaction at one `settle`, and the
-partitions that are read after it do not end it by the next one.
+partitions that are read after it do not end it.
 
 Memory: an entry for each producer of a partition, until `FORGET` batches later; for each transactional id its latest
 record; and Prepare records until their transaction is over. Nothing is stored of single records."""
@@ -71,8 +71,8 @@ KINDS: Mapping[str, Rule] = MappingProxyType({
 class Checks:
     """A `Checks` judges pieces of logs as they come, in order of offset for each partition; what it was given already
     it passes over. `complete` means that all partitions of the transaction log are given, and `transactions` counts
-    Prepare records. `patience` is for how many further `settle` a marker may wait for its Prepare record, and an open
-    transaction for its marker."""
+    Prepare records. `patience` is for how many further `settle` a marker may wait for its Prepare record. An open
+    transaction may wait for its marker once more, since an answer may have been under way for as long."""
 
     def __init__(self, *, complete: bool = True, patience: int = 1) -> None:
         self.complete, self.patience, self.turn, self.transactions = complete, patience, 0, 0
@@ -189,7 +189,7 @@ class Checks:
             idle |= ~known & self.complete  # the cleaner leaves the newest record of every id
             suspect = np.where(idle, np.minimum(opened["suspect"] + 1, REPORTED), 0)
             due = idle & (opened["suspect"] < REPORTED)
-            due &= (suspect > self.patience) if not last else (opened["suspect"] > 0)
+            due &= (suspect > self.patience + 1) if not last else (opened["suspect"] > 0)
             ledger.entries["suspect"][rows] = np.where(due | (idle & (opened["suspect"] == REPORTED)), REPORTED,
                                                        np.minimum(suspect, REPORTED - 1))  # fmt: skip
             for each in _rows(due):
