@@ -9,7 +9,7 @@
 itself, `log_checks` the transaction log, and this module the two against each other. A marker can be read before the
 Prepare record that it follows, but not after the transaction log has been read to its end once more; so a marker is
 judged in `settle`, and a transaction is hanging if its coordinator has no such transaction at one `settle`, and the
-partitions that are read after it do not end it by the next one.
+partitions that are read after it do not end it.
 
 Memory: an entry for each producer of a partition, until `FORGET` batches later; for each transactional id its latest
 record; and Prepare records until their transaction is over. Nothing is stored of single records."""
@@ -71,8 +71,8 @@ KINDS: Mapping[str, Rule] = MappingProxyType({
 class Checks:
     """A `Checks` judges pieces of logs as they come, in order of offset for each partition; what it was given already
     it passes over. `complete` means that all partitions of the transaction log are given, and `transactions` counts
-    Prepare records. `patience` is for how many further `settle` a marker may wait for its Prepare record, and an open
-    transaction for its marker."""
+    Prepare records. `patience` is for how many further `settle` a marker may wait for its Prepare record. An open
+    transaction may wait for its marker once more, since an answer may have been under way for as long."""
 
     def __init__(self, *, complete: bool = True, patience: int = 1) -> None:
         self.complete, self.patience, self.turn, self.transactions = complete, patience, 0, 0
@@ -144,13 +144,16 @@ class Checks:
         return broken
 
     def _has_prepares(self, marks: np.ndarray) -> np.ndarray:
-        """Return whether the Prepare record of a marker, if there was one, must have been given: its transactional
-        id's records are, from before that epoch on; or its transaction was opened after the first `settle`."""
+        """Return whether the Prepare record of a marker, if there was one, must have been given and is stored: all
+        records of its transactional id are, from before that epoch on; or its transaction was opened since the
+        partition is read."""
         log = self._log
         row = log.current(marks["producer_id"])
-        known: np.ndarray = (row >= 0) & (log.table["seen_from"][np.maximum(row, 0)] < marks["epoch"])
-        known |= (row < 0) & (self.complete and log.whole) & ~log.was_current(marks["producer_id"])
-        return known | ((marks["open_turn"] > 0) & (marks["open_from"] >= 0) & self.complete)
+        latest = log.table[np.maximum(row, 0)]
+        stored = (row < 0) | (latest["dropped"] < marks["epoch"])
+        known: np.ndarray = (row >= 0) & (latest["seen_from"] < marks["epoch"])
+        known |= (row < 0) & (self.complete and log.whole and not log.forgot) & ~log.was_current(marks["producer_id"])
+        return stored & (known | (marks["fresh"] & self.complete))
 
     def _unfinished(self, prepares: np.ndarray, key: np.ndarray) -> np.ndarray:
         """Return the Prepare records whose markers may still come, and the newest of each producer id."""
@@ -164,13 +167,18 @@ class Checks:
         prepares["over"] += over & (prepares["over"] < REPORTED)
         again = np.append(key[1:] == key[:-1], False)[: len(key)]
         again[:-1] &= prepares["outcome"][1:] == prepares["outcome"][:-1]
-        kept: np.ndarray = prepares[(newest | (prepares["over"] <= 1 + self.patience)) & ~again]
-        return kept
+        stored = newest | (prepares["over"] <= 1 + self.patience)
+        gone = prepares[~stored]
+        gone = gone[self._log.table["producer_id"][gone["row"]] == gone["producer_id"]]
+        np.maximum.at(self._log.table["dropped"], gone["row"], gone["epoch"])
+        return prepares[stored & ~again]
 
     def _hanging(self, last: bool, unread: Collection[Place]) -> list[Broken]:
         broken, log = [], self._log
         for place, ledger in self._partitions.items():
             rows = np.flatnonzero(ledger.entries["open_from"] >= 0)
+            if place in unread:
+                ledger.begun = self.turn + 1  # what is read of it then may be old
             if not len(rows) or place in unread:
                 continue
             opened = ledger.entries[rows]
@@ -178,11 +186,10 @@ class Checks:
             latest, known = log.table[np.maximum(at, 0)], at >= 0
             idle = known & ~np.isin(latest["state"], (State.Ongoing, State.PrepareCommit, State.PrepareAbort))
             idle |= known & (latest["state"] == State.Ongoing) & (latest["epoch"] > opened["data_epoch"])
-            visible = (opened["open_turn"] > 0) | log.whole
-            idle |= ~known & (log.was_current(opened["producer_id"]) | (visible & self.complete))
+            idle |= ~known & self.complete  # the cleaner leaves the newest record of every id
             suspect = np.where(idle, np.minimum(opened["suspect"] + 1, REPORTED), 0)
             due = idle & (opened["suspect"] < REPORTED)
-            due &= (suspect > self.patience) if not last else (opened["suspect"] > 0)
+            due &= (suspect > self.patience + 1) if not last else (opened["suspect"] > 0)
             ledger.entries["suspect"][rows] = np.where(due | (idle & (opened["suspect"] == REPORTED)), REPORTED,
                                                        np.minimum(suspect, REPORTED - 1))  # fmt: skip
             for each in _rows(due):

@@ -193,7 +193,9 @@ class _Rounds:
         """Look for partitions."""
         self._looked = time.monotonic()
         places = set(self.source.places(self._topics))
-        self._due |= set() if self._in_log else places - self._places
+        if new := places - self._places:
+            self._due |= new if not self._in_log else places  # what is old there is read before anything is compared
+            self._in_log = False
         self._places = places
         try:
             logs = set(self.source.places((TRANSACTION_LOG,)))

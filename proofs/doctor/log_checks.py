@@ -3,7 +3,8 @@
 Each record is compared with the one before it of its transactional id (TransactionState and TransactionMetadata of
 Kafka). The log is compacted: what is judged of a log is what comes after the last record that a cleaner removed, and of
 a record before that only its content counts. `seen_from` of a transactional id is the epoch above which all Prepare
-records of its producer id were given."""
+records of its producer id were given, and
+`dropped` the one up to which they are not stored any more."""
 
 from __future__ import annotations
 
@@ -35,7 +36,7 @@ EXPIRED, NONE = LAST_STATE + 1, LAST_STATE + 2  # states of the table that no re
 ALL, NOTHING = -1, 1 << 15  # of `seen_from`
 TABLE = np.dtype([
     ("producer_id", "i8"), ("epoch", "i2"), ("state", "i1"), ("previous_id", "i8"), ("seen_from", "i4"),
-    ("place", "i4"), ("offset", "i8"), ("time", "i8"),
+    ("dropped", "i4"), ("place", "i4"), ("offset", "i8"), ("time", "i8"),
 ])  # fmt: skip
 """The latest record of each transactional id."""
 PREPARE = np.dtype([
@@ -60,6 +61,7 @@ class LogLedger:
         self.logs: dict[Place, PartOfLog] = {}
         self.table = np.zeros(0, TABLE)
         self._rows: dict[bytes, int] = {}
+        self.forgot = False  # whether an expired id is not known any more
         self._keys: list[bytes] = []
         self._free: list[int] = []
         self._by_id: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
@@ -72,14 +74,14 @@ class LogLedger:
     @property
     def about(self) -> dict[str, Any]:
         logs = [(log.number, asdict(log.extent), log.whole) for log in self.logs.values()]
-        return {"logs": logs, "keys": [key.hex() for key in self._keys]}
+        return {"logs": logs, "forgot": self.forgot, "keys": [key.hex() for key in self._keys]}
 
     @classmethod
     def of(cls, about: Mapping[str, Any], table: np.ndarray, places: Sequence[Place]) -> Self:
         if table.dtype != TABLE or len(table) != len(about["keys"]):
             raise ValueError("the table of transactional ids is another one")
         ledger = cls()
-        ledger.table = table
+        ledger.table, ledger.forgot = table, about["forgot"]
         ledger._keys = [bytes.fromhex(key) for key in about["keys"]]
         ledger._rows = {key: row for row, key in enumerate(ledger._keys) if key}
         ledger._free = [row for row, key in enumerate(ledger._keys) if not key]
@@ -122,7 +124,7 @@ class LogLedger:
                 self._keys[row] = b""
                 self._free.append(row)
                 self.table[row] = _unknown()
-                self._by_id = None
+                self._by_id, self.forgot = None, True
 
     def feed(self, place: Place, number: int, segment: Segment) -> tuple[list[Broken], np.ndarray]:
         """Return what is broken, and the Prepare records as `PREPARE`."""
@@ -229,6 +231,7 @@ class LogLedger:
         first = np.where(log.whole | (preceded & ~same) | new, ALL, now["epoch"][begin])
         first = np.where(preceded & same, held["seen_from"], first)
         latest["seen_from"] = np.where(sure[ends], first, NOTHING)
+        latest["dropped"] = np.where(same, held["dropped"], -1)
         latest["previous_id"] = np.where(~same & (earlier >= 0), earlier, held["previous_id"])
         self.table[rows[ends]] = latest
 
@@ -253,7 +256,7 @@ class PartOfLog:
 
 def _unknown() -> np.ndarray:
     row = np.zeros(1, TABLE)
-    row["producer_id"] = row["previous_id"] = row["place"] = row["offset"] = -1
+    row["producer_id"] = row["previous_id"] = row["place"] = row["offset"] = row["dropped"] = -1
     row["epoch"], row["state"], row["seen_from"] = -1, NONE, NOTHING
     return row
 

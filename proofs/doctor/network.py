@@ -105,11 +105,6 @@ class NetworkSource:
         """The partitions that the latest `poll` could not read, with the reason; it asks for them again."""
         return self._logs.away
 
-    @property
-    def high(self) -> Mapping[Place, int]:
-        """The high watermarks that the latest `poll` was told."""
-        return self._logs.high
-
     def ends(self, place: Place) -> tuple[int, int, int]:
         """Return (0, 0, 0) for a partition that cannot be read."""
         try:

@@ -35,7 +35,7 @@ ENTRY = np.dtype([
 """What is known of a producer: its last event, last batch, last marker, open transaction, and last five batches."""
 MARK = np.dtype([
     ("producer_id", "i8"), ("epoch", "i2"), ("outcome", "i1"), ("place", "i4"), ("offset", "i8"), ("time", "i8"),
-    ("open_from", "i8"), ("open_epoch", "i2"), ("open_turn", "i4"), ("waited", "i1"),
+    ("open_from", "i8"), ("open_epoch", "i2"), ("fresh", "?"), ("waited", "i1"),
 ])  # fmt: skip
 UNKNOWN = np.zeros(1, ENTRY)
 for _name in ("epoch", "data_epoch", "coordinator", "mark_epoch", "open_from", "sequence", "offset"):
@@ -66,16 +66,19 @@ class PartitionLedger:
     def __init__(self, place: Place, number: int, sequenced: bool) -> None:
         self.place, self.number, self.sequenced = place, number, sequenced
         self.extent, self.entries = Extent(), np.zeros(0, ENTRY)
+        self.begun = -1  # the turn in which it was first read, or was read again
 
     @property
     def about(self) -> dict[str, int]:
-        return asdict(self.extent)
+        return asdict(self.extent) | {"begun": self.begun}
 
     def set(self, about: dict[str, Any], entries: np.ndarray) -> None:
+        self.begun = about.pop("begun")
         self.extent, self.entries = Extent(**about), entries
 
     def feed(self, segment: Segment, turn: int) -> tuple[list[Broken], np.ndarray]:
         """Return what is broken, and the markers as `MARK`."""
+        self.begun = turn if self.extent.begins < 0 else self.begun
         b = self._batches(segment)
         if b is None or not len(b.producer_id):
             return [], np.zeros(0, MARK)
@@ -139,7 +142,8 @@ class PartitionLedger:
             marks[name] = getattr(b, name)[b.is_marker]
         marks["place"] = self.number
         marks["open_from"] = np.where(was_open, open_from, -1)[b.is_marker]
-        marks["open_epoch"], marks["open_turn"] = data_epoch[b.is_marker], open_turn[b.is_marker]
+        marks["open_epoch"] = data_epoch[b.is_marker]
+        marks["fresh"] = (was_open & (open_turn > self.begun))[b.is_marker]
         self._store(b, before, known, starts, group, (batch, mark), (open_from, open_time, open_turn))
         return [each for _, each in sorted(broken, key=lambda pair: pair[0])], marks
 

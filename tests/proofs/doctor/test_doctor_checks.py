@@ -148,7 +148,8 @@ AGAINST: dict[str, tuple[list[tuple[Place, list[bytes]]], Found]] = {
     "open, and prepared": ([(P, [data(0, A, 0)]), (LOG, PREPARED)], []),
     "open, and another transaction is ongoing": (
         [(P, [data(0, A, 0)]), (LOG, committed(A) + life((A1, ONGOING), first=4))], [("hanging", 4, 0)]),
-    "open, unknown to a log that is compacted": ([(P, [data(0, B, 0)]), (LOG, life((A, EMPTY), first=9))], []),
+    "open, unknown to a log that is compacted": (
+        [(P, [data(0, B, 0)]), (LOG, life((A, EMPTY), first=9))], [("hanging", None, 0)]),
     "no transaction log": ([(P, [data(0, A, 0), mark(1, A1, COMMIT), data(2, A1, 0)])], []),
     "offsets have no sequence numbers": (
         [(Place("__consumer_offsets", 3), [data(0, A, 0), data(1, A, 0), mark(2, A1, COMMIT)]), (LOG, committed(A))],

@@ -121,6 +121,45 @@ def test_a_partition_that_is_away_holds_up_no_other(tmp_path: Path) -> None:
     assert [(each.kind, each.second.place) for each in broken] == [("hanging", P)]
 
 
+OLD = [step for n in range(4) for step in (data(2 * n, (7, n), 0), mark(2 * n + 1, (7, n + 1), COMMIT))]
+LIVES = [each for n in range(4) for each in committed((7, n), first=4 * n)]
+
+
+def test_a_partition_that_is_found_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is old there is not compared with Prepare records that are not stored any more; what is new is."""
+    monkeypatch.setattr(following, "PLACES_S", 0.0)
+    source = Polled({P: OLD[:], LOG: LIVES[:]}, tmp_path)
+    rounds(source, 12)
+
+    def created(number: int) -> None:
+        if number == 12:
+            source.logs[Q] = OLD[:]
+
+    assert rounds(source, 30, at=created)[0] == []
+    source.rounds = 0
+
+    def followed(number: int) -> None:
+        if number == 1:
+            source.logs[Q] = OLD[:]
+        if number == 20:
+            source.logs[Q] = [*OLD, data(8, (7, 4), 0), mark(9, (7, 9), COMMIT)]
+
+    del source.logs[Q]
+    assert by_kind(rounds(source, 40, at=followed)[0]) == [("marker_without", None, 9)]
+
+
+def test_a_partition_that_comes_back(tmp_path: Path) -> None:
+    """Its markers were written, and could not be read, long ago."""
+    source = Polled({P: OLD[:2], Q: OLD[:2], LOG: LIVES[:4]}, tmp_path)
+
+    def away(number: int) -> None:
+        source.away = {Q: "no leader"} if 6 <= number < 24 else {}
+        if number == 7:
+            source.logs |= {P: OLD[:], Q: OLD[:], LOG: LIVES[:]}
+
+    assert rounds(source, 40, at=away)[0] == []
+
+
 def test_without_the_transaction_log_partitions_are_judged(tmp_path: Path) -> None:
     source = Polled({P: [data(0, A, 0), data(1, A, 0), mark(2, A1, COMMIT)]}, tmp_path)
     broken, counts = rounds(source, 8)
