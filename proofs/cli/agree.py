@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from fencepost.proofs.schemas import Agreed
     from fencepost.proofs.testing import AgreementReport
     from fencepost.proofs.testing.engine import SoFar
+    from fencepost.proofs.testing.failures import Disagreement
     from fencepost.proofs.testing.pasting import Regressions
 
 CLIENTS = {
@@ -315,7 +316,7 @@ class _Screen:
             if why := self.predicted(report):
                 console.print(f"as predicted of {report.variant}: {why}", markup=False)
         for undecided in report.undecided:
-            console.print("inconclusive, as it shows only where nothing was left to happen:", markup=False)
+            console.print("inconclusive, as it is broken only if nothing was left to happen:", markup=False)
             console.print(f"{undecided}\n{undecided.program}", markup=False)
         for difference in report.differences:
             console.print("differs from the model, and breaks no promise as far as was seen:", markup=False)
@@ -351,10 +352,13 @@ def _document(
         "failure": str(report.failure) if report.failure else None, "bootstrap": bootstrap, "sources": sources,
         "followed": report.followed, "least": report.least, "beyond": dict(report.coverage.beyond),
         "lacks": list(report.lacks), "regressions": None if saved is None else saved.as_dict,
-        "differences": [{"told": str(each), "program": each.program} for each in report.differences],
-        "undecided": [{"told": str(each), "program": each.program} for each in report.undecided],
+        "differences": _programs(report.differences), "undecided": _programs(report.undecided),
         "compared": report.compared, "least_compared": report.least_compared, "ended": report.ended or None,
     }  # fmt: skip
+
+
+def _programs(found: Sequence["Disagreement"]) -> list[dict[str, str]]:
+    return [{"told": str(each), "program": each.program} for each in found]
 
 
 def as_predicted(report: "AgreementReport", agreeing: Agreeing) -> str:
