@@ -254,8 +254,8 @@ class HistoryMonitor:
                 excuse = self.context.why(excused_in, concerned) if is_excused else ""
                 if visible_at > at + 1:  # the row was right until the other one came
                     explains = self._events[at]
-                shown = None if check else event
-                broken = Broken(rule, text, shown, check, visible_in, excuse, explains, at_rest=not visible_at)
+                reveals = None if check else event
+                broken = Broken(rule, text, reveals, check, visible_in, excuse, explains, at_rest=not visible_at)
                 yield broken, is_excused, visible_at or inf
             if not is_excused:
                 return  # what comes later is of no interest

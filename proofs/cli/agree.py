@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from fencepost.proofs.schemas import Agreed
     from fencepost.proofs.testing import AgreementReport
     from fencepost.proofs.testing.engine import SoFar
+    from fencepost.proofs.testing.failures import Disagreement
     from fencepost.proofs.testing.pasting import Regressions
 
 CLIENTS = {
@@ -344,7 +345,7 @@ class _Screen:
             if why := self.predicted(report):
                 console.print(f"as predicted of {report.variant}: {why}", markup=False)
         for undecided in report.undecided:
-            console.print("inconclusive, as it shows only where nothing was left to happen:", markup=False)
+            console.print("inconclusive, as it is broken only if nothing was left to happen:", markup=False)
             console.print(f"{undecided}\n{undecided.program}", markup=False)
         for difference in report.differences:
             console.print("differs from the model, and breaks no promise as far as was seen:", markup=False)
@@ -381,8 +382,7 @@ def _document(
         "failure": str(report.failure) if report.failure else None, "bootstrap": bootstrap, "sources": sources,
         "followed": report.followed, "least": report.least, "beyond": dict(report.coverage.beyond),
         "lacks": list(report.lacks), "regressions": None if saved is None else saved.as_dict,
-        "differences": [{"told": str(each), "program": each.program} for each in report.differences],
-        "undecided": [{"told": str(each), "program": each.program} for each in report.undecided],
+        "differences": _programs(report.differences), "undecided": _programs(report.undecided),
         "compared": report.compared, "least_compared": report.least_compared, "ended": report.ended or None,
         "untried": list(report.untried),
     }  # fmt: skip
@@ -398,7 +398,7 @@ def cases(report: "AgreementReport", target: str, where: str, variant: Variant, 
     found = [report.failure] if report.failure is not None else list(report.differences)
     details = "\n".join(f"{each}\n{each.program}" for each in found)
     broken = report.failure.promise.partition(":")[0] if report.failure is not None else ""
-    ran = f"after {report.examples} clusters, seed {report.seed}"
+    ran = f"after {quantity(report.examples, 'cluster')}, seed {report.seed}"
     holds = report.verdict == "holds" or predicted
     why = f": {predicted or report.inconclusive}" if predicted or report.inconclusive else ""
     about = "What is driven does what the model allows, and keeps the promises that it was asked for."
@@ -407,6 +407,10 @@ def cases(report: "AgreementReport", target: str, where: str, variant: Variant, 
         report.seconds, broken if broken in RULES else "agreement", about, file, line,
     )  # fmt: skip
     return [made, *(Case(suite, lacks, by, "not asked", "the implementation lacks it") for lacks in report.lacks)]
+
+
+def _programs(found: Sequence["Disagreement"]) -> list[dict[str, str]]:
+    return [{"told": str(each), "program": each.program} for each in found]
 
 
 def as_predicted(report: "AgreementReport", agreeing: Agreeing) -> str:

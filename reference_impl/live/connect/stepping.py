@@ -9,7 +9,7 @@ A worker may be silent for longer, and go on by itself. Where nothing waits here
 
 | what goes on by itself | what ends it |
 |---|---|
-| a task that starts, or closes its clients | each `task-thread-` of a JVM is that of a task that polls |
+| a task that starts, works, or closes its clients | each `task-thread-` of a JVM is about to poll |
 | a herder that waits for such a task, and joins then (`DistributedHerder`) | who is awake has joined where one has |
 | a worker that has to join, and has not heard of that | the same, but after a step, which rebalances do not overtake |
 | a request of a worker or of a user for another worker (`RestClient`) | its answer |
@@ -347,12 +347,15 @@ class Gates(ABC):
             return goes_on
 
     def _is_starting(self) -> bool:
-        """Return whether a task starts or ends, as its worker has a thread of it and it does not poll."""
-        alive = [each for each in [*self.cluster.control.instances.values()] if each.polls and not each.is_over]
+        """Return whether a task starts, works or ends, as its worker has a thread of it and it is not about to poll."""
+        mine = self.observer.names if self.observer is not None else {}
+        polls = {call.instance for call in [*self.cluster.control.held] if call.name == "poll"}
+        known = [each for each in [*self.cluster.control.instances.values()] if each.polls and not each.is_over]
+        known = [each for each in known if each.name in polls or each.connector not in mine]
         with contextlib.suppress(OSError):  # a process that ends
             return any(
                 sum(thread.startswith(TASK) for thread, _ in threads_of(worker.process.pid))
-                > sum(each.worker == name and each.task >= 0 for each in alive)
+                > sum(each.worker == name and each.task >= 0 for each in known)
                 for name, worker in self.cluster.workers.items()
                 if worker.process is not None and worker.is_awake
             )

@@ -86,6 +86,16 @@ def test_a_task_that_starts_is_waited_for(gates: TaskGates, named: Callable[[str
     assert LATER_S < settled_s(gates, lambda: gates.cluster.control.instances.update(i=polls)) < PATIENCE_S
 
 
+def test_a_task_that_works_is_waited_for(gates: TaskGates, named: Callable[[str], Any]) -> None:
+    """It has polled, and polls again later."""
+    gates.cluster.workers["w1"].process = named("task-thread-c-0")
+    gates.close(Observer("g", ["c"], itertools.count(1)))
+    control, poll = gates.cluster.control, SimpleNamespace(name="poll", instance="i")
+    control.instances["i"] = Instance("i", "c", 0, "w1", 1, polls=1)
+    held: list[Any] = control.held
+    assert LATER_S < settled_s(gates, lambda: held.append(poll)) < PATIENCE_S
+
+
 def test_a_task_that_never_polls_is_given_up(gates: TaskGates, named: Callable[[str], Any]) -> None:
     gates.cluster.workers["w1"].process = named("task-thread-c-0")
     assert settled_s(gates) > PATIENCE_S

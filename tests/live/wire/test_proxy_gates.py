@@ -119,7 +119,7 @@ def test_a_refused_request_never_arrives(kafka: FakeKafka, proxy: Proxy) -> None
 
 
 def test_a_request_that_the_proxy_answers_itself_is_over(kafka: FakeKafka, proxy: Proxy) -> None:
-    """A client that is newer than the proxy can read is told so: no broker answers that."""
+    """A client that is newer than the proxy can read is refused, and no broker answers that."""
     over: list[bytes | None] = []
     done = threading.Event()
 

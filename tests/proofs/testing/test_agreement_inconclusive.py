@@ -59,7 +59,7 @@ def driven(other: Callable[[Any], Any], is_other: Callable[[int], bool], **more:
     return agree(factory, protocol=ON_A_CLUSTER, seed=SEED, max_examples=EXAMPLES, promises_only=True, **more)
 
 
-def test_what_shows_at_rest_once_is_inconclusive() -> None:
+def test_what_is_broken_at_rest_once_is_inconclusive() -> None:
     """The other programs are driven as well, and decided."""
     report = driven(early, lambda number: number == SECOND)
     assert (report.verdict, report.failure, report.examples) == ("holds", None, EXAMPLES)
@@ -71,7 +71,7 @@ def test_what_shows_at_rest_once_is_inconclusive() -> None:
         exec(undecided.program, {"factory": Numbered(early, lambda _: True)})
 
 
-def test_what_shows_at_rest_and_again_is_a_violation() -> None:
+def test_what_is_broken_at_rest_and_again_is_a_violation() -> None:
     report = driven(early, lambda number: number == SECOND or number > SECOND + 1)
     assert (report.verdict, report.undecided) == ("violated", ())
     assert report.failure is not None and report.failure.promise.startswith("618.P4: ")
@@ -111,7 +111,7 @@ def test_an_inconclusive_program_is_printed(monkeypatch: pytest.MonkeyPatch, tmp
     ran = fencepost("agree", "task-counts/shipped", *asked)
     assert ran.code == 0, ran.err
     assert f"seed {SEED}: holds after {EXAMPLES} clusters, 1 of them inconclusive" in ran.out
-    assert "inconclusive, as it shows only where nothing was left to happen:" in ran.out
+    assert "inconclusive, as it is broken only if nothing was left to happen:" in ran.out
     assert "configure(" in ran.out
     written = json.loads(file.read_text())
     assert (written["verdict"], written["failure"]) == ("holds", None)
