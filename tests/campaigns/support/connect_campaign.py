@@ -46,7 +46,8 @@ properties and the model. A program ends with the first thing that is found, and
 rows of [findings](findings.md), each with the number of programs that ended with it; that "{LACKS}"
 when its own topic is taken away is none, and its model repeats records as well. An *alarm* is anything else that breaks
 a promise, and does when the program is run again; *not again* is what does not. *Cut off* are seeds whose driver or
-cluster failed. One broker; operations are requests and calls that the driver released; the load is the machine's.
+cluster failed. One broker; operations are requests and calls that the driver released; the load is the machine's. Where
+seeds do not begin with 1, the first was chosen, so that the number of programs says nothing of how often that happens.
 """
 
 
