@@ -2,7 +2,7 @@
 nothing was.
 
     python tests/script.py tests/campaigns/support/connect_campaign.py run FILE task-counts/shipped \\
-        [--release 4.4.0] [--programs 300] [--minutes 480]
+        [--release 4.4.0] [--programs 300] [--minutes 480] [--first 1]
     python tests/script.py tests/campaigns/support/connect_campaign.py page FILE proofs/verdicts/connect.md
 
 FILE (`proofs/verdicts/connect.json`) keeps what is done, a row for each seed, with `PART` programs: a run that was
@@ -46,7 +46,8 @@ properties and the model. A program ends with the first thing that is found, and
 rows of [findings](findings.md), each with the number of programs that ended with it; that "{LACKS}"
 when its own topic is taken away is none, and its model repeats records as well. An *alarm* is anything else that breaks
 a promise, and does when the program is run again; *not again* is what does not. *Cut off* are seeds whose driver or
-cluster failed. One broker; operations are requests and calls that the driver released; the load is the machine's.
+cluster failed. One broker; operations are requests and calls that the driver released; the load is the machine's. Where
+seeds do not begin with 1, the first was chosen, so that the number of programs says nothing of how often that happens.
 """
 
 
@@ -84,13 +85,13 @@ def _again(search: LiveSearch, failure: Failure, tries: int | None = None) -> di
     }  # fmt: skip
 
 
-def run(place: Path, of: str, release: str, programs: int, minutes: float) -> int:
-    """Seed after seed, from 1 on, until so many programs are done by this code, or the time is over."""
+def run(place: Path, of: str, release: str, programs: int, minutes: float, first: int = 1) -> int:
+    """Seed after seed, from the first on, until so many programs are done by this code, or the time is over."""
     rows = json.loads(place.read_text(encoding="utf-8")) if place.exists() else []
     own, at, began = code(of.partition("/")[0], *DRIVEN_BY), commit(), time.monotonic()
     done = {row["seed"]: row for row in rows if (row["of"], row["release"], row["code"]) == (of, release, own)}
     try:
-        for seed in (each for each in count(1) if each not in done):
+        for seed in (each for each in count(first) if each not in done):
             left = programs - sum(row["programs"] for row in done.values())
             if left <= 0 or time.monotonic() - began >= 60 * minutes:
                 break
@@ -190,6 +191,7 @@ def main() -> int:
     running.add_argument("of", metavar="PROTOCOL/VARIANT")
     running.add_argument("--release", default=BROKERS)
     running.add_argument("--programs", type=int, default=300)
+    running.add_argument("--first", type=int, default=1, help="seed")
     running.add_argument("--minutes", type=float, default=480)
     paging = commands.add_parser("page")
     paging.add_argument("file", type=Path)
@@ -198,7 +200,7 @@ def main() -> int:
     if given.command == "page":
         write_text(given.page, page(json.loads(given.file.read_text(encoding="utf-8"))))
         return 0
-    return run(given.file, given.of, given.release, given.programs, given.minutes)
+    return run(given.file, given.of, given.release, given.programs, given.minutes, given.first)
 
 
 if __name__ == "__main__":
