@@ -106,7 +106,7 @@ def test_the_wheel_carries_the_tree(tmp_path: Path) -> None:
     verdicts = (ROOT / "proofs" / "verdicts").iterdir()
     found = (ROOT / "properties").glob("*/kept/*")
     of_kafka = (ROOT / "reference_impl" / name for name in ("connect/CONNECT.md", "kafka/KAFKA.md"))
-    pages = (*of_kafka, ROOT / "model/source_commits/CONTRACT.md")
+    pages = (*of_kafka, *(ROOT / "model" / name for name in ("source_commits/CONTRACT.md", "language/LANGUAGE.md")))
     live = (p for p in (ROOT / "reference_impl/live").rglob("*") if p.suffix in (".xml", ".java"))
     looks = (p for name in ("pages", "explorer") for p in (ROOT / "proofs" / name).iterdir() if p.is_file())
     kept = [*sources(*FOLDERS), *recorded, *verdicts, *found, *pages, *looks, *live]
