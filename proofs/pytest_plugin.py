@@ -47,12 +47,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def protocol(config: pytest.Config) -> str:
     """Return the name of the protocol that the options ask for. Raise UsageError if none of the protocol's
     implementations can be driven."""
+    from fencepost.proofs.cli.shared.options import public_name
     from fencepost.properties.conformance_spec import DRIVEN
-    from fencepost.properties.registry import add, refused
+    from fencepost.properties.registry import refused
 
     name: str = config.getoption("--fencepost-protocol")
     try:
-        name = add(name) if "." in name else name
+        name = public_name(name)
         if name not in DRIVEN:
             raise refused(f"no implementation of {name} can be driven; these can: {', '.join(DRIVEN)}")
     except type(refused("")) as error:

@@ -37,7 +37,7 @@ class EagerProperties(KraftProperties, of=Eager):
 
 
 ENTRIES = (
-    ProtocolEntry("mykip", "An eager answer.", (Variant("eager", EagerProperties, "it does not wait", bounds=KRAFT),), {}),
+    ProtocolEntry("mykip", "An eager answer.", (Variant("eager", EagerProperties, "it is", bounds=KRAFT),), {}),
 )
 '''
 
