@@ -59,6 +59,7 @@ def carried() -> Iterator[tuple[str, bytes]]:
     data = (
         "properties/recorded/**/*", "properties/*/kept/*", "proofs/verdicts/*", "proofs/pages/*", "proofs/explorer/*",
         "reference_impl/connect/CONNECT.md", "reference_impl/kafka/KAFKA.md", "model/source_commits/CONTRACT.md",
+        "model/language/LANGUAGE.md",
         "reference_impl/live/**/*.xml", "reference_impl/live/**/*.java",
     )  # fmt: skip
     for path in (*code, *(path for pattern in data for path in ROOT.glob(pattern))):

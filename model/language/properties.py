@@ -166,6 +166,8 @@ def service(*, rule: str, ceasing: tuple[str, ...] = (), no_mutant: str | None =
 
 
 def leads_to(first: Any, then: Any) -> tuple[Any, Any]:
+    """Return what a method of progress or service states: where the first condition holds, the second does then or
+    later."""
     return first, then
 
 

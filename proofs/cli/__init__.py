@@ -21,7 +21,7 @@ from fencepost.proofs.configuration import KEYS, taken
 
 COMMANDS = (
     "verify", "releases", "prove", "explore", "explorer", "dangers", "necessity", "mutants", "show", "validate", "list",
-    "simulate", "export", "agree", "generate", "replay", "record", "doctor", "findings", "schema", "new",
+    "simulate", "export", "agree", "generate", "replay", "record", "doctor", "findings", "schema", "new", "language",
 )  # fmt: skip
 """Each command is in the module of its name, except `list`, since a module of that name hides the built-in."""
 

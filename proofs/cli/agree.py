@@ -233,7 +233,7 @@ def agree(
                 found = run(
                     target, protocol=agreeing, variant=variant, seed=seed, max_examples=examples, steps=steps,
                     config=config, expecting=excused, promises_only=promises_only, observe=observe, promises=only,
-                    saved=saved_runs, aimed=0 if connect or bootstrap else examples,
+                    saved=saved_runs, aimed=0 if connect or bootstrap or saved_runs is not None else examples,
                     progress=bar.advance, started=so_far.append,
                     shrinking=partial(_shrinks, bar, agreeing.replays) if connect else lambda _: None,
                     call_limit=settings["call_limit"] or (None if connect or bootstrap else CALL_LIMIT),

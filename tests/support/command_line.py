@@ -51,10 +51,11 @@ def bound_to(cpus: str | None) -> list[str]:
     return ["taskset", "-c", cpus] if cpus else []
 
 
-def process(*words: object, cpus: str | None = None, **environment: str) -> Ran:
-    """Run the installed script in a process of its own, perhaps on certain CPUs (as taskset names them)."""
+def process(*words: object, cpus: str | None = None, cwd: Path | None = None, **environment: str) -> Ran:
+    """Run the installed script in a process of its own, perhaps on certain CPUs (as taskset has them), or elsewhere."""
     command = [*bound_to(cpus), str(SCRIPT), *map(str, words)]
-    ran = subprocess.run(command, capture_output=True, text=True, env=clean_environment(**environment), check=False)
+    environment = clean_environment(**environment)
+    ran = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=cwd, check=False)
     return as_documented(["fencepost", *map(str, words)], Ran(ran.returncode, ran.stdout, ran.stderr))
 
 

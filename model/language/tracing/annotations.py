@@ -68,10 +68,14 @@ else:
             self.of = of
 
     class _Maker:
-        """``Map[...]`` and its like: called with what stands in the brackets."""
+        """``Map[...]`` and its like: called with what stands in the brackets; ``says`` is its docstring."""
 
-        def __init__(self, name, make) -> None:
-            self.name, self.make = name, make
+        def __init__(self, name, make, says) -> None:
+            self.name, self.make, self.__doc__ = name, make, says
+
+        @property
+        def shape(self) -> str:
+            return _SHAPES[self.name].removeprefix("write ")
 
         def __getitem__(self, arguments):
             given = arguments if isinstance(arguments, tuple) else (arguments,)
@@ -94,13 +98,30 @@ else:
         *keys, value = (first, second, *more)
         return _Wrapped(MapType(tuple(map(scalar, keys)), scalar(value)))
 
-    Map = _Maker("Map", _map)
-    Set = _Maker("Set", lambda *keys: _Wrapped(MapType(tuple(map(scalar, keys)), BOOL)))
-    Seq = _Maker("Seq", lambda entry, bound: _Wrapped(SeqType(scalar(entry), bound)))
-    Option = _Maker("Option", lambda of: _Wrapped(OptionType(scalar(of))))
-    Ghost = _Maker("Ghost", lambda of: _Wrapped(type_of(of), "ghost"))
-    Constant = _Maker("Constant", lambda of: _Wrapped(scalar(of), "constant"))
-    Part = _Maker("Part", _Part)
+    Map = _Maker("Map", _map, "A `Map` has a value for each key, or for each tuple of keys; at first they are zero.")
+    Set = _Maker(
+        "Set", lambda *keys: _Wrapped(MapType(tuple(map(scalar, keys)), BOOL)),
+        "A `Set` has some of the elements of a sort, or of their tuples, and is empty at first.",
+    )  # fmt: skip
+    Seq = _Maker(
+        "Seq", lambda entry, bound: _Wrapped(SeqType(scalar(entry), bound)),
+        "A `Seq` is a sequence of at most ``bound`` entries, at positions 1, 2, …; no proof without bounds is of one.",
+    )  # fmt: skip
+    Option = _Maker(
+        "Option", lambda of: _Wrapped(OptionType(scalar(of))), "An `Option` is a value or None, and None at first."
+    )
+    Ghost = _Maker(
+        "Ghost", lambda of: _Wrapped(type_of(of), "ghost"),
+        "A `Ghost` is a variable that the protocol writes, and that properties alone read.",
+    )  # fmt: skip
+    Constant = _Maker(
+        "Constant", lambda of: _Wrapped(scalar(of), "constant"),
+        "A `Constant` never changes: in proofs it is any value that fulfils the axioms, in exploration the bound.",
+    )  # fmt: skip
+    Part = _Maker(
+        "Part", _Part,
+        "A `Part` is another protocol of which this one is composed, or in properties the properties of that one.",
+    )  # fmt: skip
 
 
 class Bool(_Declared):

@@ -72,6 +72,7 @@ def when(condition: Any, then: Any, otherwise: Any) -> Symbol:
 
 
 def implies(a: Any, b: Any) -> Symbol:
+    """Return the condition that holds unless the first condition does and the second does not."""
     return Symbol(boolean("or", boolean("not", truth(a, "implies")), truth(b, "implies")))
 
 
@@ -81,6 +82,7 @@ def forall(*sorts_and_body: Any) -> Symbol:
 
 
 def exists(*sorts_and_body: Any) -> Symbol:
+    """Return the condition for some elements of the sorts, as in ``exists(Broker, lambda b: …)``."""
     return _quantifier("exists", sorts_and_body)
 
 
@@ -126,6 +128,7 @@ def each(body: Callable[..., Any]) -> Any:
 
 
 def length(sequence: Symbol) -> Symbol:
+    """Return the number of entries of a sequence."""
     return Symbol(term("length", (_read(sequence),), None, NAT))
 
 

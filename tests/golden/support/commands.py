@@ -48,7 +48,8 @@ def lines() -> Iterator[str]:
         for words in [*readme, *own, *([command, "--help"] for command in sorted(COMMANDS))]:
             if words[0] in APART and "--help" not in words:
                 continue
-            ran = process(*words, COLUMNS="120", XDG_CACHE_HOME=str(place / "cache"))
+            here = place if any(word.startswith("lease") for word in words) else None
+            ran = process(*words, cwd=here, COLUMNS="120", XDG_CACHE_HOME=str(place / "cache"))
             yield f"$ fencepost {_stable(' '.join(words), place)}"
             yield f"exit code {ran.code}"
             for sign, text in (("  ", ran.out), ("! ", ran.err)):

@@ -43,6 +43,19 @@ def test_agreeing_implementation_passes(pytester):
     result.stdout.fnmatch_lines([f"*agreement[[]{REFERENCE}-kraft[]]*PASSED*"])
 
 
+def test_a_package_of_the_working_directory_is_found_by_its_name(pytester):
+    """As commands find it, without a point in the name."""
+    from fencepost.proofs.beginning import example
+
+    folder = pytester.mkpydir("lease")
+    for name, text in example("lease").items():
+        (folder / name).write_text(text, encoding="utf-8")
+    result = pytester.runpytest_subprocess(
+        "--fencepost-protocol=lease", "--fencepost-implementation=lease.reference:reference", "--fencepost-examples=5"
+    )
+    result.assert_outcomes(passed=1)
+
+
 def test_disagreeing_implementation_fails_with_its_program(pytester):
     """A broken one fails the run, with the event, the rule and the program, and without a traceback."""
     result = pytester.runpytest_subprocess(

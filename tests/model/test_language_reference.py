@@ -1,0 +1,56 @@
+"""The reference of the language: every public word, with its form, its meaning and a line of a real model."""
+
+from pathlib import Path
+
+import pytest
+from command_line import fencepost
+from fencepost.model import language
+from fencepost.proofs.language_reference import REMARKS, page, word, words
+
+ROOT = Path(__file__).parents[2]
+UNWRITTEN = {"Action", "ModelError", "Property", "Spec", "Int"}
+"""No model here writes these; all but the last are made by the language."""
+
+
+def test_every_public_word_is_there() -> None:
+    """With a sentence that ends, and an example in which it stands, at the place that is named."""
+    assert {*language.__all__} < words().keys()
+    for name, each in words().items():
+        assert each.sentence.endswith(".") and len(each.sentence) > 20, name
+        assert each.form and "annotation" not in each.form and "fencepost" not in each.form, name
+        assert bool(each.example) == (name not in UNWRITTEN), name
+        if each.example:
+            file = ROOT / each.file.replace("examples/", "tests/")
+            line = file.read_text(encoding="utf-8").splitlines()[each.line - 1]
+            assert each.example.splitlines()[0] in REMARKS.sub("", line) and name in each.example
+
+
+def test_the_stored_page_is_of_these_docstrings() -> None:
+    """`fencepost language --table model/language/LANGUAGE.md` writes it anew."""
+    stored = Path(language.__file__).with_name("LANGUAGE.md").read_text(encoding="utf-8")
+    assert stored == page()
+    assert stored.count("\n## ") == len(words())
+
+
+@pytest.mark.parametrize(
+    ("name", "lines"),
+    [
+        ("Map", ["Map[Broker, Id]: keys, then the value", "examples/lock/model.py:47", "held: Map[Client, Token]"]),
+        ("promise", ["promise(*, rule, no_mutant=None)", "examples/lock/claims.py", '@promise(rule="lock.P']),
+        ("Sort", ["class Name(Sort, bound=…)", 'class Client(Sort, bound="clients"):']),
+        ("Do", ["Do(action, parameters, when=None)", "examples/lock/events.py", "Do("]),
+    ],
+)
+def test_a_word(name: str, lines: list[str]) -> None:
+    """Its form, what it means, and where it stands in a model."""
+    ran = fencepost("language", name)
+    assert ran.code == 0 and all(line in ran.out for line in [*lines, word(name).says.splitlines()[0]]), ran.out
+
+
+def test_all_words_and_one_that_is_none(tmp_path: Path) -> None:
+    """A sentence each; the nearest where there is none; the page on request."""
+    ran = fencepost("language", "--table", tmp_path / "page.md")
+    assert [line.split()[0] for line in ran.out.splitlines() if not line.startswith(" ")] == [*words()]
+    assert (tmp_path / "page.md").read_text(encoding="utf-8") == page()
+    ran = fencepost("language", "sevice")
+    assert (ran.code, "the language has no 'sevice'; did you mean service" in ran.err) == (2, True)
