@@ -92,14 +92,13 @@ def test_fixture_without_the_option(pytester):
 def test_brokers_are_driven(pytester):
     """Those that an option names: librdkafka's mock takes what a fenced producer writes, which the model does not."""
     with MockCluster() as cluster:
+        where = cluster.bootstrap
         result = pytester.runpytest_subprocess(
-            f"--fencepost-bootstrap={cluster.bootstrap}", "--fencepost-protocol=transactions",
-            "--fencepost-variant=v1", "--fencepost-examples=10",
+            f"--fencepost-bootstrap={where}", "--fencepost-protocol=transactions", "--fencepost-variant=v1",
+            "--fencepost-examples=10",
         )  # fmt: skip
     result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(
-        [f"*agreement[[]{cluster.bootstrap}-v1[]]*", "*first bad event: *", "system = factory(*"]
-    )
+    result.stdout.fnmatch_lines([f"*agreement[[]{where}-v1[]]*", "*first bad event: *", "system = factory(*"])
 
 
 def test_a_package_without_a_dot_and_what_the_project_configures(pytester):
