@@ -103,19 +103,15 @@ def test_brokers_are_driven(pytester):
 
 def test_a_package_without_a_dot_and_what_the_project_configures(pytester):
     """A protocol of one's own next to the tests; its implementation is the project's, an option names the protocol."""
-    shutil.copytree(LOCK, pytester.path / "lease", ignore=shutil.ignore_patterns("__pycache__", "kept"))
-    claims = pytester.path / "lease" / "claims.py"
-    claims.write_text(claims.read_text().replace('"lock",\n', '"lease",\n'))
-    events = pytester.path / "lease" / "events.py"
-    events.write_text(events.read_text().replace('Vocabulary(\n    "lock"', 'Vocabulary(\n    "lease"'))
-    pytester.makepyprojecttoml('[tool.fencepost]\nimplementation = "lease.reference:Unfenced"\n')
+    shutil.copytree(LOCK, pytester.path / "lock", ignore=shutil.ignore_patterns("__pycache__", "kept"))
+    pytester.makepyprojecttoml('[tool.fencepost]\nimplementation = "lock.reference:Unfenced"\n')
     pytester.makepyfile("def test_own(): pass")
     pytester.runpytest_subprocess("-p", "no:cacheprovider").assert_outcomes(passed=1)
-    result = pytester.runpytest_subprocess("--fencepost-protocol=lease", "--fencepost-examples=40")
+    result = pytester.runpytest_subprocess("--fencepost-protocol=lock", "--fencepost-examples=40")
     result.assert_outcomes(passed=1, failed=1)
-    result.stdout.fnmatch_lines(["*agreement[[]lease.reference:Unfenced-fenced[]]*", "*lock.3*"])
+    result.stdout.fnmatch_lines(["*agreement[[]lock.reference:Unfenced-fenced[]]*", "*lock.3*"])
     result = pytester.runpytest_subprocess(
-        "--fencepost-protocol=lease", "--fencepost-implementation=lease.reference:reference", "--fencepost-examples=5"
+        "--fencepost-protocol=lock", "--fencepost-implementation=lock.reference:reference", "--fencepost-examples=5"
     )
     result.assert_outcomes(passed=2)
 
