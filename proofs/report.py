@@ -110,6 +110,7 @@ def write_junit(
     for suite in suites.values():
         report.add_testsuite(suite)
         suite.time = sum(case.time for case in suite)  # which it has rounded
+    report.update_statistics()  # type: ignore[no-untyped-call]
     report.time = seconds
     text = report.tostring().decode()  # type: ignore[no-untyped-call]
     write_text(file, text if text.startswith("<?xml") else f'<?xml version="1.0" encoding="UTF-8"?>\n{text}')

@@ -126,7 +126,7 @@ def test_nothing_but_spark_needs_pyspark(tmp_path: Path) -> None:
 @pytest.mark.nightly
 def test_a_users_package_is_checked_against_its_types(installed: Installed, tmp_path: Path) -> None:
     """The example with annotations, which the language does not mind, passes `mypy --strict`, and is proved."""
-    mine = installed.folder / "my" / "lease"
+    mine = installed.folder / "my" / "lock"
     shutil.copytree(ROOT / "tests" / "lock", mine, ignore=shutil.ignore_patterns("__pycache__", "kept"))
     (mine.parent / "__init__.py").write_text("")
     for name, gives in (("model", "None"), ("claims", "Any"), ("events", "Any")):
@@ -135,10 +135,10 @@ def test_a_users_package_is_checked_against_its_types(installed: Installed, tmp_
         first, rest = text.split('"""\n', 1)[0] + '"""\n', text.split('"""\n', 1)[1]
         (mine / f"{name}.py").write_text(f"{first}\nfrom typing import Any\n{rest}")
     (mine / "reference.py").unlink()
-    words = ("-m", "mypy", "--strict", "--cache-dir", str(tmp_path), "-p", "my.lease")
+    words = ("-m", "mypy", "--strict", "--cache-dir", str(tmp_path), "-p", "my.lock")
     ran = installed.run(installed.python, *words)
     assert ran.stdout.startswith("Success: no issues found in "), ran.stdout
-    assert installed.run(installed.script, "prove", "my.lease/fenced").returncode == 0
+    assert installed.run(installed.script, "prove", "my.lock/fenced").returncode == 0
 
 
 def annotated(gives: str, head: re.Match[str]) -> str:

@@ -34,7 +34,7 @@ class Configured(click.Command):
         if values:
             file = str(configuration().file)
             taken.update(file=file, values={n: list(v) if isinstance(v, tuple) else v for n, v in values.items()})
-            words = ", ".join(f"{_called(self, name)} {_said(value)}" for name, value in values.items())
+            words = ", ".join(f"{_called(self, name)} {_as_text(value)}" for name, value in values.items())
             console.print(f"from [tool.fencepost] of {os.path.relpath(file)}: {words}", markup=False)
         return super().invoke(ctx)
 
@@ -68,5 +68,5 @@ def _called(command: click.Command, name: str) -> str:
     return option.opts[0] if isinstance(option, click.Option) else "protocol"
 
 
-def _said(value: Any) -> str:
+def _as_text(value: Any) -> str:
     return ", ".join(value) if isinstance(value, tuple | list) else str(value)

@@ -1,11 +1,18 @@
 """Refinements are checked by every engine that checks steps: right mappings hold, wrong ones and wrong protocols are
 caught at the first step that is none of the core's."""
 
+from collections.abc import Iterable
+from typing import Any
+
 import pytest
+import z3
 from fencepost.model.language import Properties
+from fencepost.model.language.tree.terms import Term
 from fencepost.proofs.engines.explore import explore
 from fencepost.proofs.engines.induction import prove
 from fencepost.proofs.readings.plain import Plain
+from fencepost.proofs.readings.solver.solving import RLIMIT, Question
+from fencepost.properties.catalogue import find
 from refinement_leases import Flushed, FlushedTwice, FromArrival, FromGrant, Spare, Unchecked
 from refinement_protocols import AtFinish, AtPrepare, EachAtFinish, EachFromOne, EachUntilTwo, FromOne, Twice
 
@@ -78,3 +85,22 @@ def test_a_wrong_one_is_not_proved(properties: type[Properties], fails: set[tupl
     failed = [o for o in prove(properties.protocol.spec, properties.properties).failures if o.property == name]
     assert {(o.kind, o.action) for o in failed} == fails
     assert all(o.verdict == "violated" and o.counterexample is not None for o in failed)
+
+
+def test_a_step_is_tried_with_its_own_parameters(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where Z3 does not decide whether there are parameters of a core's step, those of the same names and sorts."""
+    _, variant = find("end-to-end/connect-admits")
+    assert variant is not None
+    [claim, _] = variant.promised["does_as_admission"].terms
+    asked: list[Any] = []
+    check = Question.check
+
+    def undecided_at_first(self: Question, assuming: Iterable[Term], limit: int | None = None) -> Any:
+        asked.append(None)
+        return z3.unknown if len(asked) == 1 else check(self, assuming, limit)
+
+    monkeypatch.setattr(Question, "check", undecided_at_first)
+    for action, verdict, times in (("fence_late", "holds", 2), ("elect", "unknown", 1)):
+        asked.clear()
+        question = Question.step(variant.spec, variant.spec.actions[action], [], RLIMIT)
+        assert (question.proves(claim, []).verdict, len(asked)) == (verdict, times)

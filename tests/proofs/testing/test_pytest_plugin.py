@@ -105,31 +105,26 @@ def test_fixture_without_the_option(pytester):
 def test_brokers_are_driven(pytester):
     """Those that an option names: librdkafka's mock takes what a fenced producer writes, which the model does not."""
     with MockCluster() as cluster:
+        where = cluster.bootstrap
         result = pytester.runpytest_subprocess(
-            f"--fencepost-bootstrap={cluster.bootstrap}", "--fencepost-protocol=transactions",
-            "--fencepost-variant=v1", "--fencepost-examples=10",
+            f"--fencepost-bootstrap={where}", "--fencepost-protocol=transactions", "--fencepost-variant=v1",
+            "--fencepost-examples=10",
         )  # fmt: skip
     result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(
-        [f"*agreement[[]{cluster.bootstrap}-v1[]]*", "*first bad event: *", "system = factory(*"]
-    )
+    result.stdout.fnmatch_lines([f"*agreement[[]{where}-v1[]]*", "*first bad event: *", "system = factory(*"])
 
 
 def test_a_package_without_a_dot_and_what_the_project_configures(pytester):
     """A protocol of one's own next to the tests; its implementation is the project's, an option names the protocol."""
-    shutil.copytree(LOCK, pytester.path / "lease", ignore=shutil.ignore_patterns("__pycache__", "kept"))
-    claims = pytester.path / "lease" / "claims.py"
-    claims.write_text(claims.read_text().replace('"lock",\n', '"lease",\n'))
-    events = pytester.path / "lease" / "events.py"
-    events.write_text(events.read_text().replace('Vocabulary(\n    "lock"', 'Vocabulary(\n    "lease"'))
-    pytester.makepyprojecttoml('[tool.fencepost]\nimplementation = "lease.reference:Unfenced"\n')
+    shutil.copytree(LOCK, pytester.path / "lock", ignore=shutil.ignore_patterns("__pycache__", "kept"))
+    pytester.makepyprojecttoml('[tool.fencepost]\nimplementation = "lock.reference:Unfenced"\n')
     pytester.makepyfile("def test_own(): pass")
     pytester.runpytest_subprocess("-p", "no:cacheprovider").assert_outcomes(passed=1)
-    result = pytester.runpytest_subprocess("--fencepost-protocol=lease", "--fencepost-examples=40")
+    result = pytester.runpytest_subprocess("--fencepost-protocol=lock", "--fencepost-examples=40")
     result.assert_outcomes(passed=1, failed=1)
-    result.stdout.fnmatch_lines(["*agreement[[]lease.reference:Unfenced-fenced[]]*", "*lock.3*"])
+    result.stdout.fnmatch_lines(["*agreement[[]lock.reference:Unfenced-fenced[]]*", "*lock.3*"])
     result = pytester.runpytest_subprocess(
-        "--fencepost-protocol=lease", "--fencepost-implementation=lease.reference:reference", "--fencepost-examples=5"
+        "--fencepost-protocol=lock", "--fencepost-implementation=lock.reference:reference", "--fencepost-examples=5"
     )
     result.assert_outcomes(passed=2)
 
