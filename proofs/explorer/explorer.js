@@ -109,6 +109,8 @@
     if (refused) tell(refused, "bad");
     [path, at, loop] = refused ? [[], 0, null] : [start.path, start.step ?? start.path.length, start.loop];
     await show(false);
+    const edited = facts.edited.join(", ");
+    if (edited) tell(`${edited} changed since the explorer began. Start it again: its address stays the same.`, "bad");
   }
   const key = (to) => JSON.stringify([to.name, to.without, Object.entries(to.bounds).sort(), to.since ?? null]);
   async function first() {
