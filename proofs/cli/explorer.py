@@ -1,6 +1,7 @@
 """The command ``explorer`` serves a page to this machine alone, on which a user walks through a model in a browser, or
 looks at what was found in histories, in an implementation or by a proof."""
 
+import hashlib
 import secrets
 import threading
 import webbrowser
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from fencepost.proofs.cache_folder import cache_folder
 from fencepost.proofs.cli.shared.options import (
     BOUND,
     PROFILE,
@@ -52,7 +54,7 @@ def explorer(
 
     The user takes steps and takes them back, sees what each changes and why others are not possible, gets a rule wrong,
     and has the shortest run found that breaks a promise. The command serves a page to this machine alone until Ctrl-C,
-    and writes nothing. Example: fencepost explorer transactions/v1-verified
+    at the address that it had last time. Example: fencepost explorer transactions/v1-verified
 
     For a DIRECTORY that `fencepost generate` or `fencepost record` wrote, the page lists what is violated, and displays
     the relevant events of each violation. With --implementation, the command drives that implementation, and displays
@@ -72,7 +74,8 @@ def explorer(
     # Flask is imported here because it is slow, and no other command needs it.
     from fencepost.proofs.explorer.server import address, listen, server
 
-    with listen() as listening:
+    port, token = _address_of(name)
+    with listen(port) as listening:
         if is_directory:
             application = _of_histories(name)
         elif implementation is not None:
@@ -81,14 +84,36 @@ def explorer(
             application = _of_proof(name)
         else:
             application = _of_model(name, changes, profile)
-        token = secrets.token_urlsafe(24)
         made, url = server(application, listening, token), address(listening, token)
+        _remember(name, listening.getsockname()[1], token)
         console.print(url, markup=False, soft_wrap=True)
         console.file.flush()
         if not no_browser:
             threading.Thread(target=_open, args=(url,), daemon=True).start()
         made.serve_forever()
     raise KeyboardInterrupt  # the server ends on an interrupt
+
+
+def _file_of(name: str) -> Path:
+    return cache_folder() / "explorer" / hashlib.sha256(name.encode()).hexdigest()[:16]
+
+
+def _address_of(name: str) -> tuple[int, str]:
+    """Return the port and the token that the last explorer of this had, so that links to its page go on working, or a
+    free port and a new token."""
+    with suppress(OSError, ValueError):
+        port, token = _file_of(name).read_text(encoding="ascii").split()
+        return int(port), token
+    return 0, secrets.token_urlsafe(24)
+
+
+def _remember(name: str, port: int, token: str) -> None:
+    """Store an address for the user alone, where that can be done."""
+    file = _file_of(name)
+    with suppress(OSError):
+        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        file.touch(mode=0o600)
+        file.write_text(f"{port} {token}", encoding="ascii")
 
 
 def _is_directory(name: str) -> bool:

@@ -7,6 +7,7 @@
   // Where one is; what the model says of it; what can be chosen beside; the runs and distances found there.
   let place, path = [], at = 0, loop = null, story = null, facts = null, found = null, far = null;
   let asking = 0, mark = () => {};
+  const FEW = 8;
   const open = { cannot: false, lemmas: false, bounds: false };
 
   // ---- the server ----
@@ -109,6 +110,8 @@
     if (refused) tell(refused, "bad");
     [path, at, loop] = refused ? [[], 0, null] : [start.path, start.step ?? start.path.length, start.loop];
     await show(false);
+    const edited = facts.edited.join(", ");
+    if (edited) tell(`${edited} changed since the explorer began. Start it again: its address stays the same.`, "bad");
   }
   const key = (to) => JSON.stringify([to.name, to.without, Object.entries(to.bounds).sort(), to.since ?? null]);
   async function first() {
@@ -165,7 +168,7 @@
     if (facts.wrong.length) {
       const now = facts.without ? facts.without.join(" ") : "";
       choice(row, "A rule got wrong", "wrong", [["", "none"], ...facts.wrong.map((m) => [`${m.rule} ${m.name}`,
-        `${m.rule} ${m.name}`, m.says])], now, (named) => {
+        `${m.rule} ${m.name}`, m.says, `rule ${m.rule}`])], now, (named) => {
         const [rule, ...name] = named.split(" ");
         lookAround({ ...place, without: rule ? [rule, name.join(" ")] : null });
       });
@@ -183,9 +186,22 @@
   }
   function choice(to, label, id, options, now, chosen) {
     add(to, "label", { for: id }, label);
+    const typed = options.length > FEW && add(to, "input", { type: "search", placeholder: `find in ${options.length}`,
+      id: `find-${id}`, "aria-label": `${label}: words to find` });
     const one = add(to, "select", { id });
-    for (const [value, words, says] of options) add(one, "option", { value, title: says ?? "" }, words);
-    one.value = now;
+    // Those that have the typed words, in the groups of their first word; what is chosen stays.
+    function fill(words) {
+      const groups = new Map();
+      one.replaceChildren();
+      for (const [value, name, says, group] of options) {
+        if (value !== now && !words.every((word) => `${name} ${says ?? ""}`.toLowerCase().includes(word))) continue;
+        if (group && !groups.has(group)) groups.set(group, add(one, "optgroup", { label: group }));
+        add(groups.get(group) ?? one, "option", { value, title: says ?? "" }, name);
+      }
+      one.value = now;
+    }
+    fill([]);
+    if (typed) typed.addEventListener("input", () => fill(typed.value.toLowerCase().split(/\s+/).filter(Boolean)));
     one.addEventListener("change", () => chosen(one.value));
   }
   async function lookAround(to) {

@@ -8,12 +8,14 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from importlib.resources import files
+from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
 from fencepost.model.language.checks.errors import InputError
 from fencepost.proofs.explorer.searching import Answer, Reporter, Searches, another, how_far, shortest
 from fencepost.proofs.explorer.session import NoSuchRun, Place, Session, Start, about
+from fencepost.proofs.provenance import sources
 from flask import Flask, Response, abort, jsonify, request
 from werkzeug.exceptions import HTTPException
 from werkzeug.serving import BaseWSGIServer, WSGIRequestHandler, make_server
@@ -81,10 +83,14 @@ class _Silent(WSGIRequestHandler):
         return
 
 
-def listen() -> socket.socket:
-    """Return a socket on a free port of the loopback address."""
+def listen(port: int = 0) -> socket.socket:
+    """Return a socket on a port of the loopback address, or on a free one if that is taken."""
     listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    listening.bind((HOST, 0))
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((HOST, port))
+    except OSError:
+        listening.bind((HOST, 0))
     listening.listen(16)
     return listening
 
@@ -145,6 +151,7 @@ class Explorer:
         self.start, self.most, self.searches, self.starts = start.place, most, Searches(), starts
         self._sessions: OrderedDict[Place, Session] = OrderedDict({start.place: start})
         self._asking = threading.Lock()
+        self._read = {source.file: _changed_at(source.file) for source in sources([start.variant])}
 
     def session(self, at: At) -> Session:
         without, bounds = at.without and tuple(at.without), tuple(sorted(at.bounds.items()))
@@ -164,8 +171,9 @@ class Explorer:
         return self.starts[place.since - 1]
 
     def about(self, at: At) -> Mapping[str, Any]:
+        edited = [file.name for file, then in self._read.items() if _changed_at(file) != then]
         with self._asking:
-            return about(self.session(at))
+            return {**about(self.session(at)), "edited": edited}
 
     def view(self, at: At) -> Mapping[str, Any]:
         """Return what is at a step of a path, or at the end of the possible part of an impossible path."""
@@ -198,6 +206,10 @@ class Explorer:
         if wanted.what not in work or (wanted.what == "another" and not wanted.known):
             raise InputError(f"there is no search {wanted.what[:40]!r}; there are {', '.join(work)}")
         return self.searches.begin(lambda report: _placed(session, here, work[wanted.what](report))).as_dict()
+
+
+def _changed_at(file: Path) -> int:
+    return file.stat().st_mtime_ns if file.exists() else 0
 
 
 def _placed(session: Session, here: Session, answer: Answer) -> Answer:

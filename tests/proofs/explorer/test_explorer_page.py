@@ -35,6 +35,22 @@ def url() -> Iterator[str]:
         thread.join()
 
 
+def test_the_lists_can_be_searched(window: Browser, url: str) -> None:
+    """By words of a mutation and of its rule, in groups of one rule; what is chosen stays there."""
+    opened(window, url)
+    every = window.count("#wrong option")
+    assert every > 8 and 1 < window.count("#wrong optgroup") < every
+    script = (
+        "const s = document.querySelector('#find-wrong'); s.value = arguments[0]; s.dispatchEvent(new Event('input'))"
+    )
+    window.run(script, "dropped 618.4")
+    found = window.run("return [...document.querySelectorAll('#wrong option')].map((one) => one.textContent)")
+    assert found[0] == "none" and 1 < len(found) < every
+    assert all("618.4" in one and "dropped" in one for one in found[1:])
+    window.run(script, "")
+    assert window.count("#wrong option") == every
+
+
 def at(window: Browser, title: str) -> None:
     window.until(f"document.querySelector('#told h2')?.innerText === '{title}'")
 

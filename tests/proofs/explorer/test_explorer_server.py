@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 from command_line import fencepost, serving
-from fencepost.proofs.explorer.server import HOST, PARTS, POLICY, Explorer, application
+from fencepost.proofs.cli.explorer import _address_of, _remember
+from fencepost.proofs.explorer.server import HOST, PARTS, POLICY, At, Explorer, application, listen
 from fencepost.proofs.explorer.session import Place, Session
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
@@ -142,6 +143,33 @@ def test_the_command_serves_until_it_is_interrupted(tmp_path: Path) -> None:
             urllib.request.urlopen(urllib.request.Request(url, headers={"Host": "evil.example"}), timeout=20)
         with pytest.raises(urllib.error.HTTPError, match="404"):
             urllib.request.urlopen(f"http://{address}/", timeout=20)
+
+
+def test_a_model_that_was_edited_is_named() -> None:
+    """When the page is opened, or loaded again; what runs is the model that was read at the beginning."""
+    explorer = Explorer(Session(Place(NAME)))
+    assert explorer.about(At(NAME))["edited"] == []
+    edited = next(file for file in explorer._read if file.name == "kip618_yardstick.py")
+    explorer._read[edited] -= 1
+    assert explorer.about(At(NAME))["edited"] == [edited.name]
+
+
+def test_the_address_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The next explorer of the same model has the same port and token, unless another program took the port."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    port, token = _address_of(NAME)
+    assert port == 0
+    with listen() as first:
+        taken = first.getsockname()[1]
+        _remember(NAME, taken, token)
+        assert _address_of(NAME) == (taken, token)
+        [file] = (tmp_path / "fencepost" / "explorer").iterdir()
+        assert file.stat().st_mode & 0o077 == 0
+        with listen(taken) as other:
+            assert other.getsockname()[1] != taken
+    with listen(taken) as again:
+        assert again.getsockname()[1] == taken
+    assert _address_of("another")[1] != token
 
 
 def test_what_the_command_refuses() -> None:

@@ -92,7 +92,7 @@ def test_the_commands_say_what_is_judged(tmp_path: Path) -> None:
     assert f"3 partitions judged whole, 1 not: {why}, and is judged from offset 2 on" in ran.out
     ran = fencepost("replay", tmp_path / "out", "--no-conformance")
     assert ran.code == 1
-    assert f"judged in part, as far as they are left, are 1 logs: {why}" in ran.out
+    assert f"1 log judged in part, as far as left: {why}" in ran.out
     assert "markers agree                violated once" in ran.out
 
 
