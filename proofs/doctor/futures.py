@@ -18,7 +18,7 @@ from fencepost.model.language.properties import Property
 from fencepost.model.language.protocol import Protocol, Spec, combined
 from fencepost.model.language.tree.types import EnumType, MapType
 from fencepost.model.releases import each_of
-from fencepost.model.transactions.abstract.operated import Operated
+from fencepost.model.transactions.abstract.away import Operated
 from fencepost.proofs.engines.explore import Exploration, Starts, explore, sets
 from fencepost.proofs.engines.explore.emit import conditions
 from fencepost.proofs.engines.explore.kernels import Kernels
