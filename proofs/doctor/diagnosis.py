@@ -98,8 +98,8 @@ class Opened:
 @dataclass
 class Examined:
     """An `Examined` is what was found in a cluster. Times are in ms since 1970; `first_ms` and `last_ms` are of the
-    batches read, -1 if there were none. `release` is that whose models are asked, and `known_release` the same if
-    brokers tell it, or empty."""
+    batches read, -1 if there were none. `release` is the column whose models are asked, and `known_release` what is
+    known of it, such as 4.0, or empty."""
 
     name: str
     release: str
@@ -131,11 +131,11 @@ def column_of(release: str) -> str:
 
 def begun(source: Source) -> Examined:
     """Return what is known of a cluster before its logs are read: its release, transaction version, and ids."""
-    told = source.releases()
-    newest = max((each for name, each in told.items() if name.startswith("node ")), default="")
+    levels = source.releases()
+    newest = max((each for name, each in levels.items() if name.startswith("node ")), default="")
     release = column_of(newest)
-    version = "2" if told.get("transaction.version", "2" if release >= "4" else "0") == "2" else "1"
-    return Examined(source.name, release, release if newest else "", version)
+    version = "2" if levels.get("transaction.version", "2" if release >= "4" else "0") == "2" else "1"
+    return Examined(source.name, release, newest, version)
 
 
 def examine(

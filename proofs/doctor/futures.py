@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 BLOCK = 1 << 14
 MOST_STATES = 2_000_000
 BEYOND = 2
-"""An operator's view tells apart that a coordinator is 0, 1, or this many epochs or more ahead of the transaction."""
+"""An operator's view has whether a coordinator is 0, 1, or this many epochs or more ahead of the transaction."""
 QUIET = dict(clients=2, transactions=2, partitions=1, fail_overs=0, fences=0)
 FAULTS = ("absences", "tails", "restarts", "expiries")
 VARIANTS = {
