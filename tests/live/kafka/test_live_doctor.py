@@ -1,4 +1,4 @@
-"""`fencepost doctor` on live brokers distinguishes what is there twice, what hangs, what is slow, and what was fenced."""
+"""`fencepost doctor` on live brokers distinguishes what is there twice, what hangs, what is slow and what is fenced."""
 
 from __future__ import annotations
 
