@@ -25,7 +25,7 @@ FEW = 6
 
 
 @click.command()
-@click.argument("further", nargs=-1, type=click.Path(path_type=Path), metavar="[DIR]...")
+@click.argument("log_dirs", nargs=-1, type=click.Path(path_type=Path), metavar="[DIR]...")
 @click.option("--bootstrap", metavar="HOST:PORT", help="A broker of the cluster; nothing but read rights is needed.")
 @CLIENT_CONFIG
 @click.option("--logs", multiple=True, type=click.Path(path_type=Path), metavar="DIR...",
@@ -42,7 +42,7 @@ FEW = 6
 @JSON
 @click.option("--verbose", is_flag=True, help="Print every finding, and the runs of the model behind it.")
 def doctor(
-    further: tuple[Path, ...], bootstrap: str | None, client_config: Path | None, logs: tuple[Path, ...],
+    log_dirs: tuple[Path, ...], bootstrap: str | None, client_config: Path | None, logs: tuple[Path, ...],
     topics: tuple[str, ...], ids: tuple[str, ...], since: str | None, same: bool, follows: bool,
     checkpoint: Path | None, json_file: Path | None, verbose: bool,
 ) -> int:  # fmt: skip
@@ -55,8 +55,8 @@ def doctor(
     """
     if (bootstrap is None) == (not logs):
         raise click.UsageError("name either --bootstrap HOST:PORT or --logs DIR...")
-    if further and not logs:
-        raise click.UsageError(f"directories are named after --logs, as in --logs {further[0]}")
+    if log_dirs and not logs:
+        raise click.UsageError(f"directories are named after --logs, as in --logs {log_dirs[0]}")
     if checkpoint is not None and not follows:
         raise click.UsageError("--checkpoint is for --follow; leave it out")
     if follows and (ids or same):
@@ -66,9 +66,9 @@ def doctor(
     from fencepost.proofs.doctor.same_key import same_key
 
     if follows:
-        with closing(_source(bootstrap, client_config, (*logs, *further))) as source:
+        with closing(_source(bootstrap, client_config, (*logs, *log_dirs))) as source:
             return _follow(source, topics, _since(since, source.now_ms()), checkpoint, json_file)
-    with _reading() as reading, closing(_source(bootstrap, client_config, (*logs, *further))) as source:
+    with _reading() as reading, closing(_source(bootstrap, client_config, (*logs, *log_dirs))) as source:
         begin = _since(since, source.now_ms())
         found = examine(source, topics, ids, begin, reading)
         again = same_key(source, found.places, begin) if same else None
@@ -126,7 +126,7 @@ def _source(bootstrap: str | None, client_config: Path | None, logs: tuple[Path,
     if bootstrap is None:
         from fencepost.proofs.doctor.source import DiskSource
 
-        return DiskSource(logs)
+        return DiskSource(list(dict.fromkeys(logs)))
     from fencepost.proofs.doctor.network import NetworkSource
     from fencepost.reference_impl.live.tcp.connection import PLAINTEXT
     from fencepost.reference_impl.live.tcp.security import client_security

@@ -172,7 +172,7 @@ def examine(
     if transactional_ids:
         _restrict(found, transactional_ids)
     twice = [each for each in found.broken if each.kind == "duplicate" and each.first is not None]
-    found.copies = {each: _copies(source, each) for each in twice[:LOOKED_AT]}
+    found.copies = {each: copies for each in twice[:LOOKED_AT] if (copies := _copies(source, each)) is not None}
     found.gaps = list(source.gaps)
     return found
 
@@ -232,15 +232,21 @@ class _Reader:
                 self.fenced.append(old._replace(again_ms=time_ms, again_epoch=state.epoch))
 
 
-def _copies(source: Source, broken: Broken) -> Copies:
+def _copies(source: Source, broken: Broken) -> Copies | None:
+    """Return what the copies of a batch have in common; None if one of them has been deleted by now."""
     assert broken.first is not None
     found = []
     for trace in (broken.first, broken.second):
-        piece = next(source.segments(trace.place, start=trace.offset))
-        row = int(np.flatnonzero(piece.headers["base_offset"] == trace.offset)[0])
-        begin = int(piece.positions[row])
-        end = begin + BEFORE_LENGTH_COUNTS + int(piece.headers["length"][row])
-        found.append((int(piece.headers["leader_epoch"][row]), piece.content[begin + HEADER.itemsize : end].tobytes()))
+        piece = next(source.segments(trace.place, start=trace.offset), None)
+        if piece is None:
+            return None
+        for row in np.flatnonzero(piece.headers["base_offset"] == trace.offset)[:1]:
+            begin = int(piece.positions[row])
+            end = begin + BEFORE_LENGTH_COUNTS + int(piece.headers["length"][row])
+            content = piece.content[begin + HEADER.itemsize : end].tobytes()
+            found.append((int(piece.headers["leader_epoch"][row]), content))
+    if len(found) < 2:
+        return None
     (first, mine), (second, other) = found
     return Copies(mine == other, (first, second))
 

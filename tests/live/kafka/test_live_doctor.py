@@ -28,8 +28,9 @@ Row = dict[str, Any]
 
 def examined(tmp_path: Path, *options: object) -> tuple[Ran, list[Row]]:
     """What the doctor prints, and its findings as JSON."""
-    began = time.process_time()
+    began, wall = time.process_time(), time.monotonic()
     ran = fencepost("doctor", *options, "--json", tmp_path / "doctor.json")
+    print(f"{time.monotonic() - wall:.1f} s, {time.process_time() - began:.1f} s of a processor")
     assert time.process_time() - began < SECONDS
     assert ran.code in (0, 1), ran.err
     findings: list[Row] = json.loads((tmp_path / "doctor.json").read_text())["findings"]
