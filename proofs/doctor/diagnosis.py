@@ -17,7 +17,7 @@ from fencepost.model.language.checks.errors import InputError
 from fencepost.model.releases import NAMES
 from fencepost.proofs.doctor.checks import Checks
 from fencepost.proofs.doctor.futures import BEYOND, Loaded, Seen, futures, models
-from fencepost.proofs.doctor.source import OPEN, Active, Listed, Source, logged, places_of
+from fencepost.proofs.doctor.source import OPEN, Active, Listed, Source, aborting, logged, places_of
 from fencepost.proofs.doctor.traces import Broken
 from fencepost.proofs.recording.logs.log_dirs import Place
 from fencepost.proofs.recording.logs.segments import BEFORE_LENGTH_COUNTS, HEADER, Segment
@@ -56,7 +56,7 @@ class Prepared(NamedTuple):
 
 class Fenced(NamedTuple):
     """A `Fenced` is a transaction that was aborted under a new epoch before its time-out, of an id that was then
-    initialised anew. `epoch` is the transaction's own, -1 if it is not in the log."""
+    initialised anew. `epoch` is the transaction's own."""
 
     transactional_id: str
     producer_id: int
@@ -215,14 +215,15 @@ class _Reader:
         self.found.broken += fresh[: max(0, MOST - len(self.found.broken))]
 
     def _fences(self, piece: Segment) -> None:
-        for _, time_ms, name, state in logged(piece):
+        ids = aborting(piece) | {each.producer_id for each in self._aborted.values()}
+        for _, time_ms, name, state in logged(piece, ids) if ids else ():
             old = self._aborted.pop(name, None)
             if state is None:
                 continue
             kafka, epoch = State(state.state).name, self._epochs.get(name, -1)
             if kafka == "Ongoing":
                 self._epochs[name] = state.epoch
-            elif kafka == "PrepareAbort" and epoch < state.epoch and time_ms - state.started_ms < state.timeout_ms:
+            elif kafka == "PrepareAbort" and 0 <= epoch < state.epoch and time_ms - state.started_ms < state.timeout_ms:
                 self._aborted[name] = Fenced(
                     name, state.producer_id, epoch, state.started_ms, time_ms, -1, -1, places_of(state)
                 )
