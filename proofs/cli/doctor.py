@@ -25,7 +25,7 @@ FEW = 6
 
 
 @click.command()
-@click.argument("further", nargs=-1, type=click.Path(path_type=Path), metavar="[DIR]...")
+@click.argument("log_dirs", nargs=-1, type=click.Path(path_type=Path), metavar="[DIR]...")
 @click.option("--bootstrap", metavar="HOST:PORT", help="A broker of the cluster; nothing but read rights is needed.")
 @CLIENT_CONFIG
 @click.option("--logs", multiple=True, type=click.Path(path_type=Path), metavar="DIR...",
@@ -42,7 +42,7 @@ FEW = 6
 @JSON
 @click.option("--verbose", is_flag=True, help="Print every finding, and the runs of the model behind it.")
 def doctor(
-    further: tuple[Path, ...], bootstrap: str | None, client_config: Path | None, logs: tuple[Path, ...],
+    log_dirs: tuple[Path, ...], bootstrap: str | None, client_config: Path | None, logs: tuple[Path, ...],
     topics: tuple[str, ...], ids: tuple[str, ...], since: str | None, same: bool, follows: bool,
     checkpoint: Path | None, json_file: Path | None, verbose: bool,
 ) -> int:  # fmt: skip
@@ -55,8 +55,8 @@ def doctor(
     """
     if (bootstrap is None) == (not logs):
         raise click.UsageError("name either --bootstrap HOST:PORT or --logs DIR...")
-    if further and not logs:
-        raise click.UsageError(f"directories are named after --logs, as in --logs {further[0]}")
+    if log_dirs and not logs:
+        raise click.UsageError(f"directories are named after --logs, as in --logs {log_dirs[0]}")
     if checkpoint is not None and not follows:
         raise click.UsageError("--checkpoint is for --follow; leave it out")
     if follows and (ids or same):
@@ -66,15 +66,15 @@ def doctor(
     from fencepost.proofs.doctor.same_key import same_key
 
     if follows:
-        with closing(_source(bootstrap, client_config, (*logs, *further))) as source:
+        with closing(_source(bootstrap, client_config, (*logs, *log_dirs))) as source:
             return _follow(source, topics, _since(since, source.now_ms()), checkpoint, json_file)
-    with _reading() as reading, closing(_source(bootstrap, client_config, (*logs, *further))) as source:
+    with _reading() as reading, closing(_source(bootstrap, client_config, (*logs, *log_dirs))) as source:
         begin = _since(since, source.now_ms())
         found = examine(source, topics, ids, begin, reading)
         again = same_key(source, found.places, begin) if same else None
-    told = lines(found)
-    console.print(headline(found, told), markup=False)
-    _print(told, FEW if not verbose else len(told), verbose)
+    rows = lines(found)
+    console.print(headline(found, rows), markup=False)
+    _print(rows, FEW if not verbose else len(rows), verbose)
     if again is not None:
         of = f"{again.repeated:,} of {again.records:,} records of committed transactions"
         console.print(f"same key: {of} have key and value of one in an earlier committed transaction", markup=False)
@@ -86,8 +86,8 @@ def doctor(
     for gap in found.gaps:
         console.print(f"not decided: {gap}", markup=False)
     if json_file is not None:
-        write_json(json_file, {"schema": SCHEMA, **report(found, told, again)})
-    return int(any(line.wrong for line in told) or bool(found.gaps) or (again is not None and again.repeated > 0))
+        write_json(json_file, {"schema": SCHEMA, **report(found, rows, again)})
+    return int(any(line.wrong for line in rows) or bool(found.gaps) or (again is not None and again.repeated > 0))
 
 
 def _follow(
@@ -99,14 +99,14 @@ def _follow(
     from fencepost.proofs.doctor.report import of_broken, report
     from fencepost.proofs.doctor.traces import Broken
 
-    found, told = begun(source), list["Line"]()
+    found, rows = begun(source), list["Line"]()
 
     def on_broken(broken: Broken) -> None:
         if broken.second.producer_id not in found.names:
             found.names |= {each.producer_id: each.transactional_id for each in source.listed(())}
         found.count += 1
         line = of_broken(broken, found)
-        told.extend([line] if len(told) < MOST else [])
+        rows.extend([line] if len(rows) < MOST else [])
         _print([line], 1, True)
 
     with stopping() as stop:
@@ -118,15 +118,15 @@ def _follow(
     for gap in found.gaps:
         console.print(f"not decided: {gap}", markup=False)
     if json_file is not None:
-        write_json(json_file, {"schema": SCHEMA, **report(found, told, None)})
-    return int(any(line.wrong for line in told) or bool(found.gaps))
+        write_json(json_file, {"schema": SCHEMA, **report(found, rows, None)})
+    return int(any(line.wrong for line in rows) or bool(found.gaps))
 
 
 def _source(bootstrap: str | None, client_config: Path | None, logs: tuple[Path, ...]) -> "Source":
     if bootstrap is None:
         from fencepost.proofs.doctor.source import DiskSource
 
-        return DiskSource(logs)
+        return DiskSource(list(dict.fromkeys(logs)))
     from fencepost.proofs.doctor.network import NetworkSource
     from fencepost.reference_impl.live.tcp.connection import PLAINTEXT
     from fencepost.reference_impl.live.tcp.security import client_security
@@ -149,11 +149,11 @@ def _since(text: str | None, now_ms: int) -> int:
     return int((time if time.tzinfo is not None else time.replace(tzinfo=UTC)).timestamp() * 1000)
 
 
-def _print(told: "list[Line]", most: int, verbose: bool) -> None:
+def _print(rows: "list[Line]", most: int, verbose: bool) -> None:
     """Print findings in full, of each kind that is not wrong only one, unless all are wanted."""
-    kinds = [line.kind for line in told]
-    shown = [line for at, line in enumerate(told) if verbose or line.wrong or line.kind not in kinds[:at]][:most]
-    for number, line in enumerate(shown, 1):
+    kinds = [line.kind for line in rows]
+    printed = [line for at, line in enumerate(rows) if verbose or line.wrong or line.kind not in kinds[:at]][:most]
+    for number, line in enumerate(printed, 1):
         for text in wrapped(f"{line.where} {line.kind}: {line.says}", f"{number}. ", "   "):
             console.print(text, markup=False)
         breaks = f"breaks {', '.join(line.rules)}" if line.rules else ""
@@ -163,8 +163,8 @@ def _print(told: "list[Line]", most: int, verbose: bool) -> None:
                 console.print(part, markup=False)
         for way in line.futures if verbose else ():
             _print_way(way)
-    if len(told) > len(shown):
-        rest = Counter(line.kind for line in told) - Counter(line.kind for line in shown)
+    if len(rows) > len(printed):
+        rest = Counter(line.kind for line in rows) - Counter(line.kind for line in printed)
         more = ", ".join(f"{count} {kind}" for kind, count in rest.items())
         console.print(f"and further: {more}; --verbose prints all", markup=False)
 

@@ -17,7 +17,7 @@ from fencepost.model.language.checks.errors import InputError
 from fencepost.model.releases import NAMES
 from fencepost.proofs.doctor.checks import Checks
 from fencepost.proofs.doctor.futures import BEYOND, Loaded, Seen, futures, models
-from fencepost.proofs.doctor.source import OPEN, Active, Listed, Source, logged, places_of
+from fencepost.proofs.doctor.source import OPEN, Active, Listed, Source, aborting, logged, places_of
 from fencepost.proofs.doctor.traces import Broken
 from fencepost.proofs.recording.logs.log_dirs import Place
 from fencepost.proofs.recording.logs.segments import BEFORE_LENGTH_COUNTS, HEADER, Segment
@@ -56,7 +56,7 @@ class Prepared(NamedTuple):
 
 class Fenced(NamedTuple):
     """A `Fenced` is a transaction that was aborted under a new epoch before its time-out, of an id that was then
-    initialised anew. `epoch` is the transaction's own, -1 if it is not in the log."""
+    initialised anew. `epoch` is the transaction's own."""
 
     transactional_id: str
     producer_id: int
@@ -98,8 +98,8 @@ class Opened:
 @dataclass
 class Examined:
     """An `Examined` is what was found in a cluster. Times are in ms since 1970; `first_ms` and `last_ms` are of the
-    batches read, -1 if there were none. `release` is that whose models are asked, and `known_release` the same if
-    brokers tell it, or empty."""
+    batches read, -1 if there were none. `release` is the column whose models are asked, and `known_release` what is
+    known of it, such as 4.0, or empty."""
 
     name: str
     release: str
@@ -131,11 +131,11 @@ def column_of(release: str) -> str:
 
 def begun(source: Source) -> Examined:
     """Return what is known of a cluster before its logs are read: its release, transaction version, and ids."""
-    told = source.releases()
-    newest = max((each for name, each in told.items() if name.startswith("node ")), default="")
+    levels = source.releases()
+    newest = max((each for name, each in levels.items() if name.startswith("node ")), default="")
     release = column_of(newest)
-    version = "2" if told.get("transaction.version", "2" if release >= "4" else "0") == "2" else "1"
-    return Examined(source.name, release, release if newest else "", version)
+    version = "2" if levels.get("transaction.version", "2" if release >= "4" else "0") == "2" else "1"
+    return Examined(source.name, release, newest, version)
 
 
 def examine(
@@ -172,7 +172,7 @@ def examine(
     if transactional_ids:
         _restrict(found, transactional_ids)
     twice = [each for each in found.broken if each.kind == "duplicate" and each.first is not None]
-    found.copies = {each: _copies(source, each) for each in twice[:LOOKED_AT]}
+    found.copies = {each: copies for each in twice[:LOOKED_AT] if (copies := _copies(source, each)) is not None}
     found.gaps = list(source.gaps)
     return found
 
@@ -215,14 +215,15 @@ class _Reader:
         self.found.broken += fresh[: max(0, MOST - len(self.found.broken))]
 
     def _fences(self, piece: Segment) -> None:
-        for _, time_ms, name, state in logged(piece):
+        ids = aborting(piece) | {each.producer_id for each in self._aborted.values()}
+        for _, time_ms, name, state in logged(piece, ids) if ids else ():
             old = self._aborted.pop(name, None)
             if state is None:
                 continue
             kafka, epoch = State(state.state).name, self._epochs.get(name, -1)
             if kafka == "Ongoing":
                 self._epochs[name] = state.epoch
-            elif kafka == "PrepareAbort" and epoch < state.epoch and time_ms - state.started_ms < state.timeout_ms:
+            elif kafka == "PrepareAbort" and 0 <= epoch < state.epoch and time_ms - state.started_ms < state.timeout_ms:
                 self._aborted[name] = Fenced(
                     name, state.producer_id, epoch, state.started_ms, time_ms, -1, -1, places_of(state)
                 )
@@ -232,15 +233,21 @@ class _Reader:
                 self.fenced.append(old._replace(again_ms=time_ms, again_epoch=state.epoch))
 
 
-def _copies(source: Source, broken: Broken) -> Copies:
+def _copies(source: Source, broken: Broken) -> Copies | None:
+    """Return what the copies of a batch have in common; None if one of them has been deleted by now."""
     assert broken.first is not None
     found = []
     for trace in (broken.first, broken.second):
-        piece = next(source.segments(trace.place, start=trace.offset))
-        row = int(np.flatnonzero(piece.headers["base_offset"] == trace.offset)[0])
-        begin = int(piece.positions[row])
-        end = begin + BEFORE_LENGTH_COUNTS + int(piece.headers["length"][row])
-        found.append((int(piece.headers["leader_epoch"][row]), piece.content[begin + HEADER.itemsize : end].tobytes()))
+        piece = next(source.segments(trace.place, start=trace.offset), None)
+        if piece is None:
+            return None
+        for row in np.flatnonzero(piece.headers["base_offset"] == trace.offset)[:1]:
+            begin = int(piece.positions[row])
+            end = begin + BEFORE_LENGTH_COUNTS + int(piece.headers["length"][row])
+            content = piece.content[begin + HEADER.itemsize : end].tobytes()
+            found.append((int(piece.headers["leader_epoch"][row]), content))
+    if len(found) < 2:
+        return None
     (first, mine), (second, other) = found
     return Copies(mine == other, (first, second))
 

@@ -18,7 +18,7 @@ from fencepost.model.language.properties import Property
 from fencepost.model.language.protocol import Protocol, Spec, combined
 from fencepost.model.language.tree.types import EnumType, MapType
 from fencepost.model.releases import each_of
-from fencepost.model.transactions.abstract.operated import Operated
+from fencepost.model.transactions.abstract.away import Operated
 from fencepost.proofs.engines.explore import Exploration, Starts, explore, sets
 from fencepost.proofs.engines.explore.emit import conditions
 from fencepost.proofs.engines.explore.kernels import Kernels
@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 BLOCK = 1 << 14
 MOST_STATES = 2_000_000
 BEYOND = 2
-"""An operator's view tells apart that a coordinator is 0, 1, or this many epochs or more ahead of the transaction."""
+"""An operator's view has whether a coordinator is 0, 1, or this many epochs or more ahead of the transaction."""
 QUIET = dict(clients=2, transactions=2, partitions=1, fail_overs=0, fences=0)
 FAULTS = ("absences", "tails", "restarts", "expiries")
 VARIANTS = {

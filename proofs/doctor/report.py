@@ -16,10 +16,9 @@ from fencepost.proofs.readings.words import name_in_words
 from fencepost.proofs.recording.logs.log_dirs import Place
 from fencepost.proofs.recording.transactions.group_offsets import TOPIC as OFFSETS
 from fencepost.proofs.scope.findings import FINDINGS
-from fencepost.proofs.scope.releases import column_of as column_of_exact
 
 HANGS = ("txn.P10", "618.P1")
-"""A transaction that hangs has broken these promises, which is not said once more."""
+"""A transaction that hangs has broken these promises, which is not reported once more."""
 ON_OFFSETS = "transactional-offsets/offsets-marker-dropped"
 """On a partition of group offsets, a dropped marker is a finding of this variant."""
 REPEATED = {
@@ -89,13 +88,13 @@ class Line:
         return f"{Place(self.topic, self.partition)}" + (f"@{self.offset}" if self.offset >= 0 else "")
 
 
-def report(found: Examined, told: Sequence[Line], again: SameKey | None) -> dict[str, Any]:
+def report(found: Examined, rows: Sequence[Line], again: SameKey | None) -> dict[str, Any]:
     """Return what `--json` writes, without the version of the schema."""
     made: dict[str, Any] = {
         "source": found.name, "release": found.release, "transaction_version": found.version,
         "as_of": iso(found.now_ms), "transactional_ids": found.ids, "partitions": list(map(str, found.places)),
         "batches": found.batches, "since": iso(found.first_ms), "until": iso(found.last_ms),
-        "findings": [asdict(line) for line in told], "broken": found.count, "undecided": found.gaps,
+        "findings": [asdict(line) for line in rows], "broken": found.count, "undecided": found.gaps,
     }  # fmt: skip
     if again is not None:
         pairs = [
@@ -118,8 +117,8 @@ def lines(found: Examined) -> list[Line]:
     return sorted(every, key=lambda line: not line.wrong)
 
 
-def headline(found: Examined, told: Sequence[Line]) -> str:
-    wrong = sum(line.wrong for line in told) + found.count - len(found.broken)
+def headline(found: Examined, rows: Sequence[Line]) -> str:
+    wrong = sum(line.wrong for line in rows) + found.count - len(found.broken)
     topics = len({place.topic for place in found.places})
     head = f"{_many(wrong, 'finding')} in {_many(found.ids, 'transactional id')}, {_many(topics, 'topic')}, "
     head += _many(found.batches, "batch", "batches")
@@ -127,7 +126,9 @@ def headline(found: Examined, told: Sequence[Line]) -> str:
         head += f", {iso(found.first_ms)} to {iso(found.last_ms)}"
     running = sum(each.verdict == "running" for each in found.opened)
     head += f"; {_many(running, 'transaction')} under way" if running else ""
-    release = f"Kafka {found.release}" if found.known_release else f"of an unknown release, judged as {found.release}"
+    release = (
+        f"Kafka {found.known_release}" if found.known_release else f"of an unknown release, judged as {found.release}"
+    )
     return f"{head} ({release}, transaction version {found.version})"
 
 
@@ -144,7 +145,7 @@ def known_here(names: Sequence[str], release: str) -> tuple[str, ...]:
     """Return which of these findings were seen on a release, or on any if it is not known."""
     found = [each for each in FINDINGS if each.name in names]
     if release:
-        found = [each for each in found if release in map(column_of_exact, each.seen)]
+        found = [each for each in found if any(exact.startswith(f"{release}.") for exact in each.seen)]
     return tuple(f"{each.name} ({each.status})" for each in found)
 
 
@@ -254,7 +255,7 @@ def _todo(opened: Opened) -> Iterator[str]:
     elif opened.verdict == "stuck":
         yield f"Its coordinator cannot write the marker: look for the leader of {place}."
     elif opened.verdict == "unexplained":
-        yield "Read again with the directories of all nodes, or with more rights; nothing else can be said of it."
+        yield "Read again with the directories of all nodes, or with more rights; nothing else is known of it."
     elif commits == aborts:
         yield "Which is right is not in these logs: ask its owner whether it was committed. For ABORT: " + abort
     elif aborts:
@@ -293,7 +294,7 @@ NAMED = {
     FENCED: "If a new instance fences it", LEFT: "If it is left alone",
 }  # fmt: skip
 UNTOLD = ("interventions", "absences", "tails", "restarts", "expiries")
-"""Of these bounds the sentence says by itself how they are."""
+"""The sentence has these bounds in words."""
 
 
 def _safe(ways: Sequence[Loaded], decision: str) -> bool:
@@ -310,11 +311,11 @@ def _breaks(futures: Sequence[Future]) -> str:
         fewest[key] = min(each.steps, fewest.get(key, each.steps))
     if not fewest:
         return "no promise is broken as far as it was explored, which is not all"
-    said = [
+    words = [
         f"{rule} ({name_in_words(promise)}) " + (f"in {_many(steps, 'step')}" if steps else "at once")
         for (rule, promise), steps in sorted(fewest.items(), key=lambda pair: pair[1])
     ]
-    return f"can break {', '.join(said)}"
+    return f"can break {', '.join(words)}"
 
 
 def _as_dict(loaded: Loaded) -> dict[str, Any]:

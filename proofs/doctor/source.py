@@ -29,7 +29,9 @@ from fencepost.proofs.recording.logs.segments import CONTROL, TRANSACTIONAL, Seg
 from fencepost.proofs.recording.transactions.cluster_logs import check_one_cluster, in_sync_there, latest_placement
 from fencepost.proofs.recording.transactions.partition_events import marker_events
 from fencepost.proofs.recording.transactions.transaction_log import (
+    FIXED,
     ID,
+    STATE,
     TransactionState,
     transaction_state_of,
     transactional_id_of,
@@ -181,7 +183,7 @@ class DiskSource:
         newest: dict[str, Listed] = {}
         for place in sorted({p for each in self._dirs for p in each.partitions if p.topic == TRANSACTION_LOG}):
             for segment in self.segments(place):
-                for _, _, name, state in logged(segment):
+                for _, _, name, state in logged(segment, newest=True):
                     if state is None:
                         newest.pop(name, None)
                         continue
@@ -248,10 +250,14 @@ class Logged(NamedTuple):
     state: TransactionState | None
 
 
-def logged(segment: Segment, producer_ids: Collection[int] = ()) -> Iterator[Logged]:
-    """Yield the records of a piece of the transaction log, or only those with one of these producer ids."""
+def logged(segment: Segment, producer_ids: Collection[int] = (), *, newest: bool = False) -> Iterator[Logged]:
+    """Yield the records of a piece of the transaction log, or only those with one of these producer ids, or only the
+    `newest` of each transactional id."""
     records = records_of(segment, np.flatnonzero(segment.headers["attributes"] & CONTROL == 0))
     wanted = np.ones(len(records.batch), bool)
+    if newest:
+        last = {records.key_of(row): row for row in range(len(records.batch))}
+        wanted = np.isin(np.arange(len(records.batch)), list(last.values()))
     if producer_ids:
         at, size = ID
         wanted = records.value_length >= at + size
@@ -267,6 +273,14 @@ def logged(segment: Segment, producer_ids: Collection[int] = ()) -> Iterator[Log
             raise RecordingError(what, segment.file, "is it of a Kafka that is newer than 4.4?") from None
         if name is not None:
             yield Logged(offset, int(header["max_time"]), name, state)
+
+
+def aborting(segment: Segment) -> set[int]:
+    """Return the producer ids of which a piece of the transaction log has a decision to abort."""
+    records = records_of(segment, np.flatnonzero(segment.headers["attributes"] & CONTROL == 0))
+    values = records.value[records.value_length >= FIXED.size]
+    aborts = records.signed(values + STATE[0], STATE[1]) == State.PrepareAbort
+    return set(records.signed(values[aborts] + ID[0], ID[1]).tolist())
 
 
 def places_of(state: TransactionState) -> tuple[Place, ...]:

@@ -10,6 +10,7 @@ and asks the coordinator otherwise. A partition has no other means to distinguis
 """
 
 from fencepost.model.language import (
+    Bool,
     Map,
     Set,
     action,
@@ -184,6 +185,21 @@ class Mended(Unclean):
         """Return whether find-hanging lists the partition: something is open there, and the coordinator's transaction
         has no marker due for it (TransactionsCommand.filterHangingTransactions)."""
         return s.something_open(p) & ~(s.parts[p] & ~s.marked[p])
+
+
+class Operated(Mortal):
+    """An operator decides whatever is open in a partition, also if it does not hang, and the coordinator hears nothing
+    of it: WriteTxnMarkers as `Mended` has it, which could as well carry a commit. No variant has such an operator;
+    `fencepost doctor` combines this with the variants of a release, from states in which a cluster may be."""
+
+    @fault(budget="interventions")
+    def intervene(s, p: Partition, commit: Bool):
+        """An operator's marker commits or aborts what is open in a partition."""
+        require(~s.away[p] & s.something_open(p))
+        end = when(commit, Fate.COMMITTED, Fate.ABORTED)
+        s.fate = each(lambda t, q: when((q == p) & (s.fate[t, q] == Fate.OPEN), end, s.fate[t, q]))
+        s.safe[p] = s.known[p]
+        s.answer_questions(p, s.known[p])
 
 
 class Dropping(Mortal):

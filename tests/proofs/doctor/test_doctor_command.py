@@ -19,7 +19,7 @@ from transaction_logs import TRANSACTIONAL, batch, checkpoint, id_key, marker, r
 NOW = int(time.time() * 1000)
 ONGOING, PREPARE_COMMIT, PREPARE_ABORT, COMPLETE_COMMIT, COMPLETE_ABORT, EMPTY = 1, 2, 3, 4, 5, 0
 A, B, C, D = (100, 0), (200, 0), (300, 0), (400, 0)
-Told = dict[str, Any]
+Row = dict[str, Any]
 
 
 def state(
@@ -68,16 +68,16 @@ def four(tmp_path: Path) -> Path:
     return write_cluster(tmp_path / "node-1", [twice, hangs, slow, fenced], log)
 
 
-def told(folder: Path, tmp_path: Path, *options: object) -> tuple[Ran, list[Told]]:
+def examined(folder: Path, tmp_path: Path, *options: object) -> tuple[Ran, list[Row]]:
     ran = fencepost("doctor", "--logs", folder, *options, "--json", tmp_path / "doctor.json")
     assert ran.code in (0, 1), ran.err
-    findings: list[Told] = read_json(tmp_path / "doctor.json")["findings"]
+    findings: list[Row] = read_json(tmp_path / "doctor.json")["findings"]
     return ran, findings
 
 
-def test_four_are_told_apart(four: Path, tmp_path: Path) -> None:
+def test_four_are_distinguished(four: Path, tmp_path: Path) -> None:
     """Each by its own kind, place, id and epoch; two of them are wrong."""
-    ran, found = told(four, tmp_path)
+    ran, found = examined(four, tmp_path)
     assert ran.code == 1
     assert ran.out.startswith("2 findings in 4 transactional ids, 1 topic, 7 batches, ")
     where = {
@@ -99,7 +99,7 @@ def test_four_are_told_apart(four: Path, tmp_path: Path) -> None:
 
 def test_what_is_asked_for_is_what_is_reported(four: Path, tmp_path: Path) -> None:
     """By transactional id, by topic, and by time; what is not there is one line with exit code 2."""
-    ran, found = told(four, tmp_path, "--transactional-id", "pay-c")
+    ran, found = examined(four, tmp_path, "--transactional-id", "pay-c")
     assert (ran.code, [each["kind"] for each in found]) == (0, ["slow"])
     assert fencepost("doctor", "--logs", four, "--transactional-id", "pay-x").code == 2
     ran = fencepost("doctor", "--logs", four, "--topic", "payment")
@@ -115,7 +115,7 @@ def test_a_transaction_under_way_is_no_finding(tmp_path: Path) -> None:
         state(2, "pay-b", (200, 1), PREPARE_COMMIT, NOW, [0], NOW),
     ]  # fmt: skip
     folder = write_cluster(tmp_path / "node-1", [[sent(0, A, 0, b"one"), sent(1, B, 0, b"two")]], log)
-    ran, found = told(folder, tmp_path)
+    ran, found = examined(folder, tmp_path)
     assert (ran.code, found) == (0, [])
     assert "; 2 transactions under way" in ran.out
 
@@ -128,17 +128,17 @@ def test_what_its_coordinator_should_have_ended(tmp_path: Path) -> None:
         state(2, "pay-b", (200, 1), PREPARE_COMMIT, then, [0], then),
     ]  # fmt: skip
     folder = write_cluster(tmp_path / "node-1", [[sent(0, A, 0, b"one"), sent(1, B, 0, b"two")]], log)
-    ran, found = told(folder, tmp_path)
+    ran, found = examined(folder, tmp_path)
     assert (ran.code, {each["transactional_id"]: each["kind"] for each in found}) == (
         1, {"pay-a": "overdue", "pay-b": "stuck"},
     )  # fmt: skip
 
 
 def test_a_producer_above_its_coordinator_is_unexplained(tmp_path: Path) -> None:
-    """What no model reaches is said so, and not called hanging or slow."""
+    """What no model reaches is neither hanging nor slow."""
     log = [state(0, "pay-a", A, ONGOING, NOW - 30_000, [0], NOW - 30_000)]
     folder = write_cluster(tmp_path / "node-1", [[sent(0, (100, 3), 0, b"one")]], log)
-    ran, found = told(folder, tmp_path)
+    ran, found = examined(folder, tmp_path)
     assert (ran.code, [each["kind"] for each in found if each["transactional_id"] == "pay-a"][:1]) == (
         1,
         ["unexplained"],
@@ -158,12 +158,12 @@ def test_the_same_key_is_a_question_of_its_own(tmp_path: Path) -> None:
         of(6, (100, 2), 0, b"k1"), marker(7, (100, 3), commit=True),
     ]  # fmt: skip
     folder = write_log(tmp_path / "node-1", "payments-0", data).parents[1]
-    ran, found = told(folder, tmp_path, "--same-key")
+    ran, found = examined(folder, tmp_path, "--same-key")
     assert (ran.code, found) == (1, [])
     assert read_json(tmp_path / "doctor.json")["same_key"] == {
         "records": 4, "repeated": 1, "pairs": [{"first": "payments-0@0", "second": "payments-0@6", "key": "k1"}],
     }  # fmt: skip
-    assert told(folder, tmp_path)[0].code == 0
+    assert examined(folder, tmp_path)[0].code == 0
 
 
 def test_directories_are_read_as_record_reads_them(tmp_path: Path) -> None:

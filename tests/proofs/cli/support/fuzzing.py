@@ -288,6 +288,7 @@ QUICK: dict[str, tuple[list[str], list[str]]] = {
     ),
     "replay": (["HISTORIES", "--cores", "1"], ["--check", "--require", "--protocol", "--json"]),
     "record": (["LOGS", "--out", "OUT"], ["--topic", "--clients", "--config", "--protocol"]),
+    "doctor": (["--logs", "LOGS"], ["--topic", "--transactional-id", "--since", "--same-key"]),
     "agree": (["id-blocks/kraft", "--examples", "1"], ["--implementation", "--promise", "--expecting", "--bootstrap"]),
     "prove": (["nowhere"], ["--profile"]),
     "necessity": (["id-blocks", "--rule", "none"], ["--rule", "--profile", "--kept"]),

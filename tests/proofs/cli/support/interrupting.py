@@ -52,6 +52,8 @@ def words_for(name: str, inputs: Mapping[str, list[str]], place: Path) -> list[s
             given = {"out": str(place / "out")}
             assert param.name in given, f"{name} {param.opts}: say here what to give it"
             words += [param.opts[0], given[param.name]]
+    if "logs" in parameters:
+        words += ["--logs", *inputs["log_dirs"]]
     for report in REPORTS:
         if report in parameters:
             words += [parameters[report].opts[0], str(place / report)]
