@@ -105,6 +105,11 @@ class NetworkSource:
         """The partitions that the latest `poll` could not read, with the reason; it asks for them again."""
         return self._logs.away
 
+    @property
+    def high(self) -> Mapping[Place, int]:
+        """The high watermarks of those that have answered what the latest `poll` has asked."""
+        return self._logs.high
+
     def ends(self, place: Place) -> tuple[int, int, int]:
         """Return (0, 0, 0) for a partition that cannot be read."""
         try:
