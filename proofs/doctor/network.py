@@ -30,11 +30,10 @@ from fencepost.reference_impl.live.tcp.security import Security
 
 TIMEOUT_S, PATIENCE_S = 5.0, 30.0
 METADATA_VERSION = "metadata.version"
-UNKNOWN_TOPIC, TOPIC_DENIED, ID_DENIED, CLUSTER_DENIED, NO_SUCH_ID = 3, 29, 53, 31, 105
+UNKNOWN_TOPIC, TOPIC_DENIED, ID_DENIED, NO_SUCH_ID = 3, 29, 53, 105
 DENIED = {
     TOPIC_DENIED: "reading it is not allowed (TOPIC_AUTHORIZATION_FAILED)",
     ID_DENIED: "describing it is not allowed (TRANSACTIONAL_ID_AUTHORIZATION_FAILED)",
-    CLUSTER_DENIED: "it is not allowed (CLUSTER_AUTHORIZATION_FAILED)",
 }
 OPEN = ("Ongoing", "PrepareCommit", "PrepareAbort", "PrepareEpochFence")
 """In other states DescribeTransactions still has the start of the latest transaction."""
@@ -104,6 +103,11 @@ class NetworkSource:
     def away(self) -> Mapping[Place, str]:
         """The partitions that the latest `poll` could not read, with the reason; it asks for them again."""
         return self._logs.away
+
+    @property
+    def high(self) -> Mapping[Place, int]:
+        """The high watermarks of those that have answered what the latest `poll` has asked."""
+        return self._logs.high
 
     def ends(self, place: Place) -> tuple[int, int, int]:
         """Return (0, 0, 0) for a partition that cannot be read."""
