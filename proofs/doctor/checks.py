@@ -153,7 +153,9 @@ class Checks:
         stored = (row < 0) | (latest["dropped"] < marks["epoch"])
         known: np.ndarray = (row >= 0) & (latest["seen_from"] < marks["epoch"])
         known |= (row < 0) & (self.complete and log.whole and not log.forgot) & ~log.was_current(marks["producer_id"])
-        return stored & (known | (marks["fresh"] & self.complete))
+        known |= marks["fresh"] & self.complete
+        known &= stored
+        return known
 
     def _unfinished(self, prepares: np.ndarray, key: np.ndarray) -> np.ndarray:
         """Return the Prepare records whose markers may still come, and the newest of each producer id."""
@@ -171,7 +173,8 @@ class Checks:
         gone = prepares[~stored]
         gone = gone[self._log.table["producer_id"][gone["row"]] == gone["producer_id"]]
         np.maximum.at(self._log.table["dropped"], gone["row"], gone["epoch"])
-        return prepares[stored & ~again]
+        rest: np.ndarray = prepares[stored & ~again]
+        return rest
 
     def _hanging(self, last: bool, unread: Collection[Place]) -> list[Broken]:
         broken, log = [], self._log

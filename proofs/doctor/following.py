@@ -51,7 +51,7 @@ class Polling(Protocol):
 
     @property
     def high(self) -> Mapping[Place, int]:
-        """Return the high watermarks that the latest `poll` was told."""
+        """Return the high watermarks that the answers to the latest `poll` had."""
         ...
 
     def poll(self, starts: Mapping[Place, int], wait_ms: int) -> Iterator[tuple[Place, Segment]]: ...

@@ -150,6 +150,10 @@ AGAINST: dict[str, tuple[list[tuple[Place, list[bytes]]], Found]] = {
         [(P, [data(0, A, 0)]), (LOG, committed(A) + life((A1, ONGOING), first=4))], [("hanging", 4, 0)]),
     "open, unknown to a log that is compacted": (
         [(P, [data(0, B, 0)]), (LOG, life((A, EMPTY), first=9))], [("hanging", None, 0)]),
+    "a cleaner left the last batch and its marker without records": (
+        [(P, [data(0, A, 0, 0, last=0), mark(1, A1, COMMIT, empty=True)]), (LOG, committed(A))], []),
+    "a cleaner left the last batch without records, and no marker": (
+        [(P, [data(0, A, 0, 0, last=0)]), (LOG, committed(A))], []),
     "no transaction log": ([(P, [data(0, A, 0), mark(1, A1, COMMIT), data(2, A1, 0)])], []),
     "offsets have no sequence numbers": (
         [(Place("__consumer_offsets", 3), [data(0, A, 0), data(1, A, 0), mark(2, A1, COMMIT)]), (LOG, committed(A))],
