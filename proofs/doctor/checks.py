@@ -17,7 +17,7 @@ record; and Prepare records until their transaction is over. Nothing is stored o
 from __future__ import annotations
 
 import io
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence, Set
 from types import MappingProxyType
 from typing import Any, NamedTuple, Self
 from zipfile import BadZipFile
@@ -81,6 +81,11 @@ class Checks:
         self._numbers: dict[Place, int] = {}
         self._marks: list[np.ndarray] = []
         self._prepares: list[np.ndarray] = []
+
+    @property
+    def partitions(self) -> Set[Place]:
+        """Return the partitions, without those of the transaction log, of which anything was given."""
+        return self._partitions.keys()
 
     def next_offset(self, place: Place) -> int:
         """Return the offset after the last batch that was given, or -1."""

@@ -101,6 +101,8 @@ LOGGED: dict[str, tuple[list[bytes], Found]] = {
     "another id does not begin at 0": (life((A2, EMPTY), ((9, 1), EMPTY)), [("epoch_back", 0, 1)]),
     "not bumped": (life((A, EMPTY), (A, ONGOING), (A, PREPARE_COMMIT)), [("not_bumped", 1, 2)]),
     "not bumped, as in version 1": (life((A, EMPTY), (A, ONGOING), (A, PREPARE_COMMIT), **V1), []),
+    "an abort under the last epoch": (
+        life((LAST, ONGOING), (WORN, PREPARE_ABORT), (WORN, COMPLETE_ABORT), (WORN, PREPARE_ABORT)), []),
     "open under the last epoch": (life((LAST, EMPTY), (WORN, ONGOING)), [("last_epoch", 0, 1)]),
     "compacted": ([logged(0, A, PREPARE_COMMIT), logged(5, A, EMPTY)], []),
     "compacted before it": ([logged(0, A, EMPTY), logged(5, A1, PREPARE_COMMIT), logged(6, A1, EMPTY)],
