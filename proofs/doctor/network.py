@@ -23,7 +23,7 @@ from fencepost.proofs.recording.logs.log_dirs import Place
 from fencepost.proofs.recording.logs.network_logs import NetworkLogs
 from fencepost.proofs.recording.logs.segments import Segment
 from fencepost.properties.nearest import instead
-from fencepost.reference_impl.live.tcp.brokers import NOT_NOW, TRANSACTION, Brokers, Refused
+from fencepost.reference_impl.live.tcp.brokers import NOT_NOW, TRANSACTION, Brokers
 from fencepost.reference_impl.live.tcp.connection import PLAINTEXT, NoAnswer, WireError
 from fencepost.reference_impl.live.tcp.reading import Patience, build, part_about, reading
 from fencepost.reference_impl.live.tcp.security import Security
@@ -43,8 +43,9 @@ AT_ONCE = 100
 
 
 class NetworkSource:
-    """A `NetworkSource` is a cluster over TCP; ``gaps`` has a line for each thing that could not be read. Raise
-    ValueError for a malformed list of servers, WireError where none answers as Kafka does."""
+    """A `NetworkSource` is a cluster over TCP; ``gaps`` has a line for each thing that could not be read. Damaged
+    batches raise RecordingError, and a cluster that goes away WireError. Making one raises ValueError for a malformed
+    list of servers, and WireError where none answers as Kafka does."""
 
     def __init__(
         self,
@@ -89,15 +90,15 @@ class NetworkSource:
             if since_ms >= 0:
                 start = max(start, self._logs.first_since(place, since_ms))
             yield from self._logs.segments(place, start)
-        except Refused as refused:
-            self._gap(str(place), refused.code)
+        except WireError as error:
+            self._unread(str(place), error)
 
     def poll(self, starts: Mapping[Place, int], wait_ms: int = 500) -> Iterator[tuple[Place, Segment]]:
         """Yield what there is of many partitions, each from its offset on, after one request to each leader, which is
         answered as soon as there is anything, or after `wait_ms`. The next starts are the offsets after what came."""
         yield from self._logs.poll(starts, wait_ms)
         for place, refused in self._logs.refused.items():
-            self._gap(str(place), refused.code)
+            self._gap(str(place), refused.code, str(refused))
 
     @property
     def away(self) -> Mapping[Place, str]:
@@ -110,11 +111,11 @@ class NetworkSource:
         return self._logs.high
 
     def ends(self, place: Place) -> tuple[int, int, int]:
-        """Return (0, 0, 0) for a partition that may not be read."""
+        """Return (0, 0, 0) for a partition that cannot be read."""
         try:
             return self._logs.ends(place)
-        except Refused as refused:
-            self._gap(str(place), refused.code)
+        except WireError as error:
+            self._unread(str(place), error)
             return 0, 0, 0
 
     def listed(self, transactional_ids: Collection[str]) -> Sequence[Listed]:
@@ -152,8 +153,8 @@ class NetworkSource:
                 f"producers of {place}", lambda: self._brokers.leader(*place), request,
                 lambda answer: part_about(*place, answer.topics), patience_s=self._patience_s,
             )  # fmt: skip
-        except Refused as refused:
-            self._gap(f"producers of {place}", refused.code)
+        except WireError as error:
+            self._unread(f"producers of {place}", error)
             return []
         return [
             Active(
@@ -232,8 +233,15 @@ class NetworkSource:
                         broker,
                     )
 
+    def _unread(self, what: str, error: WireError) -> None:
+        """Note what could not be read; raise the error again where it is the cluster that is away, or another one."""
+        if not self._brokers.is_same():
+            raise error
+        self._gap(what, getattr(error, "code", 0), str(error))
+
     def _gap(self, what: str, code: int, why: str = "") -> None:
-        line = f"{what}: {DENIED.get(code) or why.removeprefix(f'{self.name}: ') or f'error {code}'}"
+        why = why.removeprefix(f"{self.name}: ").removeprefix(f"{what}: ")
+        line = f"{what}: {DENIED.get(code) or why or f'error {code}'}"
         if line not in self.gaps:
             self.gaps.append(line)
 

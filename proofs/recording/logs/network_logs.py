@@ -59,7 +59,8 @@ class NetworkLogs:
         self.refused: dict[Place, Refused] = {}
         """The partitions that `poll` may not read, which it does not ask for again."""
         self._idle: dict[int, list[Connection]] = defaultdict(list)
-        self._floor: dict[Place, int] = {}
+        self._floor: dict[Place, int] = {}  # log starts that retention has moved above what is asked for
+        self._lost: dict[Place, float] = {}  # since when there is no offset as is asked for
         self._turn: dict[Place, int] = defaultdict(int)
 
     def ends(self, place: Place) -> Ends:
@@ -152,7 +153,11 @@ class NetworkLogs:
     def _polled(self, place: Place, part: Any, start: int) -> Iterator[tuple[Place, Segment]]:
         error = int(part.error_code)
         if error == OUT_OF_RANGE:
-            self._floor[place] = self._back_in_range(place, start, time.monotonic())
+            due = self._lost.setdefault(place, time.monotonic()) + self.patience_s
+            try:
+                self._floor[place] = self._back_in_range(place, start, due)
+            except Refused as cut:
+                self.refused[place] = cut
         elif error in NOT_NOW:
             self.brokers.forget()
             self.away[place] = f"{self.brokers.bootstrap}: fetch of {place} from offset {start}: error {error}"
@@ -162,6 +167,7 @@ class NetworkLogs:
         else:
             self.high[place] = int(part.high_watermark)
             content, positions, after = _batches(place, part.records, start)
+            self._lost.pop(place, None)
             if after > start:
                 self._turn[place] += 1
                 yield place, _segment(place, content, positions, start)
@@ -174,7 +180,7 @@ class NetworkLogs:
             what = (
                 f"there is no offset {position}, the high watermark is {high}: the log was cut, or is another topic's"
             )
-            raise WireError(f"{self.brokers.bootstrap}: {place}: {what}")
+            raise Refused(f"{self.brokers.bootstrap}: {place}: {what}", OUT_OF_RANGE)
         return max(start, position)
 
     def _offset(self, place: Place, time_ms: int, what: str) -> int:
@@ -249,8 +255,12 @@ class _Ahead:
         self.close()
         idle = self._idle[broker]
         self._broker, self._connection = broker, idle.pop() if idle else self._brokers.connection(broker)
-        self._sent = request  # if this fails, no other may use the connection either
-        self._connection.send(request)
+        self._sent = request
+        try:
+            self._connection.send(request)
+        except WireError:
+            self.close()
+            raise
         return self._connection
 
     def ask(self, broker: int, request: Any) -> Any:
@@ -260,14 +270,18 @@ class _Ahead:
             connection = self._connection
             if connection is None or self._sent != request or self._broker != broker:
                 connection = self.send(broker, request)
-            answer = connection.receive(type(request))
+            try:
+                answer = connection.receive(type(request))
+            except WireError:
+                self.close()
+                raise
             self._sent = None
             if answer.responses or not answer.throttle_time:
                 return answer
             time.sleep(answer.throttle_time.total_seconds())
 
     def close(self) -> None:
-        """Leave the connection to the next one, unless an answer is on its way or has failed."""
+        """Leave the connection to the next one, unless an answer is on its way, or none can come any more."""
         if self._connection is not None:
             if self._sent is None:
                 self._idle[self._broker].append(self._connection)

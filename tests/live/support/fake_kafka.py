@@ -33,7 +33,7 @@ from kio.serial import entity_reader, entity_writer
 from kio.static.primitive import TZAware, i32Timedelta
 
 NAMES = {key: name for name, key in API_KEYS.items()}
-NOT_CONTROLLER, NOT_AVAILABLE = 41, 15
+NOT_CONTROLLER, NOT_AVAILABLE, OUT_OF_RANGE, EARLIEST = 41, 15, 1, -2
 OFFERED = {**OURS, "api_versions": Bounds(0, 3)}
 FIRST_OFFSET, LENGTH = struct.Struct(">q"), struct.Struct(">i")
 
@@ -51,6 +51,8 @@ class FakeKafka:
         self.logs: dict[tuple[str, int], list[bytes]] = {}
         self.epochs: dict[str, int] = {}
         self.offsets: dict[str, int] = {}
+        self.listed: dict[int, list[str]] = {}  # transactional ids by broker
+        self.start, self.at_once = 0, 1_000_000  # first offset of every partition; records in an answer
         self._lock = threading.Lock()
         self._servers = {number: _Server(partial(self._answered, number)) for number in range(1, brokers + 1)}
 
@@ -69,6 +71,10 @@ class FakeKafka:
     def bootstrap(self) -> str:
         """`host:port,…` of all brokers."""
         return ",".join(f"127.0.0.1:{server.port}" for server in self._servers.values())
+
+    def stop(self, broker: int) -> None:
+        """End one broker; the others name it as before."""
+        self._servers[broker].stop()
 
     def to(self, broker: int, api: str) -> int:
         """How many requests of a kind a broker got."""
@@ -112,7 +118,10 @@ class FakeKafka:
         )
         return answer_to(
             "metadata", version, brokers=brokers, cluster_id="fake", controller_id=self.controller,
-            topics=tuple(self._topic(version, str(each.name)) for each in request.topics or ()),
+            topics=tuple(
+                self._topic(version, name)
+                for name in (self.topics if request.topics is None else [str(each.name) for each in request.topics])
+            ),
         )  # fmt: skip
 
     def _topic(self, version: int, name: str) -> Any:
@@ -155,12 +164,25 @@ class FakeKafka:
         states = tuple(part(transactional_id=each) for each in request.transactional_ids)
         return answer_to("describe_transactions", version, transaction_states=states)
 
+    def _list_transactions(self, broker: int, version: int, request: Any) -> Any:
+        part = partial(answer_part, "list_transactions", version, "TransactionState", transaction_state="Empty")
+        states = tuple(part(transactional_id=each) for each in self.listed.get(broker, ()))
+        return answer_to("list_transactions", version, transaction_states=states)
+
+    def _describe_producers(self, broker: int, version: int, request: Any) -> Any:
+        part = partial(answer_part, "describe_producers", version)
+        [topic] = request.topics
+        found = part("PartitionResponse", partition_index=topic.partition_indexes[0], active_producers=())
+        return answer_to(
+            "describe_producers", version, topics=(part("TopicResponse", name=topic.name, partitions=(found,)),)
+        )
+
     def _list_offsets(self, broker: int, version: int, request: Any) -> Any:
         part = partial(answer_part, "list_offsets", version)
         topics = tuple(
             part("ListOffsetsTopicResponse", name=topic.name, partitions=tuple(
                 part("ListOffsetsPartitionResponse", partition_index=p.partition_index,
-                     offset=len(self._log(topic.name, p.partition_index)))
+                     offset=self.start if p.timestamp == EARLIEST else len(self._log(topic.name, p.partition_index)))
                 for p in topic.partitions
             ))
             for topic in request.topics
@@ -214,15 +236,25 @@ class FakeKafka:
 
     def _fetch(self, broker: int, version: int, request: Any) -> Any:
         part = partial(answer_part, "fetch", version)
-        [topic] = request.topics
-        [asked] = topic.partitions
-        log = self._log(topic.topic, asked.partition)
-        found = part(
-            "PartitionData", partition_index=asked.partition, high_watermark=len(log), last_stable_offset=len(log),
-            aborted_transactions=(), records=b"".join(log[int(asked.fetch_offset) :]),
-        )  # fmt: skip
-        topics = (part("FetchableTopicResponse", topic=topic.topic, partitions=(found,)),)
-        return answer_to("fetch", version, responses=topics)
+        topics = []
+        for topic in request.topics:
+            found = []
+            for asked in topic.partitions:
+                log, first = self._log(topic.topic, asked.partition), int(asked.fetch_offset)
+                found.append(
+                    part(
+                        "PartitionData",
+                        partition_index=asked.partition,
+                        high_watermark=len(log),
+                        last_stable_offset=len(log),
+                        log_start_offset=self.start,
+                        aborted_transactions=(),
+                        records=b"".join(log[first : first + self.at_once]),
+                        error_code=code(0 if self.start <= first <= len(log) else OUT_OF_RANGE),
+                    )
+                )
+            topics.append(part("FetchableTopicResponse", topic=topic.topic, partitions=tuple(found)))
+        return answer_to("fetch", version, responses=tuple(topics))  # fmt: skip
 
     def _offset_fetch(self, broker: int, version: int, request: Any) -> Any:
         part = partial(answer_part, "offset_fetch", version)
