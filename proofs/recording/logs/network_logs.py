@@ -16,8 +16,9 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,10 +27,11 @@ from fencepost.proofs.recording.errors import RecordingError
 from fencepost.proofs.recording.logs.log_dirs import Place
 from fencepost.proofs.recording.logs.segments import HEADER, MAGIC_AT, Segment, checked_headers, walked
 from fencepost.reference_impl.live.tcp.brokers import NOT_NOW, Brokers, Refused
-from fencepost.reference_impl.live.tcp.connection import Connection, NoAnswer, WireError
-from fencepost.reference_impl.live.tcp.reading import build, milliseconds, part_about, reading
+from fencepost.reference_impl.live.tcp.connection import Connection, NoAnswer, WireError, answered
+from fencepost.reference_impl.live.tcp.reading import Patience, build, milliseconds, part_about, reading
 
 MAX_BYTES = 2**24  # of one answer, unless its first batch is larger
+WAIT_MS = 50  # for records that must be there, from a leader that has just become one
 POLLED_BYTES = 2**20  # of one partition among others
 EARLIEST, LATEST = -2, -1  # timestamps of ListOffsets
 OUT_OF_RANGE = 1
@@ -54,19 +56,21 @@ class NetworkLogs:
         self.patience_s = patience_s
         self.away: dict[Place, str] = {}
         """Why the latest `poll` has nothing of a partition, where that is not because nothing was written."""
-        self.high: dict[Place, int] = {}
-        """The high watermarks that the latest `poll` was told."""
         self.refused: dict[Place, Refused] = {}
         """The partitions that `poll` may not read, which it does not ask for again."""
         self._idle: dict[int, list[Connection]] = defaultdict(list)
         self._floor: dict[Place, int] = {}  # log starts that retention has moved above what is asked for
         self._lost: dict[Place, float] = {}  # since when there is no offset as is asked for
         self._turn: dict[Place, int] = defaultdict(int)
+        self._asked_of: dict[int, _Asked] = {}  # what `poll` has asked of brokers that have not answered yet
 
     def ends(self, place: Place) -> Ends:
-        high = self._offset(place, LATEST, "high watermark")
-        found = self._fetched(place, high, 1)[1]  # the answer to Fetch has all three
-        return Ends(int(found.log_start_offset), int(found.last_stable_offset), int(found.high_watermark))
+        for _ in Patience(self.patience_s):
+            high = self._offset(place, LATEST, "high watermark")
+            error, found = self._fetched(place, high, 1)  # the answer to Fetch has all three
+            if not error:
+                return Ends(int(found.log_start_offset), int(found.last_stable_offset), int(found.high_watermark))
+        raise WireError(f"{self.brokers.bootstrap}: {place} has no offset {high}, which it names as its high watermark")
 
     def first_since(self, place: Place, time_ms: int) -> int:
         """Return the first offset whose record has this time or a later one; the high watermark if there is none."""
@@ -80,8 +84,9 @@ class NetworkLogs:
         due = time.monotonic() + self.patience_s
         with _Ahead(self._idle, self.brokers) as ahead:
             while end < 0 or position < end:
-                error, found = self._fetched(place, position, MAX_BYTES, ahead.ask)
+                error, found = self._fetched(place, position, MAX_BYTES, ahead.ask, 0 if end < 0 else WAIT_MS)
                 if error:
+                    time.sleep(WAIT_MS / 1000)
                     position = self._back_in_range(place, position, due)
                     continue
                 high = int(found.high_watermark)
@@ -90,7 +95,7 @@ class NetworkLogs:
                 if after > position:
                     if after < end:
                         with suppress(NoAnswer):  # then it is sent again
-                            ahead.send(self.brokers.leader(*place), self._fetch({place: after}, MAX_BYTES))
+                            ahead.send(self.brokers.leader(*place), self._fetch({place: after}, MAX_BYTES, WAIT_MS))
                     yield _segment(place, content, positions, position)
                     position, due = after, time.monotonic() + self.patience_s
                 elif high >= end and not len(content):
@@ -100,41 +105,75 @@ class NetworkLogs:
                     raise WireError(f"{self.brokers.bootstrap}: {place} cannot be read from offset {position}: {what}")
 
     def poll(self, starts: Mapping[Place, int], wait_ms: int) -> Iterator[tuple[Place, Segment]]:
-        """Yield what there is of these partitions, each from its offset on, after one Fetch to each of their leaders,
-        which answers when there is anything, or after `wait_ms`. Partitions without news, and those that are `away`,
-        are left out."""
-        self.away, self.high = {}, {}
-        asked: list[tuple[_Ahead, int, dict[Place, int], Any]] = []
-        try:
-            for broker, of_leader in self._by_leader(starts).items():
-                request = self._fetch(of_leader, POLLED_BYTES, wait_ms)
-                ahead = _Ahead(self._idle, self.brokers)
-                asked.append((ahead, broker, of_leader, request))
-                with suppress(NoAnswer):  # then it is sent again
-                    ahead.send(broker, request)
-            for ahead, broker, of_leader, request in asked:
+        """Yield what there is of these partitions, each from its offset on, as soon as a leader has anything, or after
+        `wait_ms`. Each leader has one Fetch for all its partitions; one that does not answer keeps no other waiting,
+        and its partitions are `away` after a while. Partitions without news are left out."""
+        self.away = {}
+        for broker, of_leader in self._by_leader(starts).items():
+            if broker not in self._asked_of:
+                ahead, request = _Ahead(self._idle, self.brokers), self._fetch(of_leader, POLLED_BYTES, wait_ms)
                 try:
-                    answer = ahead.ask(broker, request)
+                    ahead.send(broker, request)
                 except NoAnswer as error:
-                    self.brokers.forget()
-                    self.away |= dict.fromkeys(of_leader, str(error))
+                    self._no_news(of_leader, error)
                     continue
-                with reading(request, answer):
-                    found = {
-                        Place(topic.topic, int(part.partition_index)): part
-                        for topic in answer.responses
-                        for part in topic.partitions
-                    }
-                for place, part in found.items():
-                    yield from self._polled(place, part, of_leader[place])
-        finally:
-            for ahead, *_ in asked:
-                ahead.close()
+                due = time.monotonic() + wait_ms / 1000 + self.brokers.timeout_s
+                self._asked_of[broker] = _Asked(ahead, request, of_leader, due)
+        waiting = {broker: c for broker, asked in self._asked_of.items() if (c := asked.ahead.connection) is not None}
+        if not waiting:
+            time.sleep(wait_ms / 1000)
+        ready = answered(waiting.values(), wait_ms / 1000)
+        for broker in [broker for broker, connection in waiting.items() if any(connection is each for each in ready)]:
+            asked = self._asked_of.pop(broker)
+            try:
+                yield from self._polled(asked, starts)
+            except NoAnswer as error:
+                self._no_news(asked.starts, error)
+            finally:
+                asked.ahead.close()
+        for broker in [broker for broker, asked in self._asked_of.items() if time.monotonic() > asked.due]:
+            late = self._asked_of.pop(broker)
+            late.ahead.close()
+            self._no_news(late.starts, NoAnswer(f"{self.brokers.bootstrap}: broker {broker} does not answer"))
+
+    def _polled(self, asked: _Asked, starts: Mapping[Place, int]) -> Iterator[tuple[Place, Segment]]:
+        answer = asked.ahead.receive(asked.request)
+        with reading(asked.request, answer):
+            parts = [
+                (Place(topic.topic, int(p.partition_index)), p) for topic in answer.responses for p in topic.partitions
+            ]
+            found = [(place, part, asked.starts[place]) for place, part in parts]
+        for place, part, start in found:
+            error, what = int(part.error_code), f"{self.brokers.bootstrap}: fetch of {place} from offset {start}"
+            if start != max(starts.get(place, -1), self._floor.get(place, 0)):
+                continue  # it was read from another leader meanwhile
+            if error == OUT_OF_RANGE:
+                due = self._lost.setdefault(place, time.monotonic()) + self.patience_s
+                try:
+                    self._floor[place] = self._back_in_range(place, start, due)
+                except Refused as cut:
+                    self.refused[place] = cut
+            elif error in NOT_NOW:
+                self._no_news([place], NoAnswer(f"{what}: error {error}"))
+            elif error:
+                self.refused[place] = Refused(f"{what}: error {error}", error)
+            else:
+                content, positions, after = _batches(place, part.records, start)
+                self._lost.pop(place, None)
+                if after > start:
+                    self._turn[place] += 1
+                    yield place, _segment(place, content, positions, start)
+
+    def _no_news(self, places: Iterable[Place], error: NoAnswer) -> None:
+        self.brokers.forget()
+        self.away |= dict.fromkeys(places, str(error))
 
     def close(self) -> None:
-        for connections in self._idle.values():
-            for connection in connections:
-                connection.close()
+        for asked in self._asked_of.values():
+            asked.ahead.close()
+        for connection in chain.from_iterable(self._idle.values()):
+            connection.close()
+        self._asked_of.clear()
         self._idle.clear()
         self.brokers.close()
 
@@ -149,28 +188,6 @@ class NetworkLogs:
             except Refused as error:
                 self.refused[place] = error
         return leaders
-
-    def _polled(self, place: Place, part: Any, start: int) -> Iterator[tuple[Place, Segment]]:
-        error = int(part.error_code)
-        if error == OUT_OF_RANGE:
-            due = self._lost.setdefault(place, time.monotonic()) + self.patience_s
-            try:
-                self._floor[place] = self._back_in_range(place, start, due)
-            except Refused as cut:
-                self.refused[place] = cut
-        elif error in NOT_NOW:
-            self.brokers.forget()
-            self.away[place] = f"{self.brokers.bootstrap}: fetch of {place} from offset {start}: error {error}"
-        elif error:
-            what = f"{self.brokers.bootstrap}: fetch of {place} from offset {start}: error {error}"
-            self.refused[place] = Refused(what, error)
-        else:
-            self.high[place] = int(part.high_watermark)
-            content, positions, after = _batches(place, part.records, start)
-            self._lost.pop(place, None)
-            if after > start:
-                self._turn[place] += 1
-                yield place, _segment(place, content, positions, start)
 
     def _back_in_range(self, place: Place, position: int, due: float) -> int:
         """Return the log start, where retention has passed this position, or the same position once it is there."""
@@ -193,9 +210,14 @@ class NetworkLogs:
         return int(self._asked(f"{what} of {place}", place, request, "topics")[1].offset)
 
     def _fetched(
-        self, place: Place, offset: int, most_bytes: int, ask: Callable[[int, Any], Any] | None = None
+        self,
+        place: Place,
+        offset: int,
+        most_bytes: int,
+        ask: Callable[[int, Any], Any] | None = None,
+        wait_ms: int = 0,
     ) -> tuple[int, Any]:
-        what, request = f"fetch of {place} from offset {offset}", self._fetch({place: offset}, most_bytes)
+        what, request = f"fetch of {place} from offset {offset}", self._fetch({place: offset}, most_bytes, wait_ms)
         with _Ahead(self._idle, self.brokers) as own:
             return self._asked(what, place, request, "responses", also=(OUT_OF_RANGE,), ask=ask or own.ask)
 
@@ -241,7 +263,7 @@ class _Ahead:
         self._idle = idle
         self._brokers = brokers
         self._broker = -1
-        self._connection: Connection | None = None
+        self.connection: Connection | None = None
         self._sent: Any = None
 
     def __enter__(self) -> _Ahead:
@@ -250,44 +272,55 @@ class _Ahead:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def send(self, broker: int, request: Any) -> Connection:
-        """Send a request whose answer `ask` will take. Raise WireError."""
+    def send(self, broker: int, request: Any) -> None:
+        """Send a request whose answer `ask` or `receive` will return. Raise WireError."""
         self.close()
         idle = self._idle[broker]
-        self._broker, self._connection = broker, idle.pop() if idle else self._brokers.connection(broker)
-        self._sent = request
+        self.connection = idle.pop() if idle else self._brokers.connection(broker)
+        self._broker, self._sent = broker, request
         try:
-            self._connection.send(request)
+            self.connection.send(request)
         except WireError:
             self.close()
             raise
-        return self._connection
 
     def ask(self, broker: int, request: Any) -> Any:
         """Return the answer to a request, which is sent now unless it is on its way, and again after as long as a quota
         asks for. Raise WireError."""
         while True:
-            connection = self._connection
-            if connection is None or self._sent != request or self._broker != broker:
-                connection = self.send(broker, request)
-            try:
-                answer = connection.receive(type(request))
-            except WireError:
-                self.close()
-                raise
-            self._sent = None
+            if self._sent != request or self._broker != broker:
+                self.send(broker, request)
+            answer = self.receive(request)
             if answer.responses or not answer.throttle_time:
                 return answer
             time.sleep(answer.throttle_time.total_seconds())
 
+    def receive(self, request: Any) -> Any:
+        """Return the answer to what was sent. Raise WireError."""
+        assert self.connection is not None
+        try:
+            answer = self.connection.receive(type(request))
+        except WireError:
+            self.close()
+            raise
+        self._sent = None
+        return answer
+
     def close(self) -> None:
         """Leave the connection to the next one, unless an answer is on its way, or none can come any more."""
-        if self._connection is not None:
+        if self.connection is not None:
             if self._sent is None:
-                self._idle[self._broker].append(self._connection)
+                self._idle[self._broker].append(self.connection)
             else:
-                self._connection.close()
-        self._connection, self._sent = None, None
+                self.connection.close()
+        self.connection, self._sent = None, None
+
+
+class _Asked(NamedTuple):
+    ahead: _Ahead
+    request: Any
+    starts: Mapping[Place, int]
+    due: float
 
 
 def _batches(place: Place, records: bytes | None, position: int) -> tuple[np.ndarray, np.ndarray, int]:

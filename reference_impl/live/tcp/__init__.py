@@ -1,4 +1,4 @@
 """This package implements Kafka's protocol over TCP, as far as clients and recorders need it.
 
-Read `connection`, `decoding`, `reading`, `brokers` and `versions` in this order.
+Read `connection`, `security`, `decoding`, `reading`, `brokers` and `versions` in this order.
 """

@@ -14,7 +14,7 @@ import socket
 import ssl
 import struct
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -167,8 +167,15 @@ class Connection:
 
     def is_answered(self) -> bool:
         """Return whether bytes have arrived, so that `receive` does not wait long."""
-        held = isinstance(self._socket, ssl.SSLSocket) and self._socket.pending()
-        return bool(held or select.select([self._socket], [], [], 0)[0])
+        return bool(answered([self], 0))
+
+    @property
+    def is_buffered(self) -> bool:
+        """Whether bytes have arrived that TLS has taken from the socket already."""
+        return isinstance(self._socket, ssl.SSLSocket) and self._socket.pending() > 0
+
+    def fileno(self) -> int:
+        return self._socket.fileno()
 
     def receive(self, kind: Any) -> Any:
         received: list[bytearray] = []
@@ -261,6 +268,12 @@ def _response_to(kind: Any) -> Any:
         return MENDED[kind]
     module = import_module(kind.__module__.rpartition(".")[0] + ".response")
     return getattr(module, kind.__name__.replace("Request", "Response"))
+
+
+def answered(connections: Iterable[Connection], wait_s: float) -> list[Connection]:
+    """Return the connections on which bytes have arrived, after a wait for the first of them."""
+    buffered = [each for each in connections if each.is_buffered]
+    return buffered or select.select(list(connections), [], [], wait_s)[0]
 
 
 def init_producer_id(connection: Connection) -> Given:

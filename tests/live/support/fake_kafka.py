@@ -45,6 +45,7 @@ class FakeKafka:
         self.controller, self.not_yet = controller, not_yet
         self.mangle: Callable[[str, int, Any], Any] = lambda api, version, answer: answer
         self.bytes: Callable[[str, bytes], bytes] = lambda api, payload: payload
+        self.hold: Callable[[int, str], object] = lambda broker, api: None  # may take its time
         self.asked: list[tuple[int, str]] = []
         self.failed: list[Exception] = []  # mistakes of its own
         self.topics: dict[str, int] = {}
@@ -83,6 +84,7 @@ class FakeKafka:
     def _answered(self, broker: int, frame: bytes) -> bytes:
         """The answer to a request, without its length."""
         try:
+            self.hold(broker, NAMES[struct.unpack_from(">h", frame)[0]])
             return self._answer(broker, frame)
         except Exception as error:
             self.failed.append(error)
