@@ -98,11 +98,9 @@ class NetworkLogs:
                             ahead.send(self.brokers.leader(*place), self._fetch({place: after}, MAX_BYTES, WAIT_MS))
                     yield _segment(place, content, positions, position)
                     position, due = after, time.monotonic() + self.patience_s
-                elif high >= end and not len(content):
-                    return  # the cleaner has left nothing there
-                elif position < end and time.monotonic() > due:
-                    what = f"it had {end} as its high watermark, and has {high}: records were taken back"
-                    raise WireError(f"{self.brokers.bootstrap}: {place} cannot be read from offset {position}: {what}")
+                elif position < end and time.monotonic() > due:  # a new leader lags, or a remote tier is slow
+                    what = f"nothing comes, though its high watermark is {high}, and was {end}"
+                    raise WireError(f"{self.brokers.bootstrap}: {place}: from offset {position} on {what}")
 
     def poll(self, starts: Mapping[Place, int], wait_ms: int) -> Iterator[tuple[Place, Segment]]:
         """Yield what there is of these partitions, each from its offset on, as soon as a leader has anything, or after

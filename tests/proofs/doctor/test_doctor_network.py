@@ -35,8 +35,8 @@ def kafka() -> Iterator[FakeKafka]:
         yield kafka
 
 
-def source(kafka: FakeKafka, patience_s: float = 5.0) -> Any:
-    return closing(NetworkSource(kafka.bootstrap, timeout_s=0.3, patience_s=patience_s))
+def source(kafka: FakeKafka, patience_s: float = 20.0, timeout_s: float = 5.0) -> Any:
+    return closing(NetworkSource(kafka.bootstrap, timeout_s=timeout_s, patience_s=patience_s))
 
 
 def content(read: NetworkSource, place: Place = HERE, **where: int) -> bytes:
@@ -81,8 +81,9 @@ def test_a_log_comes_whole_in_pieces(kafka: FakeKafka, at_once: int) -> None:
         lambda answer: replace(answer, responses=(), throttle_time=i32Timedelta.parse(timedelta(milliseconds=20))),
         lambda answer: of_partitions(answer, records=answer.responses[0].partitions[0].records[:-3]),
         lambda answer: of_partitions(answer, records=None, high_watermark=0),
+        lambda answer: of_partitions(answer, records=None),
     ],
-    ids=["leader moved", "quota", "last batch cut", "new leader lags"],
+    ids=["leader moved", "quota", "last batch cut", "new leader lags", "remote tier is slow"],
 )
 @pytest.mark.parametrize("after", [1, 2])
 def test_what_passes_is_waited_for(kafka: FakeKafka, change: Callable[[Any], Any], after: int) -> None:
@@ -101,7 +102,7 @@ def test_a_connection_that_breaks_is_made_anew(kafka: FakeKafka) -> None:
         assert "no answer that can be read" in read.gaps[0], "half an answer is no silence"
     kafka.bytes = lambda api, payload: payload
     kafka.mangle = once("fetch", _too_late, 2)
-    with source(kafka) as read:
+    with source(kafka, timeout_s=0.3) as read:
         assert content(read) == b"".join(LOG)
 
 
@@ -143,7 +144,10 @@ def test_what_is_damaged_ends_in_a_line(
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda a: of_partitions(a, records=LOG[0][:50]), "pay-0 cannot be read from offset 0"),
+        (
+            lambda a: of_partitions(a, records=LOG[0][:50]),
+            "from offset 0 on nothing comes, though its high watermark is 10, and was 10",
+        ),
         (lambda a: of_partitions(a, error_code=code(56)), "fetch of pay-0 from offset 0: error 56"),
         (lambda a: of_partitions(a, error_code=code(-1)), "fetch of pay-0 from offset 0: error -1"),
     ],
@@ -158,7 +162,7 @@ def test_what_stays_wrong_is_a_gap(kafka: FakeKafka, change: Callable[[Any], Any
 
 def test_a_cluster_that_goes_away(kafka: FakeKafka) -> None:
     """It is no gap: nothing can be told."""
-    with source(kafka, patience_s=0.2) as read:
+    with source(kafka, patience_s=0.2, timeout_s=0.3) as read:
         kafka.mangle = lambda api, version, answer: _too_late(answer)
         with pytest.raises(WireError, match="no answer to"):
             content(read)
@@ -170,7 +174,6 @@ def test_a_log_that_was_cut_is_named(kafka: FakeKafka) -> None:
         assert content(read, start=11) == b""
         assert read.gaps[0].startswith("pay-0: there is no offset 11, the high watermark is 10")
     with source(kafka, patience_s=0.05) as read:
-        assert list(read.poll({HERE: 11})) == read.gaps == [], "it may come back for a while"
         while not read.gaps:
             assert not list(read.poll({HERE: 11}))
         assert "there is no offset 11" in read.gaps[0]
@@ -199,7 +202,8 @@ def test_a_denied_right_is_a_gap(kafka: FakeKafka) -> None:
         assert read.places(["__transaction_state", "pay"]) == read.places(())
         assert content(read) == b""
         assert read.ends(HERE) == (0, 0, 0)
-        assert list(read.poll({HERE: 0, Place("pay", 1): 0})) == list(read.poll({HERE: 0})) == []
+        while len(read.gaps) < 3:
+            assert not list(read.poll({HERE: 0, Place("pay", 1): 0}))
         assert read.gaps == [
             f"{what}: reading it is not allowed (TOPIC_AUTHORIZATION_FAILED)"
             for what in ("topic __transaction_state", "pay-0", "pay-1")
@@ -222,28 +226,30 @@ def test_many_partitions_by_one_request_to_each_leader(kafka: FakeKafka) -> None
         assert found[HERE].content.tobytes() == b"".join(LOG[4:])
         assert kafka.asked.count((1, "fetch")) == kafka.asked.count((2, "fetch")) == 1
         kafka.mangle = once("fetch", lambda answer: of_partitions(answer, error_code=code(NOT_LEADER), records=None))
-        assert dict(read.poll({HERE: 0})) == {}
+        while not read.away:
+            assert not list(read.poll({HERE: 0}))
         assert "error 6" in read.away[HERE]
-        assert [place for place, _ in read.poll({HERE: 0})] == [HERE]
+        assert polled(read, {HERE: 0}).keys() == {HERE}
         assert read.away == {}
 
 
 def test_a_broker_that_hangs_keeps_no_other_waiting(kafka: FakeKafka) -> None:
     """What is written meanwhile is read at once, and once; the partitions of the one that hangs are named."""
     other, stuck = Place("pay", 1), threading.Event()
-    with source(kafka) as read:
+    with source(kafka, timeout_s=1) as read:
         kafka.hold = lambda broker, api: stuck.wait(5) if (broker, api) == (1, "fetch") else None
-        began, came = time.monotonic(), []
-        while not read.away:
+        came: list[int] = []
+        while len(came) < 3:
             for place, segment in read.poll({HERE: 0, other: 3 + len(came)}, wait_ms=20):
                 assert place == other
                 came += segment.last_offsets.tolist()
             kafka.logs["pay", 1] = LOG[: 4 + len(came)]
-        assert time.monotonic() - began < 3
-        assert came == list(range(3, 3 + len(came))) and len(came) > 3
+        assert came == [3, 4, 5]
+        while not read.away:
+            list(read.poll({HERE: 0}, wait_ms=20))
         assert "broker 1 does not answer" in read.away[HERE]
         stuck.set()
-        assert {place for place, _ in read.poll({HERE: 0})} == {HERE}
+        assert polled(read, {HERE: 0}).keys() == {HERE}
 
 
 def polled(read: NetworkSource, starts: dict[Place, int]) -> dict[Place, Segment]:
