@@ -181,6 +181,7 @@ def test_a_client_that_logs_in_reads_what_it_may(kafka: Secured, mechanism: str)
         assert all("is not allowed" in gap for gap in source.gaps)
 
 
+@pytest.mark.nightly
 def test_a_session_that_ends_is_renewed(kafka: Secured) -> None:
     """On the same connection, before the broker closes it."""
     properties = kafka.properties("renewed", **kafka.login("SCRAM-SHA-256"))

@@ -7,6 +7,7 @@ from collections.abc import Generator
 from pathlib import Path
 
 import pytest
+from command_line import fencepost
 from fencepost.reference_impl.live.tcp.security import Security, client_security, properties_of, scram
 from secured import certificates
 
@@ -164,3 +165,20 @@ def test_a_server_that_is_not_the_broker(server: str, final: str, words: str) ->
         exchange.send(server.encode())
         exchange.send(final.encode())
     assert words in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "says"),
+    [
+        ("sasl.jass.config=x", ["--bootstrap", "127.0.0.1:1"], "sasl.jass.config: not known, or not supported here"),
+        ("", [], "--client-config is about TLS and SASL of brokers: name brokers with --bootstrap"),
+        ("", ["--bootstrap", "127.0.0.1:1", "--implementation", "librdkafka"], "is before real clients"),
+        ("group.id=g", ["--bootstrap", "127.0.0.1:1"], "not about connections, and not used: group.id"),
+    ],
+)
+def test_the_option_is_refused_or_explained(tmp_path: Path, text: str, words: list[str], says: str) -> None:
+    """Before anything is driven."""
+    client_security.cache_clear()
+    (file := tmp_path / "client.properties").write_text(text)
+    ran = fencepost("agree", "transactions/v2", *words, "--client-config", file)
+    assert ran.code == 2 and says in ran.err.replace("\n", " "), ran.err
