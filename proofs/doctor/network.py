@@ -107,7 +107,7 @@ class NetworkSource:
 
     @property
     def high(self) -> Mapping[Place, int]:
-        """The high watermarks that the latest `poll` was told."""
+        """The high watermarks of those that have answered what the latest `poll` has asked."""
         return self._logs.high
 
     def ends(self, place: Place) -> tuple[int, int, int]:

@@ -32,6 +32,7 @@ from fencepost.reference_impl.live.tcp.reading import Patience, build, milliseco
 
 MAX_BYTES = 2**24  # of one answer, unless its first batch is larger
 WAIT_MS = 50  # for records that must be there, from a leader that has just become one
+GRACE_MS = 250  # that an answer may take beyond what it was to wait
 POLLED_BYTES = 2**20  # of one partition among others
 EARLIEST, LATEST = -2, -1  # timestamps of ListOffsets
 OUT_OF_RANGE = 1
@@ -56,6 +57,8 @@ class NetworkLogs:
         self.patience_s = patience_s
         self.away: dict[Place, str] = {}
         """Why the latest `poll` has nothing of a partition, where that is not because nothing was written."""
+        self.high: dict[Place, int] = {}
+        """The high watermarks in answers to what the latest `poll` has asked itself, not an earlier one."""
         self.refused: dict[Place, Refused] = {}
         """The partitions that `poll` may not read, which it does not ask for again."""
         self._idle: dict[int, list[Connection]] = defaultdict(list)
@@ -103,12 +106,13 @@ class NetworkLogs:
                     raise WireError(f"{self.brokers.bootstrap}: {place}: from offset {position} on {what}")
 
     def poll(self, starts: Mapping[Place, int], wait_ms: int) -> Iterator[tuple[Place, Segment]]:
-        """Yield what there is of these partitions, each from its offset on, as soon as a leader has anything, or after
-        `wait_ms`. Each leader has one Fetch for all its partitions; one that does not answer keeps no other waiting,
-        and its partitions are `away` after a while. Partitions without news are left out."""
-        self.away = {}
+        """Yield what there is of these partitions, each from its offset on. Each leader gets one Fetch for all that it
+        leads, and answers as soon as there is anything, or after `wait_ms`. One that takes longer keeps no other
+        waiting: it answers in a later call, and its partitions are `away` after a while."""
+        self.away, self.high = {}, {}
+        late = set(self._asked_of)
         for broker, of_leader in self._by_leader(starts).items():
-            if broker not in self._asked_of:
+            if broker not in late:
                 ahead, request = _Ahead(self._idle, self.brokers), self._fetch(of_leader, POLLED_BYTES, wait_ms)
                 try:
                     ahead.send(broker, request)
@@ -117,24 +121,27 @@ class NetworkLogs:
                     continue
                 due = time.monotonic() + wait_ms / 1000 + self.brokers.timeout_s
                 self._asked_of[broker] = _Asked(ahead, request, of_leader, due)
-        waiting = {broker: c for broker, asked in self._asked_of.items() if (c := asked.ahead.connection) is not None}
-        if not waiting:
-            time.sleep(wait_ms / 1000)
-        ready = answered(waiting.values(), wait_ms / 1000)
-        for broker in [broker for broker, connection in waiting.items() if any(connection is each for each in ready)]:
-            asked = self._asked_of.pop(broker)
-            try:
-                yield from self._polled(asked, starts)
-            except NoAnswer as error:
-                self._no_news(asked.starts, error)
-            finally:
-                asked.ahead.close()
+        until, waits = time.monotonic() + (wait_ms + GRACE_MS) / 1000, self._asked_of.keys() - late or late
+        begins = {place: max(start, self._floor.get(place, 0)) for place, start in starts.items()}
+        while (left_s := until - time.monotonic()) > 0:
+            waiting = {broker: asked.ahead.connection for broker, asked in self._asked_of.items()}
+            ready = answered([connection for connection in waiting.values() if connection is not None], left_s)
+            for broker in [each for each, connection in waiting.items() if any(connection is one for one in ready)]:
+                asked = self._asked_of.pop(broker)
+                try:
+                    yield from self._polled(asked, begins, is_new=broker not in late)
+                except NoAnswer as error:
+                    self._no_news(asked.starts, error)
+                finally:
+                    asked.ahead.close()
+            if not waits & self._asked_of.keys():
+                break
         for broker in [broker for broker, asked in self._asked_of.items() if time.monotonic() > asked.due]:
-            late = self._asked_of.pop(broker)
-            late.ahead.close()
-            self._no_news(late.starts, NoAnswer(f"{self.brokers.bootstrap}: broker {broker} does not answer"))
+            gone = self._asked_of.pop(broker)
+            gone.ahead.close()
+            self._no_news(gone.starts, NoAnswer(f"{self.brokers.bootstrap}: broker {broker} does not answer"))
 
-    def _polled(self, asked: _Asked, starts: Mapping[Place, int]) -> Iterator[tuple[Place, Segment]]:
+    def _polled(self, asked: _Asked, begins: dict[Place, int], is_new: bool) -> Iterator[tuple[Place, Segment]]:
         answer = asked.ahead.receive(asked.request)
         with reading(asked.request, answer):
             parts = [
@@ -143,8 +150,8 @@ class NetworkLogs:
             found = [(place, part, asked.starts[place]) for place, part in parts]
         for place, part, start in found:
             error, what = int(part.error_code), f"{self.brokers.bootstrap}: fetch of {place} from offset {start}"
-            if start != max(starts.get(place, -1), self._floor.get(place, 0)):
-                continue  # it was read from another leader meanwhile
+            if start != begins.get(place):
+                continue  # another leader has answered meanwhile
             if error == OUT_OF_RANGE:
                 due = self._lost.setdefault(place, time.monotonic()) + self.patience_s
                 try:
@@ -156,10 +163,13 @@ class NetworkLogs:
             elif error:
                 self.refused[place] = Refused(f"{what}: error {error}", error)
             else:
+                if is_new:
+                    self.high[place] = int(part.high_watermark)
                 content, positions, after = _batches(place, part.records, start)
                 self._lost.pop(place, None)
                 if after > start:
                     self._turn[place] += 1
+                    begins[place] = after
                     yield place, _segment(place, content, positions, start)
 
     def _no_news(self, places: Iterable[Place], error: NoAnswer) -> None:

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import shutil
 import time
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
 from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
+from fencepost.proofs.doctor.network import NetworkSource
 from fencepost.proofs.recording import record_transactions
+from fencepost.proofs.recording.errors import RecordingError
+from fencepost.proofs.recording.logs.log_dirs import read_log_dir, read_segments
 from fencepost.proofs.recording.transactions.client_events import write_seen
 from fencepost.proofs.scale.replay import replay
 from fencepost.reference_impl.live.clusters.kafka import KafkaCluster
+from fencepost.reference_impl.live.tcp.reading import Patience
 from recorded_runs import Run, clean
 from transaction_logs import turned_round
 
@@ -47,6 +52,7 @@ def test_what_the_cleaner_leaves_is_judged(jars: Path, tmp_path: Path) -> None:
         for deleted in admin.delete_records([TopicPartition(place.topic, place.partition, 5)]).values():
             deleted.result()
         clean(run, 3)
+        _by_network(cluster, {"compacted", place.topic})
         write_seen(tmp_path / "seen.jsonl", run.system, quiet_end=True)
         cluster.stop()  # a broker writes down when it stops where its logs begin
     for clients in (tmp_path / "seen.jsonl", None):
@@ -63,6 +69,29 @@ def test_what_the_cleaner_leaves_is_judged(jars: Path, tmp_path: Path) -> None:
     turned_round(worn, f"{place.topic}-{place.partition}")
     record_transactions(worn, None, tmp_path / "out-turned")
     assert set(replay(tmp_path / "out-turned", cores=1).violations) >= {"markers_as_prepared"}
+
+
+def _by_network(cluster: KafkaCluster, topics: set[str]) -> None:
+    """A client reads what the cleaner has left, with its holes, from the log start on, as it lies in the logs."""
+    folders = read_log_dir(cluster.log_dirs[0]).partitions
+    with closing(NetworkSource(cluster.bootstrap)) as source:
+        for place in source.places({*topics, "__transaction_state", "__consumer_offsets"}):
+            read, lying, holes = b"", b"another", 0
+            for _ in Patience(20.0):
+                with suppress(RecordingError, OSError):  # the cleaner is at work
+                    lying, start = b"", source.ends(place)[0]
+                    for segment in read_segments(folders[place], mapped=False):
+                        first = int((segment.last_offsets < start).sum())
+                        lying += b"".join(segment.content[at:].tobytes() for at in segment.positions[first:][:1])
+                    segments = list(source.segments(place))
+                    read = b"".join(segment.content.tobytes() for segment in segments)
+                    bases = [base for segment in segments for base in segment.headers["base_offset"].tolist()]
+                    lasts = [last for segment in segments for last in segment.last_offsets.tolist()]
+                    holes = sum(base > last + 1 for last, base in zip(lasts, bases[1:], strict=False))
+                    if read == lying:
+                        break
+            assert read == lying, place
+            assert holes or place.topic not in ("compacted", "__transaction_state"), place
 
 
 def _gone(cluster: KafkaCluster, out: Path) -> set[str]:
