@@ -17,7 +17,7 @@ record; and Prepare records until their transaction is over. Nothing is stored o
 from __future__ import annotations
 
 import io
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence, Set
 from types import MappingProxyType
 from typing import Any, NamedTuple, Self
 from zipfile import BadZipFile
@@ -81,6 +81,11 @@ class Checks:
         self._numbers: dict[Place, int] = {}
         self._marks: list[np.ndarray] = []
         self._prepares: list[np.ndarray] = []
+
+    @property
+    def partitions(self) -> Set[Place]:
+        """Return the partitions, without those of the transaction log, of which anything was given."""
+        return self._partitions.keys()
 
     def next_offset(self, place: Place) -> int:
         """Return the offset after the last batch that was given, or -1."""
@@ -153,7 +158,9 @@ class Checks:
         stored = (row < 0) | (latest["dropped"] < marks["epoch"])
         known: np.ndarray = (row >= 0) & (latest["seen_from"] < marks["epoch"])
         known |= (row < 0) & (self.complete and log.whole and not log.forgot) & ~log.was_current(marks["producer_id"])
-        return stored & (known | (marks["fresh"] & self.complete))
+        known |= marks["fresh"] & self.complete
+        known &= stored
+        return known
 
     def _unfinished(self, prepares: np.ndarray, key: np.ndarray) -> np.ndarray:
         """Return the Prepare records whose markers may still come, and the newest of each producer id."""
@@ -171,7 +178,8 @@ class Checks:
         gone = prepares[~stored]
         gone = gone[self._log.table["producer_id"][gone["row"]] == gone["producer_id"]]
         np.maximum.at(self._log.table["dropped"], gone["row"], gone["epoch"])
-        return prepares[stored & ~again]
+        rest: np.ndarray = prepares[stored & ~again]
+        return rest
 
     def _hanging(self, last: bool, unread: Collection[Place]) -> list[Broken]:
         broken, log = [], self._log

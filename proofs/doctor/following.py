@@ -16,7 +16,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,7 +51,7 @@ class Polling(Protocol):
 
     @property
     def high(self) -> Mapping[Place, int]:
-        """Return the high watermarks that the latest `poll` was told."""
+        """Return the high watermarks that the answers to the latest `poll` had."""
         ...
 
     def poll(self, starts: Mapping[Place, int], wait_ms: int) -> Iterator[tuple[Place, Segment]]: ...
@@ -133,10 +133,10 @@ class _Rounds:
                 raise InputError(f"{source.name}: {what}: it is of another cluster or topic; begin anew without it")
 
     @property
-    def unread(self) -> Collection[Place]:
-        """Return the partitions that cannot be read for now."""
+    def unread(self) -> Set[Place]:
+        """Return the partitions that cannot be read for now, or are no more."""
         away: Mapping[Place, str] = getattr(self.source, "away", {})
-        return away.keys() - self._logs
+        return (away.keys() - self._logs) | (self.checks.partitions - self._places)
 
     def read(self) -> Iterator[tuple[Place, Segment]]:
         """Yield what is new."""
@@ -179,7 +179,7 @@ class _Rounds:
     def all_read(self) -> bool:
         """Return whether, since it last returned true, all partitions were read to their ends, and then the transaction
         log."""
-        if not self._in_log and not self._due - set(self.unread):
+        if not self._in_log and not self._due - self.unread:
             self._in_log, self._due = True, set(self._logs)
             self._ends.clear()
             return False

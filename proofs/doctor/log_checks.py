@@ -153,21 +153,21 @@ class LogLedger:
             )
             rows = list(map(self._rows.get, keys))
             if None in rows:
-                rows = [self._new(segment, records, int(at[n]), key) if row is None else row
-                        for n, (key, row) in enumerate(zip(keys, rows, strict=True))]  # fmt: skip
+                for key, n in {
+                    key: n for n, (key, row) in enumerate(zip(keys, rows, strict=True)) if row is None
+                }.items():
+                    self._add(segment, int(records.batch[at[n]]), key)
+                rows = [self._rows.get(key, -1) for key in keys]
             found[at] = rows
         return found
 
-    def _new(self, segment: Segment, records: Records, at: int, key: bytes) -> int:
-        """Return the row of a transactional id that is new, or -1 for a record of an unknown kind, which a broker skips
-        too."""
-        if key in self._rows:
-            return self._rows[key]
+    def _add(self, segment: Segment, batch: int, key: bytes) -> None:
+        """Give a new transactional id a row, unless the key is of an unknown kind, which a broker skips too."""
         try:
             if transactional_id_of(key) is None:
-                return -1
+                return
         except (ValueError, IndexError, struct.error) as error:
-            raise _strange(segment, int(records.batch[at]), str(error)) from None
+            raise _strange(segment, batch, str(error)) from None
         if not self._free:
             size = len(self.table)
             self.table = np.concatenate([self.table, np.repeat(_unknown(), max(16, size))])
@@ -175,7 +175,6 @@ class LogLedger:
             self._free = list(range(len(self.table) - 1, size - 1, -1))
         row = self._free.pop()
         self._rows[key], self._keys[row] = row, key
-        return row
 
     def _judge(
         self, log: PartOfLog, segment: Segment, records: Records, chosen: np.ndarray, rows: np.ndarray, trusted: int
@@ -199,6 +198,7 @@ class LogLedger:
         version = np.zeros(len(now), np.int8)
         version[is_prepare] = _client_versions(records, chosen[is_prepare])
         flat = known & is_prepare & same_id & (now["epoch"] <= before["epoch"]) & (version >= 2) & ~back
+        flat &= now["epoch"] != MAX_EPOCH  # it is not raised any further, so that what is broken can be aborted
         twice = wrong & np.isin(came_from, (*PREPARED, *COMPLETE)) & np.isin(state, (*PREPARED, *COMPLETE))
         last = alive & (state == State.Ongoing) & (now["epoch"] == MAX_EPOCH)
         broken = []

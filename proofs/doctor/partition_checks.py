@@ -3,7 +3,8 @@
 Each batch is compared with what was before it of the same producer, as ProducerStateManager does (ProducerAppendInfo):
 all batches of a piece at once, sorted by producer. What Kafka accepts is accepted: another epoch from sequence number 0
 on, numbers that wrap at 2^31 - 1, any number of a producer of which nothing is known any more, a marker that comes
-again, and markers of transactions without a batch. Offsets of groups have no sequence numbers that count."""
+again, markers of transactions without a batch, and batches that a cleaner left without records, which open nothing.
+Offsets of groups have no sequence numbers that count."""
 
 from __future__ import annotations
 
@@ -170,7 +171,7 @@ class PartitionLedger:
         end = np.where(first < 0, first, (first + mine["last_delta"]) & LAST_SEQUENCE)
         return Batches(
             ids[chosen], mine["epoch"].astype(np.int16), first, end, base[rows][chosen],
-            mine["max_time"].astype(np.int64), transactional[chosen],
+            mine["max_time"].astype(np.int64), transactional[chosen] & (mine["count"] > 0),
             is_marker[chosen], outcome[chosen], coordinator[chosen], holes[chosen], number[chosen],
         )  # fmt: skip
 

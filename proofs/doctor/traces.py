@@ -24,7 +24,7 @@ class Trace(NamedTuple):
 
 
 class Broken(NamedTuple):
-    """A `Broken` is a rule that a log breaks, by a kind of `checks.KINDS`: `second` shows it, and `first` is what it
+    """A `Broken` is a rule that a log breaks, by a kind of `checks.KINDS`: `second` breaks it, and `first` is what it
     contradicts, if that is known. `transactional_id` is empty where it is not known."""
 
     kind: str

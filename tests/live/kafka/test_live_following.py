@@ -115,7 +115,7 @@ def test_a_live_broker_is_followed(jars: Path, tmp_path: Path) -> None:
             assert ask.produce("A", 0, 0) == 0
             follower.settled()
             assert follower.kinds == []
-            assert ask.marker("A", 1, COMMIT) == ErrorCode.none  # nobody has decided that
+            assert ask.marker("A", 1, COMMIT) == ErrorCode.none  # which no coordinator has decided
             planted = time.monotonic()
             follower.wait(lambda: follower.kinds == ["marker_without"])
             at, broken = follower.found[0]

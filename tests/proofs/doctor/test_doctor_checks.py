@@ -101,6 +101,8 @@ LOGGED: dict[str, tuple[list[bytes], Found]] = {
     "another id does not begin at 0": (life((A2, EMPTY), ((9, 1), EMPTY)), [("epoch_back", 0, 1)]),
     "not bumped": (life((A, EMPTY), (A, ONGOING), (A, PREPARE_COMMIT)), [("not_bumped", 1, 2)]),
     "not bumped, as in version 1": (life((A, EMPTY), (A, ONGOING), (A, PREPARE_COMMIT), **V1), []),
+    "an abort under the last epoch": (
+        life((LAST, ONGOING), (WORN, PREPARE_ABORT), (WORN, COMPLETE_ABORT), (WORN, PREPARE_ABORT)), []),
     "open under the last epoch": (life((LAST, EMPTY), (WORN, ONGOING)), [("last_epoch", 0, 1)]),
     "compacted": ([logged(0, A, PREPARE_COMMIT), logged(5, A, EMPTY)], []),
     "compacted before it": ([logged(0, A, EMPTY), logged(5, A1, PREPARE_COMMIT), logged(6, A1, EMPTY)],
@@ -150,6 +152,10 @@ AGAINST: dict[str, tuple[list[tuple[Place, list[bytes]]], Found]] = {
         [(P, [data(0, A, 0)]), (LOG, committed(A) + life((A1, ONGOING), first=4))], [("hanging", 4, 0)]),
     "open, unknown to a log that is compacted": (
         [(P, [data(0, B, 0)]), (LOG, life((A, EMPTY), first=9))], [("hanging", None, 0)]),
+    "a cleaner left the last batch and its marker without records": (
+        [(P, [data(0, A, 0, 0, last=0), mark(1, A1, COMMIT, empty=True)]), (LOG, committed(A))], []),
+    "a cleaner left the last batch without records, and no marker": (
+        [(P, [data(0, A, 0, 0, last=0)]), (LOG, committed(A))], []),
     "no transaction log": ([(P, [data(0, A, 0), mark(1, A1, COMMIT), data(2, A1, 0)])], []),
     "offsets have no sequence numbers": (
         [(Place("__consumer_offsets", 3), [data(0, A, 0), data(1, A, 0), mark(2, A1, COMMIT)]), (LOG, committed(A))],

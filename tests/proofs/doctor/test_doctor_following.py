@@ -160,6 +160,18 @@ def test_a_partition_that_comes_back(tmp_path: Path) -> None:
     assert rounds(source, 40, at=away)[0] == []
 
 
+def test_a_topic_that_is_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its coordinator completes the transaction without it: nothing hangs."""
+    monkeypatch.setattr(following, "PLACES_S", 0.0)
+    source = Polled({P: [data(0, A, 0)], Q: [data(0, A, 0)], LOG: committed(A)[:2]}, tmp_path)
+
+    def deleted(number: int) -> None:
+        if number == 4:
+            source.logs = {Q: [data(0, A, 0), mark(1, A1, COMMIT)], LOG: committed(A)}
+
+    assert rounds(source, 20, at=deleted)[0] == []
+
+
 def test_without_the_transaction_log_partitions_are_judged(tmp_path: Path) -> None:
     source = Polled({P: [data(0, A, 0), data(1, A, 0), mark(2, A1, COMMIT)]}, tmp_path)
     broken, counts = rounds(source, 8)

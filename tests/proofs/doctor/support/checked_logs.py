@@ -28,9 +28,9 @@ def data(offset: int, pair: tuple[int, int], sequence: int, count: int = 1, **fu
                  **({"attributes": TRANSACTIONAL} | further))  # fmt: skip
 
 
-def mark(offset: int, pair: tuple[int, int], outcome: int, coordinator: int = 0, **further: int) -> bytes:
+def mark(offset: int, pair: tuple[int, int], outcome: int, coordinator: int = 0, empty: bool = False) -> bytes:
     entry = (struct.pack(">hh", 0, outcome), struct.pack(">hi", 0, coordinator))
-    return batch(offset, [entry], producer=pair, attributes=TRANSACTIONAL | CONTROL, **further)
+    return batch(offset, [] if empty else [entry], producer=pair, attributes=TRANSACTIONAL | CONTROL, last=0)
 
 
 def logged(offset: int, pair: tuple[int, int], state: int, name: str = "a", version: int = 2, topics: int = 2) -> bytes:
