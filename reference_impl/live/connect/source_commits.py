@@ -243,7 +243,8 @@ class Commits(Source):
         work = self.work(instance)
         if not error and committed:
             self.emit("transaction_committed", instance)
-            for kind, columns in work.outcome:
+            # Of its requests there is no order: all of them count at once.
+            for kind, columns in sorted(work.outcome, key=lambda each: each[0] == "offset_written"):
                 self.emit(kind, instance, **columns)
         elif not error and work.aborts:
             self.emit("transaction_aborted", instance, outcome=1)

@@ -178,7 +178,7 @@ def _further(where: str, rows: Sequence[Row]) -> Iterator[str]:
         lines += [f"- Other than the model, seed {row['seed']}: {each}" for each in row["differs"]]
         for each in row["failures"]:
             lines += [f"- Seed {row['seed']}, {each['again']} of {each['tries']} times again: {each['says']}", ""]
-            lines += ["  ```python", *(f"  {line}" for line in each["program"].splitlines()), "  ```"]
+            lines += ["  ```text", *(f"  {line}" for line in each["program"].splitlines()), "  ```"]
     if lines:
         yield from ("", f"## {where}", "", *lines)
 
