@@ -100,8 +100,8 @@ def _form(name: str, meant: Any) -> str:
 def _bare(signature: inspect.Signature) -> str:
     """Return a signature without annotations and without parameters that are filled in."""
     every = [each.replace(annotation=inspect.Parameter.empty) for each in signature.parameters.values()]
-    kept = [each for each in every if each.name != "where"]
-    return str(signature.replace(parameters=kept, return_annotation=inspect.Signature.empty))
+    written = [each for each in every if each.name != "where"]
+    return str(signature.replace(parameters=written, return_annotation=inspect.Signature.empty))
 
 
 @cache

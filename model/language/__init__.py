@@ -1,4 +1,4 @@
-"""This package is the language of protocols and their properties: `fencepost language`, and LANGUAGE.md beside it."""
+"""This package is the language of protocols and their properties: `fencepost language`, and LANGUAGE.md here."""
 
 from fencepost.model.language.checks.errors import ModelError
 from fencepost.model.language.derived.receptiveness import receptive

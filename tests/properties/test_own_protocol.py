@@ -147,8 +147,8 @@ def test_agree() -> None:
     assert "tests.lock.reference:reference against lock/fenced, seed 1: holds after" in reported
     assert "100% of" in reported
     ran = fencepost("agree", f"{NAME}/fenced", "--implementation", "tests.lock.reference:Unfenced", "--examples", 40)
-    assert "write: stored <= held[c] (c 1; 2 and 1) [lock.3: The store refuses" in words(ran, code=1)
-    assert "promise broken: lock.P1: written at step 4 (client 1, token 1): an older token than that of" in words(
+    assert "write: stored <= held[c] (c 0; 2 and 1) [lock.3: The store refuses" in words(ran, code=1)
+    assert "promise broken: lock.P1: written at step 4 (client 0, token 1): an older token than that of" in words(
         ran, 1
     )
     program = ran.out[ran.out.index("from tests.lock") : ran.out.index("\n\n")]
