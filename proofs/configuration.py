@@ -9,10 +9,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from fencepost.model.language.checks.errors import InputError
-from fencepost.properties.entries import PROFILES
-from fencepost.properties.nearest import instead
-
 KEYS = {
     "protocol": "a protocol by name, or the package of one's own",
     "variant": "its variant",
@@ -52,24 +48,34 @@ def configuration(start: Path | None = None) -> Configuration:
     try:
         table = tomllib.loads(file.read_text(encoding="utf-8")).get("tool", {}).get("fencepost", {})
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, AttributeError) as error:
-        raise InputError(f"{file}: this is no pyproject.toml: {error}; correct it") from None
+        raise _mistake(f"{file}: this is no pyproject.toml: {error}; correct it") from None
     if not isinstance(table, dict):
-        raise InputError(f"{file}: tool.fencepost is no table; write [tool.fencepost], and its keys below it")
+        raise _mistake(f"{file}: tool.fencepost is no table; write [tool.fencepost], and its keys below it")
     for key, value in table.items():
         _require(f"{file}: [tool.fencepost]", key, value)
     if "variant" in table and "protocol" not in table:
-        raise InputError(f"{file}: [tool.fencepost] has a variant and no protocol; name the protocol that it is of")
+        raise _mistake(f"{file}: [tool.fencepost] has a variant and no protocol; name the protocol that it is of")
     return Configuration(file, table)
 
 
+def _mistake(says: str) -> Exception:
+    from fencepost.model.language.checks.errors import InputError
+
+    return InputError(says)
+
+
 def _require(where: str, key: str, value: object) -> None:
+    # Imported here: a mistake in an edited model is reported in one line once the command line itself is imported.
+    from fencepost.properties.entries import PROFILES
+    from fencepost.properties.nearest import instead
+
     if key not in KEYS:
-        raise InputError(f"{where} has no key {key!r}; {instead(key, KEYS, 'fencepost --help')}")
+        raise _mistake(f"{where} has no key {key!r}; {instead(key, KEYS, 'fencepost --help')}")
     if key in LISTS:
         kind, fits = "a list of texts", isinstance(value, list) and all(isinstance(each, str) for each in value)
     else:
         kind, fits = "a text", isinstance(value, str)
     if not fits:
-        raise InputError(f"{where} {key} is {value!r}, which is not {kind}; write that")
+        raise _mistake(f"{where} {key} is {value!r}, which is not {kind}; write that")
     if key == "profile" and value not in PROFILES:
-        raise InputError(f"{where} profile is {value!r}; {instead(str(value), PROFILES, 'fencepost verify --help')}")
+        raise _mistake(f"{where} profile is {value!r}; {instead(str(value), PROFILES, 'fencepost verify --help')}")

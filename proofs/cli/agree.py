@@ -241,11 +241,11 @@ def agree(
         except Exception as error:
             if so_far and isinstance(error, (InputError, *wire_errors())):
                 made.append(so_far[-1](str(error)))
-                if report().systems:  # of none, there is nothing to report but the error
+                if report().systems:  # of none, there is nothing to print but the error
                     screen.print(report())
-                    if json_file is not None:
-                        write_json(json_file, document())
-                    write()
+                if json_file is not None:
+                    write_json(json_file, document())
+                write()
             raise
         made.append(found)
         screen.print(found)

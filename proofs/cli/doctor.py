@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from fencepost.proofs.cli.shared.gate import Gate, gated
 from fencepost.proofs.cli.shared.options import CLIENT_CONFIG, JSON
 from fencepost.proofs.cli.shared.output import console, wrapped
 from fencepost.proofs.cli.shared.progress import spinner
@@ -41,10 +42,11 @@ FEW = 6
               help="With --follow: go on from this file, and write there how far it came.")  # fmt: skip
 @JSON
 @click.option("--verbose", is_flag=True, help="Print every finding, and the runs of the model behind it.")
+@gated
 def doctor(
     log_dirs: tuple[Path, ...], bootstrap: str | None, client_config: Path | None, logs: tuple[Path, ...],
     topics: tuple[str, ...], ids: tuple[str, ...], since: str | None, same: bool, follows: bool,
-    checkpoint: Path | None, json_file: Path | None, verbose: bool,
+    checkpoint: Path | None, json_file: Path | None, verbose: bool, gate: Gate,
 ) -> int:  # fmt: skip
     """Say what is wrong with a cluster's transactions, and what to do.
 
@@ -62,12 +64,12 @@ def doctor(
     if follows and (ids or same):
         raise click.UsageError(f"{'--same-key' if same else '--transactional-id'} is not for --follow; leave it out")
     from fencepost.proofs.doctor.diagnosis import examine
-    from fencepost.proofs.doctor.report import headline, lines, report
+    from fencepost.proofs.doctor.report import cases, headline, lines, report
     from fencepost.proofs.doctor.same_key import same_key
 
     if follows:
         with closing(_source(bootstrap, client_config, (*logs, *log_dirs))) as source:
-            return _follow(source, topics, _since(since, source.now_ms()), checkpoint, json_file)
+            return _follow(source, topics, _since(since, source.now_ms()), checkpoint, json_file, gate)
     with _reading() as reading, closing(_source(bootstrap, client_config, (*logs, *log_dirs))) as source:
         begin = _since(since, source.now_ms())
         found = examine(source, topics, ids, begin, reading)
@@ -87,16 +89,18 @@ def doctor(
         console.print(f"not decided: {gap}", markup=False)
     if json_file is not None:
         write_json(json_file, {"schema": SCHEMA, **report(found, rows, again)})
+    gate.write(cases(found, rows, again))
     return int(any(line.wrong for line in rows) or bool(found.gaps) or (again is not None and again.repeated > 0))
 
 
 def _follow(
-    source: "Source", topics: tuple[str, ...], since_ms: int, checkpoint: Path | None, json_file: Path | None
-) -> int:
+    source: "Source", topics: tuple[str, ...], since_ms: int, checkpoint: Path | None, json_file: Path | None,
+    gate: Gate,
+) -> int:  # fmt: skip
     """Print what breaks a rule as it comes, until it is interrupted."""
     from fencepost.proofs.doctor.diagnosis import MOST, begun
     from fencepost.proofs.doctor.following import follow, stopping
-    from fencepost.proofs.doctor.report import of_broken, report
+    from fencepost.proofs.doctor.report import cases, of_broken, report
     from fencepost.proofs.doctor.traces import Broken
 
     found, rows = begun(source), list["Line"]()
@@ -119,6 +123,7 @@ def _follow(
         console.print(f"not decided: {gap}", markup=False)
     if json_file is not None:
         write_json(json_file, {"schema": SCHEMA, **report(found, rows, None)})
+    gate.write(cases(found, rows, None))
     return int(any(line.wrong for line in rows) or bool(found.gaps))
 
 

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from fencepost.proofs.cases import Case
 from fencepost.proofs.doctor.checks import KINDS
 from fencepost.proofs.doctor.diagnosis import Copies, Examined, Fenced, Opened
 from fencepost.proofs.doctor.futures import ABORT, COMMIT, FENCED, LEFT, Future, Loaded
@@ -104,6 +105,20 @@ def report(found: Examined, rows: Sequence[Line], again: SameKey | None) -> dict
         ]  # fmt: skip
         made["same_key"] = {"records": again.records, "repeated": again.repeated, "pairs": pairs}
     return made
+
+
+def cases(found: Examined, rows: Sequence[Line], again: SameKey | None) -> list[Case]:
+    """Return a case for each finding, for each thing that was not decided, which fails, and for ``--same-key``."""
+    made = [
+        Case(found.name, f"{line.where} {line.kind}", "doctor", "failed" if line.wrong else "passed", line.says,
+             "\n".join(line.todo), rule=line.rules[0] if line.rules else line.kind)
+        for line in rows
+    ]  # fmt: skip
+    made += [Case(found.name, "what was asked", "doctor", "failed", f"was not decided: {gap}") for gap in found.gaps]
+    if again is not None:
+        says = f"{again.repeated:,} of {again.records:,} records have key and value of an earlier transaction"
+        made.append(Case(found.name, "same key", "doctor", "failed" if again.repeated else "passed", says))
+    return made or [Case(found.name, "transactions", "doctor", "passed", "break no rule that was looked for")]
 
 
 def iso(ms: int) -> str:

@@ -59,6 +59,7 @@ def test_it_is_a_small_package_that_nothing_names() -> None:
         "tests/proofs/scale/test_history_sets.py",
         "tests/proofs/scale/test_violating_rows.py",
         "tests/properties/test_own_protocol.py",
+        "tests/test_wheel.py",
     ]
 
 

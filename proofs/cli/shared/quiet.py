@@ -5,17 +5,19 @@ import io
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 import click
-from fencepost.proofs.cases import Case
+
+if TYPE_CHECKING:  # which imports the models
+    from fencepost.proofs.cases import Case
 
 
 @dataclass
 class _Held:
     stream: TextIO | None = None
     output: io.StringIO = field(default_factory=io.StringIO)
-    failed: list[Case] = field(default_factory=list)
+    failed: list["Case"] = field(default_factory=list)
 
 
 _held = _Held()
@@ -32,7 +34,7 @@ def begin(_: click.Context, __: click.Parameter, quiet: bool) -> None:
         sys.stdout = _held.output
 
 
-def failed(cases: Iterable[Case]) -> None:
+def failed(cases: Iterable["Case"]) -> None:
     """Take the failed cases of the command, which are printed at its end."""
     _held.failed += cases
 

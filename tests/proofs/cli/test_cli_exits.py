@@ -121,6 +121,7 @@ def test_an_edited_model_that_is_no_python(tmp_path: Path) -> None:
         for folder in ("model", "properties", "proofs", "reference_impl"):
             (copy / "fencepost").mkdir(parents=True, exist_ok=True)
             (copy / "fencepost" / folder).symlink_to(ROOT / folder)
+        (copy / "fencepost" / "__init__.py").symlink_to(ROOT / ".package" / "fencepost" / "__init__.py")
         _edit(copy / "fencepost", file)
         command = [sys.executable, "-c", "from fencepost.proofs.cli import main; main()", "prove", KRAFT]
         environment = clean_environment(PYTHONPATH=str(copy))

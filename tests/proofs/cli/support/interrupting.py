@@ -73,6 +73,7 @@ def _argument(name: str, param: click.Argument, inputs: Mapping[str, list[str]],
     known = {
         "prop": ["nothing hangs"],
         "command": ["verify"],
+        "package": ["lease"],
         "file": [__file__],
         "directory": made,
         "folder": made,
