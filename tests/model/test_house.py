@@ -4,11 +4,11 @@ import pytest
 from house import PRIVATE, circles, outside_the_law, private_words, sizes
 
 LIMITS = {
-    "model": (140, 20953),
-    "properties": (158, 42965),
-    "reference_impl": (151, 34871),
-    "proofs": (263, 39430),
-    "tests": (493, 70728),
+    "model": (140, 21096),
+    "properties": (158, 43133),
+    "reference_impl": (151, 35276),
+    "proofs": (289, 44968),
+    "tests": (521, 75655),
 }
 """Files and lines of each top folder."""
 LAZY_CIRCLES = (5, 5, 4)
@@ -21,7 +21,7 @@ WORDS: dict[str, int] = {
     "beside": 43,
     "newcomers": 30,
     "shows": 25,
-    "nobody": 19,
+    "nobody": 18,
     "shown": 16,
     "said": 12,
     "telling": 7,

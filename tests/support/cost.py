@@ -36,7 +36,7 @@ ROLES: tuple[tuple[str, str, str], ...] = (
     ("recordings", "content", "proofs/recording/{p}/*"),
 )
 """(role, kind, files): the first that fits."""
-SHARED = ("reference_impl/kafka/", "reference_impl/connect/")
+SHARED = ("reference_impl/kafka/", "reference_impl/connect/", "proofs/doctor/")
 """What several protocols are about: content of none of them alone."""
 
 
