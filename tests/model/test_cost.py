@@ -13,7 +13,7 @@ PLUMBING = {
 OF_A_NEW_PROTOCOL = 1_200
 CENTRAL = 6
 """The registry, the two packages whose names users import (real brokers, and recorders), the ledger of findings and
-the repairs of one, which name the variants that have them, and the language's reference, whose examples are of models."""
+the repairs of one, which name the variants that have them, and the language reference, whose examples are of models."""
 
 
 def test_every_source_file_has_one_role() -> None:

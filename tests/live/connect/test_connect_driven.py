@@ -35,8 +35,8 @@ LATE_MS = 10_000
 RECORDER = ON_A_CLUSTER.recorder
 RELEASES = (BROKERS, "4.4.0")
 PROGRAMS, OPERATIONS = 40, 1_000
-"""Of a night, and the least operations that they release. Programs have some 50, and a minute on a loaded machine: a
-night is 35 minutes, and five nights are 10,000 operations, for which one would take three hours."""
+"""Of a night, and the least operations that they release. Programs have some 65, and a minute on a loaded machine: a
+night is 41 minutes, and four nights are 10,000 operations, for which one would take 2.6 hours."""
 PROGRAMS_AT_REST = 40
 """Each takes from 15 s to half a minute."""
 FEWER = Program(
