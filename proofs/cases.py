@@ -14,6 +14,8 @@ from fencepost.proofs.readings.words import leaning, name_in_words
 from fencepost.proofs.results import WHOLE, Result
 from fencepost.properties.catalogue import ProtocolEntry, Variant, protocols
 
+NOWHERE = "", 1
+"""The place of what is judged without a model."""
 Outcome = Literal["passed", "failed", "undecided", "not asked"]
 """A command with a failed case ends with exit code 1. What is undecided, or not asked, does not change the code."""
 
@@ -73,14 +75,15 @@ def cases_of(entries: Iterable[ProtocolEntry], results: Sequence[Result], proble
     found = []
     for one in results:
         entry = called(one.protocol)
-        variant = next((v for v in entry.variants if v.name == one.variant), entry.variants[0])
+        variant = next((v for v in entry.variants if v.name == one.variant), next(iter(entry.variants), None))
         of = f" of {one.evidence['histories']}" if "histories" in one.evidence else ""
         suite = f"{one.protocol}/{one.variant}"
         rule = str(one.evidence.get("rule") or one.property)
         own = 0.0 if one.cached or one.is_claim else one.seconds
         work = own / searched.get((one.protocol, one.variant, one.engine), 1)
         details = "\n".join(one.evidence.get("words", ()))
-        place, about = place_of(variant, one.property), name_in_words(one.property)
+        place = place_of(variant, one.property) if variant is not None else NOWHERE
+        about = name_in_words(one.property)
         found.append(
             Case(suite, one.property, f"{suite}.{one.engine}{of}", *_outcome(one), details, work, rule, about, *place)
         )

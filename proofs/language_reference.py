@@ -17,7 +17,8 @@ from fencepost.properties.catalogue import CatalogueError
 from fencepost.properties.nearest import instead
 
 FIRST = (
-    "examples/lock/model.py", "examples/lock/claims.py", "examples/lock/events.py", "model/kip618_yardstick.py",
+    "fencepost_examples/lock/model.py", "fencepost_examples/lock/claims.py", "fencepost_examples/lock/events.py",
+    "model/kip618_yardstick.py",
     "model/task_counts/abstract/core.py", "model/id_blocks/brokers.py",
 )  # fmt: skip
 """An example is taken from the first of these files that has one, or else of any other model or claims."""
@@ -108,10 +109,15 @@ def _bare(signature: inspect.Signature) -> str:
 def _files() -> tuple[tuple[str, Path], ...]:
     """Return models and claims, with their names, in the order in which examples are looked for."""
     root = Path(str(files("fencepost.model"))).parent
-    found = [root / name for name in FIRST]
+    around = root.parent  # the examples are a package of their own
+    found = [(around if name.startswith("fencepost_") else root) / name for name in FIRST]
     found += [path for path in sorted((root / "model").rglob("*.py")) if "language" not in path.parts]
     found += sorted((root / "properties").rglob("claims/*.py"))
-    return tuple((str(path.relative_to(root)), path) for path in dict.fromkeys(found) if path.is_file())
+    return tuple(
+        (str(path.relative_to(root if root in path.parents else root.parent)), path)
+        for path in dict.fromkeys(found)
+        if path.is_file()
+    )
 
 
 @cache

@@ -41,7 +41,7 @@ REPEATED = {
     "not_bumped": "the coordinator ended a transaction of version 2 without a new epoch",
 }
 """By a kind of `checks.KINDS`, what happened."""
-TODO = {
+ADVICE = {
     "duplicate": "Readers get it twice: drop one copy downstream, by topic, partition and offset, and ask the owner "
     "of its producer for client and version.",
     "hanging": "Ask fencepost doctor without --follow, which explores what COMMIT and ABORT may break.",
@@ -176,7 +176,7 @@ def of_broken(broken: Broken, found: Examined) -> Line:
     says += f". {_how(copies)}" if copies is not None else "."
     return Line(
         broken.kind, broken.kind != "abort_without", f"{_who(name, second.producer_id, second.epoch)}: {says}",
-        (TODO.get(broken.kind, ASK),), KINDS[broken.kind].rules,
+        (ADVICE.get(broken.kind, ASK),), KINDS[broken.kind].rules,
         known_here(DEFECTS.get(broken.kind, ()), found.known_release),
         *second.place, second.offset, name, second.producer_id, second.epoch, iso(second.time_ms),
         _at(first) if first is not None else "",

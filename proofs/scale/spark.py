@@ -218,7 +218,7 @@ def packed_distribution(folder: Path) -> Path:
     """Write a zip of the running fencepost to `folder`, with the layout of the wheel, from which workers import it."""
     target = folder / "fencepost.zip"
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.mkdir("fencepost")  # zipimport sees a package without __init__.py only if its folder has an entry
+        archive.write(str(import_module("fencepost").__file__), "fencepost/__init__.py")
         for name in ("model", "properties", "reference_impl", "proofs"):
             root = Path(str(import_module(f"fencepost.{name}").__file__)).parent
             for file in sorted(root.rglob("*")):

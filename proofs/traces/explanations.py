@@ -13,7 +13,7 @@ from fencepost.proofs.traces.interpreted import Stop
 from fencepost.proofs.traces.observed import Check
 from fencepost.properties.history import Vocabulary
 from fencepost.properties.history.naming import Naming
-from fencepost.properties.history.properties_of import NO_CONFIG, properties_of
+from fencepost.properties.history.properties_of import HISTORIES, NO_CONFIG, properties_of
 from fencepost.properties.trace_spec import Conforming
 
 NEAREST = 5
@@ -24,7 +24,8 @@ def event_in_words(vocabulary: Vocabulary, event: Mapping[str, int], config: Map
     if event["kind"] not in set(vocabulary.kinds):
         return f"kind {event['kind']} at step {event['step']}"
     name = vocabulary.kinds(event["kind"]).name
-    naming = Naming(vocabulary, config, properties_of(vocabulary.protocol).values)
+    named = properties_of(vocabulary.protocol).values if vocabulary.protocol in HISTORIES else {}
+    naming = Naming(vocabulary, config, named)
     return naming.event(name, event["step"], vocabulary.filled(name, event.__getitem__))
 
 

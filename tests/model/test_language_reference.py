@@ -20,7 +20,7 @@ def test_every_public_word_is_there() -> None:
         assert each.form and "annotation" not in each.form and "fencepost" not in each.form, name
         assert bool(each.example) == (name not in UNWRITTEN), name
         if each.example:
-            file = ROOT / each.file.replace("examples/", "tests/")
+            file = ROOT / each.file.replace("fencepost_examples/", "tests/")
             line = file.read_text(encoding="utf-8").splitlines()[each.line - 1]
             assert each.example.splitlines()[0] in REMARKS.sub("", line) and name in each.example
 
@@ -35,10 +35,17 @@ def test_the_stored_page_is_of_these_docstrings() -> None:
 @pytest.mark.parametrize(
     ("name", "lines"),
     [
-        ("Map", ["Map[Broker, Id]: keys, then the value", "examples/lock/model.py:47", "held: Map[Client, Token]"]),
-        ("promise", ["promise(*, rule, no_mutant=None)", "examples/lock/claims.py", '@promise(rule="lock.P']),
+        (
+            "Map",
+            [
+                "Map[Broker, Id]: keys, then the value",
+                "_examples/lock/model.py:47",
+                "held: Map[Client, Token]",
+            ],
+        ),
+        ("promise", ["promise(*, rule, no_mutant=None)", "fencepost_examples/lock/claims.py", '@promise(rule="lock.P']),
         ("Sort", ["class Name(Sort, bound=…)", 'class Client(Sort, bound="clients"):']),
-        ("Do", ["Do(action, parameters, when=None)", "examples/lock/events.py", "Do("]),
+        ("Do", ["Do(action, parameters, when=None)", "fencepost_examples/lock/events.py", "Do("]),
     ],
 )
 def test_a_word(name: str, lines: list[str]) -> None:

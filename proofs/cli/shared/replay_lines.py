@@ -134,9 +134,10 @@ class Lines:
         if not totals:
             return
         variant = escape(str(self.manifest.config.get("mode", self.manifest.variant)))
+        every = sum(totals.values())
         yield (
-            f"{quantity(sum(totals.values()), 'violation')} as predicted of {variant}, and no defect: it declares that "
-            "it breaks these properties, and its model, following the same history, takes the step that allows this "
+            f"{quantity(every, 'violation')} {'is' if every == 1 else 'are'} as predicted of {variant}, and no defect: "
+            "it declares that it breaks these properties, and its model, following the same history, takes the step that allows this "
             "violation:"
         )
         yield from (escape(f"    {count:,} by {excuse}") for excuse, count in sorted(totals.items()))

@@ -164,7 +164,7 @@ def test_every_operation_waits_for_the_driver(driven: Driven) -> None:
     assert driven.of("task_running", task=0, set=second)
     assert_followed(driven, rounds=1)
     found = recording(Doctored(system), RECORDER)
-    assert found.broken[0].rule == "618.42" and "count_written" in found.broken[0].text
+    assert found.broken[0].rule == "618.42" and "count written" in found.broken[0].text
     assert found.differs.startswith("count_written at step")
 
 

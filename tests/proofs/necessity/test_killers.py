@@ -236,7 +236,7 @@ def test_what_breaks_it_is_an_error() -> None:
     why = f"fenced before it runs is said to be true by construction \\({re.escape(WHY)}\\), but "
     judge(ENTRY, variant, "smoke")  # as long as nothing is known
     keep([KILLER])
-    with pytest.raises(InputError, match=why + "618.15 'run: guard 1 dropped' in 1 steps breaks it"):
+    with pytest.raises(InputError, match=why + "618.15 'run: guard 1 dropped' in 1 step breaks it"):
         judge(ENTRY, variant, "smoke")
     [refused] = search(ROUNDS, "smoke").refused.refused
     keep([replace(KILLER, steps=("begin(c=0)",))], Refusals("another", (refused,), ()))  # a run that breaks nothing

@@ -26,11 +26,13 @@ def copies(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for folder in FOLDERS:
             shutil.copytree(ROOT / folder, target / folder, ignore=shutil.ignore_patterns("recorded", "__pycache__"))
     shutil.copy(ROOT / "pyproject.toml", made / "checkout")
+    for target in (made / "installed", made / "editable"):
+        (target / "fencepost").mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / ".package" / "fencepost" / "__init__.py", target / "fencepost")
     model = made / "checkout" / "model" / "id_blocks" / "kraft.py"
     text = model.read_text(encoding="utf-8")
     assert text.count(GUARD) == 1
     model.write_text(text.replace(GUARD, ""), encoding="utf-8")
-    (made / "editable" / "fencepost").mkdir(parents=True)
     for folder in FOLDERS:
         (made / "editable" / "fencepost" / folder).symlink_to(made / "checkout" / folder)
     return made

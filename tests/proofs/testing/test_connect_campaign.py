@@ -119,8 +119,8 @@ def test_findings_are_told_from_alarms() -> None:
     assert finding_of(started_again(1), Statuses(""), OF) == REMOVED
     assert finding_of(started_again(0), Statuses(""), OF) == ""
     said = (
-        "task_starting at step 122 (node 1, connector 0, task {}, instance 4, set 15): not a whole set with this task: "
-        "set_written at step 81 (node 2, connector 0, set 15, count 1, offset 15, producer id 0, epoch 0)"
+        "task starting at step 122 (connector c task {}, node 1, instance 4, set 15): not a whole set with this task: "
+        "set written at step 81 (producer id 0 epoch 0, node 2, connector c, set 15, count 1, offset 15)"
     )
     recorded = [failing("618.3", [{"kind": "task_starting"}], said.format(task)) for task in (1, 0)]
     assert [finding_of(each, Statuses(""), OF) for each in recorded] == [REMOVED, ""]

@@ -71,9 +71,9 @@ def test_a_recording_that_breaks_promises() -> None:
     """The first that is broken is named, as soon as it is found, and the program fails by itself."""
     found: list[str] = []
     report = agreed("removed", shrinking=found.append)
-    assert len(found) == 1 and found[0].startswith("promise: task_starting")
+    assert len(found) == 1 and found[0].startswith("promise: task starting")
     assert report.verdict == "violated" and report.failure is not None
-    assert report.failure.promise.startswith("618.3: task_starting")
+    assert report.failure.promise.startswith("618.3: task starting")
     assert report.program.splitlines()[-2].startswith("result = recording(system, ")
     with pytest.raises(AssertionError, match=r"618\.3"):
         exec(report.program, {})
@@ -83,7 +83,7 @@ def test_a_recording_that_is_no_run_of_the_model() -> None:
     report = agreed("without_a_start")
     assert report.verdict == "differs"
     (difference,) = report.differences
-    assert difference.conjuncts[0].action == "producer_opened"
+    assert difference.conjuncts[0].action == "producer opened"
 
 
 def test_a_recording_that_cannot_be_made() -> None:

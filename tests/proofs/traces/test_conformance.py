@@ -219,7 +219,7 @@ def test_explanation_names_event_rule_and_what_was_allowed() -> None:
     columns = _answer_before_commit(histories([3], {"duplicate": 0.0, "drop": 0.0, "delay": 0.0, "fail_over": 0.0}))
     text = KRAFT.explain(columns)
     row = KRAFT.misfits(columns)[0].row
-    assert f"answer_sent at step {row}" in text
+    assert f"answer sent at step {row}" in text
     assert "answer needs first[slot] + size <= committed (730.7)" in text
     assert "rule 730.7: " in text
     assert "commit(): " in text

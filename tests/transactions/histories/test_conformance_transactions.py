@@ -156,7 +156,7 @@ def test_one_violation_a_history() -> None:
     assert [violation.history for violation in found] == [2, 5]
     handled = (bent["history"] == 5) & (bent["kind"] == Kind.init_handled) & (bent["error"] == 0)
     assert found[1].step == bent["step"][np.flatnonzero(handled)[0]]
-    assert "init_handled at step" in found[0].told and "must hold: " in found[0].told
+    assert "init handled at step" in found[0].told and "must hold: " in found[0].told
 
 
 def test_numbers_are_only_names() -> None:
@@ -190,7 +190,7 @@ def test_what_there_is_no_room_for_is_undecided(monkeypatch: pytest.MonkeyPatch)
 
 def test_explanation_names_event_rule_and_state() -> None:
     text = kernel_of("v2").explain(edits.not_asked(calm("v2")))
-    assert text.startswith("history 0 does not fit the model ExpiringOf400\n  first misfit: batch_appended at step")
+    assert text.startswith("history 0 does not fit the model ExpiringOf400\n  first misfit: batch appended at step")
     assert "append needs" in text and "(txn.15)" in text
     assert "rule txn.15: " in text and "the model's state before it" in text
     assert "  in the model of transactional id 0: client 0 is 0; transaction 0 is 0; " in text

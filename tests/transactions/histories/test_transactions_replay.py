@@ -61,7 +61,8 @@ def test_the_mode_says_what_is_promised(tmp_path: Path) -> None:
         "lone_client_never_fenced": NOTHING_TO_JUDGE,  # no client of these is told that it is fenced
         **dict.fromkeys(
             ("none_hanging", "calls_come_to_an_end"),
-            "the histories may end while something is still to happen (config does not say quiet_end)",
+            "the histories may end while something is still to happen; where all had come to rest before the end, "
+            "record or generate them with --config quiet_end=true",
         ),
     }
 

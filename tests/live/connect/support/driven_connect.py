@@ -20,7 +20,7 @@ OPEN, EMPTY = "a round fails over an open transaction", "an abort without record
 ZOMBIES = {"618.P1", "618.P3", "618.19"}
 """What is broken where a task that the newest set has not is started again."""
 STARTED = re.compile(
-    r"task_starting [^:]* task (\d+),[^:]*: not a whole set with this task: set_written [^:]* count (\d+),"
+    r"task starting [^:]* task (\d+),[^:]*: not a whole set with this task: set written [^:]* count (\d+),"
 )
 """How a recording says that such a task has started, even if it comes to nothing: the number of the task, and how many
 the set has."""
