@@ -137,8 +137,8 @@ class Lines:
         every = sum(totals.values())
         yield (
             f"{quantity(every, 'violation')} {'is' if every == 1 else 'are'} as predicted of {variant}, and no defect: "
-            "it declares that it breaks these properties, and its model, following the same history, takes the step that allows this "
-            "violation:"
+            "it declares that it breaks these properties, and its model, following the same history, takes the step "
+            "that allows this violation:"
         )
         yield from (escape(f"    {count:,} by {excuse}") for excuse, count in sorted(totals.items()))
 
