@@ -165,7 +165,7 @@ def test_every_operation_waits_for_the_driver(driven: Driven) -> None:
     assert_followed(driven, rounds=1)
     found = recording(Doctored(system), RECORDER)
     assert found.broken[0].rule == "618.42" and "count written" in found.broken[0].text
-    assert found.differs.startswith("count_written at step")
+    assert found.differs.startswith("count written at step")
 
 
 @pytest.mark.parametrize("release", [BROKERS, pytest.param(OLD_CONNECT, marks=pytest.mark.nightly)])

@@ -177,7 +177,7 @@ def test_what_is_predicted(tmp_path: Path) -> None:
 0 of 3 properties are violated, 1 as predicted, 1 holds, 1 is not promised
 45,000 events, 150 histories, 1 piece, N events/s
     open unread                  violated as predicted 5 times: txn.9 end 5
-5 violations as predicted of v1, and no defect: it declares that it breaks these properties, and its model, \
+5 violations are as predicted of v1, and no defect: it declares that it breaks these properties, and its model, \
 following the same history, takes the step that allows this violation:
     5 by txn.9 end: a late EndTxn ended the next transaction, which has the same epoch (KAFKA-17754)
     holds: epochs in range

@@ -45,7 +45,7 @@ def test_reference_is_followed(variant, config):
 
 
 def test_time_outs_are_followed():
-    report = driven(prompt, "v2", max_examples=4, steps=20, seed=2, config={"timeouts": True})
+    report = driven(prompt, "v2", max_examples=8, steps=20, seed=2, config={"timeouts": True})
     assert report.failure is None, str(report.failure) + "\n" + report.program
     assert report.coverage.actions["time_out"]
 
