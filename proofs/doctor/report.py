@@ -205,8 +205,9 @@ def _of_fenced(fenced: Fenced) -> Line:
     what = (
         f"{who}: its transaction of {iso(fenced.started_ms)} was aborted at {iso(fenced.aborted_ms)}, before its "
         f"time-out, and at {iso(fenced.again_ms)} the id was initialised anew, with epoch {fenced.again_epoch}: a new "
-        "instance fenced the one before, or that one aborted and restarted. What the old instance sends is refused, "
-        "and nothing of that transaction is visible to read_committed."
+        "instance fenced the one before, or that one aborted and restarted. Its coordinator completed the abort; a "
+        "later write of the old instance, or a missing marker, is a finding of its own, in the partitions that were "
+        "read."
     )
     return Line(
         "fenced zombie", False, what, ("Nothing, if one instance took over from another; if two run at once under this "
