@@ -42,8 +42,8 @@ REPEATED = {
 }
 """By a kind of `checks.KINDS`, what happened."""
 ADVICE = {
-    "duplicate": "Readers get it twice, unless its transaction aborts: drop one copy downstream, by topic, partition and "
-    "offset, and ask the owner of its producer for client and version.",
+    "duplicate": "Readers get it twice, unless its transaction aborts: drop one copy downstream, by topic, partition "
+    "and offset, and ask the owner of its producer for client and version.",
     "hanging": "Ask fencepost doctor without --follow, which explores what COMMIT and ABORT may break.",
     "gap": "Something may be missing before it, or was deleted: compare with what its producer sent.",
     "abort_without": "If an operator aborted it (kafka-transactions.sh abort), this is that; otherwise ask who did.",
