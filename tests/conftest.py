@@ -4,8 +4,10 @@ A worker takes a whole file, so that what a file computes once is computed once;
 clusters, which then run once. The longest begin, so that none is begun when all the others are done.
 """
 
+import gc
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ import pytest
 # What tests share lies in folders of this name, and is imported by its own.
 sys.path += map(str, sorted(Path(__file__).parent.rglob("support")))
 
+from fencepost.proofs.cli import MADE_BETWEEN
 from fencepost.reference_impl.live.clusters.ending import CORES, cores
 from nights import give_time, mark_long, night, of_other_nights
 
@@ -22,6 +25,9 @@ os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSeri
 
 # What a test says of a verdict is of one that was computed for it.
 os.environ.setdefault("FENCEPOST_FRESH", "1")
+
+# As for a command: most of what tests import, collect and trace lives until they end.
+gc.set_threshold(*MADE_BETWEEN)
 
 # Each worker has a core: what it starts begins no further processes there, each of which imports everything anew. What
 # is not to be one of these has all cores of the whole run, which its workers inherit by the environment.
@@ -67,6 +73,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items.sort(key=lambda item: (live.isdisjoint(item.path.parents), place.get(item.path.name, len(LONGEST))))
 
 
+def pytest_collection_finish() -> None:
+    """The garbage collector does not look at thousands of tests and their modules again."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """Whole files, but those of live clusters together."""
@@ -78,3 +90,22 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
             return live or str(super()._split_scope(nodeid))
 
     return Scheduling(config, log) if config.getoption("dist") == "loadfile" else None
+
+
+@pytest.fixture(scope="module")
+def readme_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the README's DIR, LOG_DIR and FILE are."""
+    from metadata_logs import real_logs
+
+    folder = tmp_path_factory.mktemp("readme")
+    real_logs(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def mock_bootstrap() -> Iterator[str]:
+    """The README's HOST:PORT: librdkafka's mock cluster."""
+    from mock_cluster import MockCluster
+
+    with MockCluster() as cluster:
+        yield cluster.bootstrap

@@ -3,15 +3,12 @@
 import re
 import resource
 import shlex
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from command_line import ALL_CORES, Ran, fencepost, process, read_json, serving
 from fencepost.model.rules import RULES
 from fencepost.proofs.necessity.tables import saved_counts
-from metadata_logs import real_logs
-from mock_cluster import MockCluster
 from own_protocols import taken_back
 from readme_lines import BLOCKS, COMMANDS, ELSEWHERE, README, ROOT, SHELL, TO_RUN, words_of
 
@@ -23,27 +20,12 @@ EXPLORATIONS = 130
 before source offsets (30 s) and the whole by its parts (54 s), and beside other tests both grow, unevenly."""
 
 
-@pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the README's DIR, LOG_DIR and FILE are."""
-    place = tmp_path_factory.mktemp("readme")
-    real_logs(place)
-    return place
-
-
-@pytest.fixture(scope="module")
-def bootstrap() -> Iterator[str]:
-    """The README's HOST:PORT: librdkafka's mock cluster."""
-    with MockCluster() as cluster:
-        yield cluster.bootstrap
-
-
 @pytest.mark.parametrize("line", HERE.values(), ids=HERE)
-def test_command(line: str, place: Path, bootstrap: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_command(line: str, readme_folder: Path, mock_bootstrap: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """It runs, prints something, and ends with the exit code that the README states."""
-    words, code = words_of(line, place, bootstrap)
+    words, code = words_of(line, readme_folder, mock_bootstrap)
     if any(word.startswith("lease") for word in words):
-        monkeypatch.chdir(place)
+        monkeypatch.chdir(readme_folder)
         if words[0] != "new" and not Path("lease").exists():  # if this test runs by itself
             assert fencepost("new", "lease").code == 0
     if words[0] == "replay" and not (made := Path(words[1])).exists():  # if this test runs by itself

@@ -14,8 +14,6 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pytest
-from metadata_logs import real_logs
-from mock_cluster import MockCluster
 from readme_lines import ELSEWHERE, TO_RUN, words_of
 
 ROOT = Path(__file__).parents[1]
@@ -148,25 +146,12 @@ def annotated(gives: str, head: re.Match[str]) -> str:
     return f"def {name}({', '.join(['s: Any', *parameters])}) -> {'Any' if name == 'writes_late' else gives}:"
 
 
-@pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    place = tmp_path_factory.mktemp("readme")
-    real_logs(place)
-    return place
-
-
-@pytest.fixture(scope="module")
-def bootstrap() -> Iterator[str]:
-    with MockCluster() as cluster:
-        yield cluster.bootstrap
-
-
 @pytest.mark.nightly
 @pytest.mark.timeout(1800)
-def test_every_command_of_the_readme(installed: Installed, place: Path, bootstrap: str) -> None:
+def test_every_command_of_the_readme(installed: Installed, readme_folder: Path, mock_bootstrap: str) -> None:
     """In README's order, with the exit codes that it states; no message speaks of a checkout."""
     for command, line in TO_RUN.items():
-        words, code = words_of(line, place, bootstrap)
+        words, code = words_of(line, readme_folder, mock_bootstrap)
         if f"fencepost {words[0]}" == "fencepost explorer":
             with subprocess.Popen([installed.script, *words], cwd=installed.folder, stdout=subprocess.PIPE) as running:
                 assert running.stdout is not None and b"http://127.0.0.1:" in running.stdout.readline()
@@ -176,7 +161,8 @@ def test_every_command_of_the_readme(installed: Installed, place: Path, bootstra
         assert ran.returncode == code, (command, ran.stdout[-2000:], ran.stderr)
         assert "checkout" not in ran.stdout + ran.stderr, command
         if command in ELSEWHERE:
-            assert "(stored with this release, not run here)" in (place / "rules.md").read_text(encoding="utf-8")
+            table = (readme_folder / "rules.md").read_text(encoding="utf-8")
+            assert "(stored with this release, not run here)" in table
 
 
 @pytest.mark.nightly

@@ -5,9 +5,11 @@ import re
 import shlex
 import tempfile
 from collections.abc import Iterator
+from functools import reduce
 from pathlib import Path
 
 from command_line import process
+from copying_logs import DATA as COPYING
 from fencepost.proofs.cli import COMMANDS
 from metadata_logs import real_logs
 from mock_cluster import MockCluster
@@ -29,6 +31,7 @@ EACH = (
     "prove id-blocks/kraft", "prove group-fencing/shipped", "simulate id-blocks/kraft-answer-first",
     "agree id-blocks/zookeeper --examples 10", "agree task-counts/shipped --examples 5", "necessity source-commits",
     "generate source-commits/proposed DIR2 --histories 50", "replay DIR2", "dangers group-fencing/shipped",
+    "record --protocol group-fencing COPYING/node-1 --clients COPYING/clients.jsonl --out DIR",
 )  # fmt: skip
 UNSTABLE = (
     (r"\b\d+(\.\d+)? (ms|s|min|h)\b", "N s"), (r"\b[\d.,]+ ?k? (events|states|transitions|steps)/s", r"N \1/s"),
@@ -57,10 +60,8 @@ def lines() -> Iterator[str]:
 
 
 def _words(line: str, place: Path) -> list[str]:
-
-    return [
-        word.replace("DIR2", str(place / "second")).replace("DIR", str(place / "third")) for word in shlex.split(line)
-    ]
+    places = {"DIR2": place / "second", "DIR": place / "third", "COPYING": COPYING / "classic"}
+    return shlex.split(reduce(lambda words, name: words.replace(name, str(places[name])), places, line))
 
 
 def _stable(line: str, place: Path) -> str:
