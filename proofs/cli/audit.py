@@ -23,7 +23,7 @@ COLOURS = {"certified": "green", "refused": "red", "not proved": "red"}
 
 
 @click.command(cls=Configured)
-@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path, exists=True, file_okay=False))
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
 @click.option("--verbose", is_flag=True, help="Name every step that is not certified, and every problem.")
 @CORES
 @JSON
@@ -43,7 +43,7 @@ def audit(folder: Path, verbose: bool, cores: int | None, json_file: Path | None
     from fencepost.proofs.engines.second.ethos import Ethos
     from fencepost.proofs.scale.jobs import cores_here
 
-    ethos, index, done = Ethos.found(), read_index(folder), list["AuditedVariant"]()
+    index, ethos, done = read_index(folder), Ethos.found(), list["AuditedVariant"]()
     checker = ethos.version()
     whole = problems_of(folder, index)
 

@@ -81,9 +81,9 @@ def prove(
     With --verbose, the obligations are printed in words, those of one action with the same outcome in one line. In
     --json, each has its own entry.
 
-    With --certificates, each step of a proof, also of parts, is stated in SMT-LIB 2, which any solver reads, next to
-    cvc5's proof of it, if that is installed, and an index of what solvers answered. What an earlier DIR has for the
-    same statements stays. With --second-opinion cvc5, that solver is asked too.
+    With --certificates, each step of a proof is stated in SMT-LIB 2, which any solver reads, next to cvc5's proof of
+    it, if that is installed, and an index of what solvers answered. What was proved of a part is proved of the whole.
+    What an earlier DIR has for the same statements stays. With --second-opinion cvc5, that solver is asked too.
     """
     from fencepost.proofs.engines.run_engines import cut_induction, run_induction
     from fencepost.proofs.engines.second.asking import Z3Again
@@ -114,9 +114,7 @@ def prove(
             console.print(f"{entry.name}/{variant.name}")
             decided: list[Obligation] = []
             under_way.append((entry, variant, decided))
-            # The parts of a whole have no certificates of their own, so that it is proved as a whole.
-            again = certificates is not None
-            proof = _proved(entry, variant, rlimit, fresh, decided, verbose=verbose, again=again)
+            proof = _proved(entry, variant, rlimit, fresh, decided, verbose=verbose)
             results = run_induction(entry, variant, rlimit=rlimit, proof=proof)
             reached = reached_by_runs(variant, proof)
             for line in summary(results, frozenset(_broken(proof, reached))):
@@ -163,11 +161,9 @@ def prove(
 
 
 def _proved(
-    entry: ProtocolEntry, variant: Variant, rlimit: int, fresh: bool, decided: "list[Obligation]", *, verbose: bool,
-    again: bool,
-) -> "Proof":  # fmt: skip
-    """Return the proof of a variant, ``again`` without what was proved of its parts. Obligations are appended to
-    ``decided`` when they are decided."""
+    entry: ProtocolEntry, variant: Variant, rlimit: int, fresh: bool, decided: "list[Obligation]", *, verbose: bool
+) -> "Proof":
+    """Return the proof of a variant. Obligations are appended to ``decided`` when they are decided."""
     from fencepost.proofs.engines.induction import number_of_obligations
     from fencepost.proofs.engines.induction import prove as induction
     from fencepost.proofs.engines.obligation_cache import CachedSteps
@@ -182,7 +178,7 @@ def _proved(
                 console.print(line)
 
         cache = CachedSteps.of(title, variant.spec, rlimit, fresh=fresh)
-        proof = induction(variant.spec, variant.promised, rlimit=rlimit, progress=progress, cache=cache, again=again)
+        proof = induction(variant.spec, variant.promised, rlimit=rlimit, progress=progress, cache=cache)
         if cache is not None:
             cache.write()
         for line in aloud.rest() if verbose else ():

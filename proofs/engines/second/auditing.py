@@ -115,17 +115,17 @@ def audit(
     def of(row: Row) -> tuple[str, str]:
         return row["protocol"], row["variant"]
 
-    unproved = {(*of(row), row["kind"], row.get("action"), row["property"]) for row in index["without"]}
+    without = {(*of(row), row["kind"], str(row.get("action")), row["property"]): row for row in index["without"]}
     for (protocol, name), rows in groupby(sorted(index["certificates"], key=of), of):
         entry, variant = find(f"{protocol}/{name}")
         assert variant is not None
-        open_ones = {(kind, str(action), item) for p, v, kind, action, item in unproved if (p, v) == (protocol, name)}
+        open_ones = {key[2:]: row for key, row in without.items() if key[:2] == (protocol, name)}
         yield _variant(folder, entry, variant, list(rows), open_ones, ethos, cores, report)
 
 
 def _variant(
-    folder: Path, entry: ProtocolEntry, variant: Variant, rows: Sequence[Row], unproved: set[Step], ethos: Ethos,
-    cores: int, report: Callable[[], object],
+    folder: Path, entry: ProtocolEntry, variant: Variant, rows: Sequence[Row], unproved: Mapping[Step, Row],
+    ethos: Ethos, cores: int, report: Callable[[], object],
 ) -> AuditedVariant:  # fmt: skip
     title, needed = title_of(entry, variant), needed_steps(variant.spec, variant.promised)
     problems, by_step = [], dict[Step, Row]()
@@ -136,17 +136,21 @@ def _variant(
             problems.append(f"{title}: {_named(step)} {which}")
         by_step[step] = row
     order = [step for step in by_step if step in needed]
-    with ThreadPoolExecutor(cores) as threads:
-        checks = []
-        for step, stated in zip(order, _restated(variant, title, order, by_step), strict=True):
-            checks.append(threads.submit(_step, folder, title, step, by_step[step], stated, ethos))
-        audited = []
+    threads, audited = ThreadPoolExecutor(cores), list[AuditedStep]()
+    try:
+        checks = [
+            threads.submit(_step, folder, title, step, by_step[step], stated, ethos)
+            for step, stated in zip(order, _restated(variant, title, order, by_step), strict=True)
+        ]
         for check in checks:
             audited.append(check.result())
             report()
+    finally:  # also of an interrupt, which waits for no check
+        threads.shutdown(wait=False, cancel_futures=True)
     for missing in sorted(needed - by_step.keys()):
-        known = missing in unproved
-        audited.append(AuditedStep(missing, _named(missing), (), "not proved" if known else "refused", "is missing"))
+        item = variant.promised.get(missing[2])
+        standing, why = _missing(unproved.get(missing), inherits=item is not None and item.source is not None)
+        audited.append(AuditedStep(missing, _named(missing), (), standing, why))
     problems += [f"{title}: {step.says}: {step.why}" for step in audited if step.standing == "refused"]
     return AuditedVariant(title, tuple(audited), tuple(_promises(variant, audited)), tuple(problems))
 
@@ -200,6 +204,13 @@ def _step(folder: Path, title: str, step: Step, row: Row, stated: Statement | No
         return found(*_without_proof(row))
     verdict = ethos.check(folder / row["file"], folder / proof["file"])
     return found("certified") if verdict.says == "correct" else found("refused", f"{verdict.says}: {verdict.why}")
+
+
+def _missing(row: Row | None, *, inherits: bool) -> tuple[Standing, str]:
+    """Return how a step without a statement stands. Only what a part has may hold without one."""
+    if row is None or (row.get("verdict") == "holds" and not inherits):
+        return "refused", "is missing"
+    return ("proved by Z3 alone" if row.get("verdict") == "holds" else "not proved"), str(row.get("why"))
 
 
 def _without_proof(row: Row) -> tuple[Standing, str]:

@@ -16,7 +16,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from fencepost.proofs.engines.induction import Obligation, Proof
+from fencepost.proofs.engines.induction import VACUITY, Obligation, Proof, prove
 from fencepost.proofs.engines.second.asking import (
     UNITS,
     NoSecondSolver,
@@ -41,12 +41,13 @@ Row = dict[str, Any]
 @dataclass
 class Certificates:
     """A `Certificates` has the files of a directory by name, and the rows of its index. ``earlier`` has rows and proofs
-    of an earlier directory, by what their statements assert."""
+    of an earlier directory, and ``stated`` those of this one, by what their statements assert."""
 
     texts: dict[str, str] = field(default_factory=dict)
     rows: list[Row] = field(default_factory=list)
     without: list[Row] = field(default_factory=list)
     earlier: dict[str, tuple[Row, str]] = field(default_factory=dict)
+    stated: dict[str, tuple[Row, str]] = field(default_factory=dict)
     taken_over: int = 0
 
     @classmethod
@@ -85,9 +86,10 @@ class Certificates:
         """Add the obligations of one proof. ``asked`` has cvc5's opinions, if they were asked for. ``again`` has Z3
         read each text, instead of its answer in the proof. ``report`` is called after each step."""
         opinions = {opinion.statement.name: opinion for opinion in asked}
-        made = [o.statement for o in opinions.values()]
-        every = made or statements(variant.spec, variant.promised, proof.obligations, title_of(entry, variant))
-        for stated in every:
+        whole = proof
+        if proof.inherited:  # certificates are of the whole alone
+            whole = prove(variant.spec, variant.promised, rlimit=again.rlimit, counterexamples=False, again=True)
+        for stated in statements(variant.spec, variant.promised, whole.obligations, title_of(entry, variant)):
             place = f"{entry.name}/{variant.name}/{stated.name}"
             of_z3, of_cvc5, printed = self._answers(stated, opinions.get(stated.name), again)
             proved = None
@@ -98,19 +100,21 @@ class Certificates:
             row = {"file": f"{place}/{STATEMENT}", "sha256": hash_of(stated.text), "proof": proved}
             row |= about(entry.name, variant.name, stated) | {"z3": of_z3, "cvc5": of_cvc5}
             self.rows.append(row)
-            self.earlier[asserted(stated.text)] = row, printed  # for other variants
+            self.stated[asserted(stated.text)] = row, printed
             report()
-        for o in proof.obligations:
+        for o in whole.obligations:
             if not is_stated(o):
                 of = {"protocol": entry.name, "variant": variant.name, "property": o.property, "kind": o.kind}
-                of |= {"action": o.action, "says": say_obligation(o), "verdict": o.verdict, "why": _why(o, proof)}
+                verdict = "holds" if o.property in proof.inherited else o.verdict
+                of |= {"action": o.action, "says": say_obligation(o), "verdict": verdict, "why": _why(o, proof)}
                 self.without.append(of)
 
     def _answers(self, stated: Statement, opinion: Opinion | None, again: Z3Again) -> tuple[Row, Row, str]:
         """Return the rows of both solvers, and the proof with its first line, or "" where there is none."""
-        earlier, printed = self.earlier.get(asserted(stated.text), ({}, ""))
+        asserts = asserted(stated.text)
+        earlier, printed = self.stated.get(asserts) or self.earlier.get(asserts, ({}, ""))
         of_z3, of_cvc5 = earlier.get("z3"), earlier.get("cvc5")
-        self.taken_over += bool(printed)
+        self.taken_over += asserts in self.earlier
         if of_z3 is None or of_z3["version"] != z3_version():
             answer = again.ask(stated.text)
             of_z3 = {"answer": answer.result, "version": z3_version(), "seconds": round(answer.seconds, 4)}
@@ -166,9 +170,9 @@ def hash_of_index(index: Mapping[str, Any]) -> str:
 
 
 def _why(o: Obligation, proof: Proof) -> str:
-    if o.kind == "inherited":
+    if o.property in proof.inherited and o.kind not in VACUITY:
         of = proof.inherited[o.property]
-        return f"proved of the part {o.action}, which is {of.fact.protocol} (model {of.fact.model})"
+        return f"not inductive in the whole; proved of the part {of.part}, {of.fact.protocol} (model {of.fact.model})"
     if o.verdict != "holds":
         return "it is not proved"
     return "it asks for a state that is there, which is no step of a proof"

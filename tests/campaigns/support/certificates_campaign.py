@@ -98,8 +98,11 @@ def of_variant(which: str) -> dict[str, Any]:
         if found["ethos"] == "refused" or found["cvc5"] == "sat":
             refused.append(each.says)
     needed = needed_steps(variant.spec, variant.promised)
-    rest += [{"step": " ".join(filter(None, step)), "cvc5": "", "why": "Z3 has not proved it"}
-             for step in sorted(needed - stated)]  # fmt: skip
+    parts = {name: item.source.part for name, item in variant.promised.items() if item.source is not None}
+    for step in sorted(needed - stated):
+        of = f"proved of the part {parts[step[2]]}, by Z3, and not inductive in the whole"
+        why = of if step[2] in parts else "Z3 has not proved it"
+        rest.append({"step": " ".join(filter(None, step)), "cvc5": "", "why": why})
     assert stated <= needed, "a step that no induction needs"
     return {
         "variant": which, "models": digest(variant), "code": code(*STATED_BY, *CHECKED_BY), "tools": tools(),

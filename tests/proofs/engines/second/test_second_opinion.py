@@ -6,11 +6,13 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import cvc5
 import pytest
 import second_campaign
+import z3
 from fencepost.model.language import Nat, Properties, Protocol, action, lemma, require
 from fencepost.model.language.derived.mutations import settle
-from fencepost.proofs.engines.induction import Obligation, Proof, prove
+from fencepost.proofs.engines.induction import Obligation, Proof, invariant, prove
 from fencepost.proofs.engines.run_engines import contradictions, result
 from fencepost.proofs.engines.second import asking
 from fencepost.proofs.engines.second.asking import NoSecondSolver, Z3Again, ask_cvc5, require_cvc5
@@ -150,6 +152,33 @@ def test_names_are_nothing_that_a_solver_has_a_meaning_for():
     assert {"choice$", "Txn$"} <= set(declared)
     assert [name for name in declared if not set("$!") & set(name)] == []
     assert Z3Again().ask(text).result == ask_cvc5(text).result == "unsat"
+
+
+def read_by_both(text: str, context: z3.Context) -> int:
+    """The assertions that Z3 and cvc5 read in a text, which neither is asked about."""
+    of_z3 = len(z3.parse_smt2_string(text, ctx=context))
+    terms = cvc5.TermManager()
+    solver, symbols = cvc5.Solver(terms), cvc5.SymbolManager(terms)
+    solver.setOption("produce-assertions", "true")
+    parser = cvc5.InputParser(solver, symbols)
+    parser.setStringInput(cvc5.InputLanguage.SMT_LIB_2_6, text, "statement")
+    while not (command := parser.nextCommand()).isNull():
+        if command.getCommandName() not in ("set-info", "check-sat"):
+            assert command.invoke(solver, symbols) in ("", "success\n"), str(command)
+    assert len(solver.getAssertions()) == of_z3
+    return of_z3
+
+
+@pytest.mark.parametrize("which", second_campaign.proved())
+def test_both_solvers_read_the_names_of_every_main_variant(which: str) -> None:
+    """Of a step of each action, and of the whole invariant before one of them."""
+    _, variant = find(which)
+    assert variant is not None
+    names, context = tuple(invariant(variant.promised)), z3.Context()
+    before = dict.fromkeys(variant.spec.actions, ()) | {next(iter(variant.spec.actions)): names}
+    asked = [Obligation("preserved", at, names[0], "holds", 0.0, "solver", uses) for at, uses in before.items()]
+    for stated in statements(variant.spec, variant.promised, asked, which):
+        assert read_by_both(stated.text, context) == stated.text.count("(assert ")
 
 
 def judged(text: str, why: str = "") -> tuple[list[Opinion], list]:
