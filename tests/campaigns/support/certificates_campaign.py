@@ -23,7 +23,7 @@ from typing import Any
 from checked_out import ROOT
 from fencepost.proofs.engines.induction import prove
 from fencepost.proofs.engines.second.asking import UNITS, prove_by_cvc5, require_cvc5, z3_version
-from fencepost.proofs.engines.second.ethos import Ethos, reference
+from fencepost.proofs.engines.second.ethos import HOW_TO_GET, Ethos, reference
 from fencepost.proofs.engines.second.statements import asserted, needed_steps, statements
 from fencepost.proofs.necessity.tables import digest
 from fencepost.proofs.report import write_text
@@ -36,12 +36,14 @@ CHECKED_BY = ("proofs/engines/second/asking.py", "proofs/engines/second/ethos.py
 CHECKED = "FENCEPOST_CHECKED"
 """The variable by which the processes of a campaign have its directory of what is checked."""
 
-HEAD = """# Steps whose proofs are certified
+HEAD = f"""# Steps whose proofs are certified
 
 Made by `tests/campaigns/support/certificates_campaign.py page`. Of every main variant that is proved: the steps of its
 induction are recomputed from the model, also those of its parts; each is stated in SMT-LIB 2, proved by cvc5, and the
 proof is checked by Ethos against that statement. *Certified* are the steps of which Ethos says *correct*. What is
 trusted then is the model language, the text that states a step, Ethos, and the rules of cvc5's proof format; no solver.
+`fencepost prove PROTOCOL/VARIANT --certificates DIR` makes such certificates, and `fencepost audit DIR` checks them.
+To have Ethos: {HOW_TO_GET}.
 """
 
 
