@@ -79,7 +79,7 @@ class Ethos:
             return Verdict("refused", f"its first line is not {reference(statement.name)}")
         if (line := foreign(rest)) is not None:
             return Verdict("refused", f"line {line + 1} is no command of a proof")
-        words = [self.program, f"--include={self.rules}", f"--reference={statement.resolve()}"]
+        words = [str(self.program), f"--include={self.rules}", f"--reference={statement.resolve()}"]
         words += ["--require-proof-of-false"]  # of what comes in on standard input
         try:
             ran = subprocess.run(words, input=rest, capture_output=True, text=True, timeout=SECONDS, check=False)

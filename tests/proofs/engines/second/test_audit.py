@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import certificates_campaign
 import pytest
 from command_line import fencepost, read_json
 from fencepost.proofs.engines.induction import prove
@@ -22,6 +23,7 @@ from fencepost.proofs.engines.second.certificates import INDEX, PROOF, Certifica
 from fencepost.proofs.engines.second.ethos import Ethos, NoChecker, foreign, reference
 from fencepost.proofs.readings.solver.solving import Question
 from fencepost.properties.catalogue import find
+from second_campaign import each_variant, proved
 
 VARIANT = "source-offsets/merged-at-the-start"
 STEPS = 23
@@ -389,6 +391,28 @@ def test_the_command_prints_a_table_and_ends_with_a_code(copied: Path, tmp_path:
     missing(copied)
     ran = fencepost("audit", copied)
     assert ran.code == 1 and "refused: " in ran.err and "is missing" in ran.err
+
+
+@pytest.mark.usefixtures("named")
+def test_a_campaign_certifies_each_step_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A row a variant, of which a page is made; a statement is not proved again that another run had."""
+    for cached in (certificates_campaign.ethos, certificates_campaign.tools):
+        monkeypatch.setattr(certificates_campaign, cached.__name__, cached.__wrapped__)
+    monkeypatch.setenv(certificates_campaign.CHECKED, str(tmp_path / "checked"))
+    made = (certificates_campaign.of_variant, certificates_campaign.is_of, certificates_campaign.said)
+    [row] = each_variant(tmp_path / "a.json", [VARIANT], 1, *made)
+    assert (row["steps"], row["certified"], row["rest"], row["refused"]) == (STEPS, STEPS, [], [])
+    assert certificates_campaign.is_of(row, find(VARIANT)[1])
+    monkeypatch.setattr(certificates_campaign, "prove_by_cvc5", refuses_to_ask)
+    [again] = each_variant(tmp_path / "b.json", [VARIANT], 1, *made)
+    assert again["certified"] == STEPS
+    assert f"1 of 1: {VARIANT}: {STEPS} of {STEPS} certified" in capsys.readouterr().out
+    page = certificates_campaign.page([row])
+    assert f"{STEPS} of {STEPS} steps (100.0 %) in 1 variants are certified" in page
+    assert f"| {VARIANT} | {STEPS} | {STEPS} | none |" in page
+    assert f"Not done yet: {len(proved()) - 1} of {len(proved())} variants" in page
 
 
 def test_a_first_line_names_the_statement() -> None:
