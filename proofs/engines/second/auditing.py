@@ -13,10 +13,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from fencepost.model.language.checks.errors import InputError
-from fencepost.proofs.engines.induction import Obligation
+from fencepost.proofs.engines.induction import Kind, Obligation
 from fencepost.proofs.engines.second.certificates import (
     INDEX,
     PROOF,
@@ -118,7 +118,8 @@ def audit(
     without = {(*of(row), row["kind"], str(row.get("action")), row["property"]): row for row in index["without"]}
     for (protocol, name), rows in groupby(sorted(index["certificates"], key=of), of):
         entry, variant = find(f"{protocol}/{name}")
-        assert variant is not None
+        if variant is None:
+            raise NoCertificates(f"{INDEX} names {protocol!r}, which is no variant of a protocol; make it anew")
         open_ones = {key[2:]: row for key, row in without.items() if key[:2] == (protocol, name)}
         yield _variant(folder, entry, variant, list(rows), open_ones, ethos, cores, report)
 
@@ -161,16 +162,18 @@ def _restated(
     """Yield the statement of each step as the model has it, with the lemmas that the index names, or None if these are
     none of the invariant."""
     always = {item for kind, _, item in order if kind == "preserved"}
-    claims = []
-    for step in order:
-        row = by_step[step]
-        uses = row.get("uses")
-        right = isinstance(uses, list) and set(uses) <= always and row.get("how") in ("solver", "unchanged")
-        if right and row["how"] == "unchanged":
-            right = step[0] == "preserved" and not uses
-        claims.append(Obligation(*step, "holds", 0.0, row["how"], tuple(uses)) if right else None)  # type: ignore[arg-type]
+    claims = [_claim(step, by_step[step], always) for step in order]
     made = statements(variant.spec, variant.promised, [claim for claim in claims if claim], title)
     yield from (next(made) if claim else None for claim in claims)
+
+
+def _claim(step: Step, row: Row, always: set[str]) -> Obligation | None:
+    (kind, action, name), uses, how = step, row.get("uses"), row.get("how")
+    if not isinstance(uses, list) or any(str(each) not in always for each in uses):
+        return None
+    if how != "solver" and (how != "unchanged" or kind != "preserved" or uses):
+        return None
+    return Obligation(cast(Kind, kind), action, name, "holds", 0.0, cast(Any, how), tuple(uses))
 
 
 def _step(folder: Path, title: str, step: Step, row: Row, stated: Statement | None, ethos: Ethos) -> AuditedStep:
@@ -183,9 +186,10 @@ def _step(folder: Path, title: str, step: Step, row: Row, stated: Statement | No
         return AuditedStep(step, stated.says, uses, standing, why)
 
     place = f"{title}/{stated.name}"
-    if {**row, **about(*title.split("/"), stated)} != row:
+    proof = row.get("proof")
+    if not (proof is None or isinstance(proof, dict)) or {**row, **about(*title.split("/"), stated)} != row:
         return found("refused", "the index says something else of it than the model")
-    proof, files = row.get("proof"), {f"{place}/{STATEMENT}": row.get("sha256")}
+    files = {f"{place}/{STATEMENT}": row.get("sha256")}
     if row.get("file") != f"{place}/{STATEMENT}" or (proof and proof.get("file") != f"{place}/{PROOF}"):
         return found("refused", "the index names other files than its own")
     if proof:
