@@ -15,7 +15,7 @@ from fencepost.model.language.derived.mutations import settle
 from fencepost.proofs.engines.induction import Obligation, Proof, invariant, prove
 from fencepost.proofs.engines.run_engines import contradictions, result
 from fencepost.proofs.engines.second import asking
-from fencepost.proofs.engines.second.asking import NoSecondSolver, Z3Again, ask_cvc5, require_cvc5
+from fencepost.proofs.engines.second.asking import NoSecondSolver, Z3Again, ask_cvc5, prove_by_cvc5, require_cvc5
 from fencepost.proofs.engines.second.opinions import DEAD, Opinion, disagreements, left_undecided, run_second
 from fencepost.proofs.engines.second.statements import Statement, is_stated, statements
 from fencepost.properties.catalogue import find
@@ -228,6 +228,19 @@ def test_a_limit_that_is_too_small_decides_nothing():
     answers = [ask_cvc5(stated.text, units=300) for _ in range(2)]
     assert [a.result for a in answers] == ["unknown", "unknown"]
     assert [a.why for a in answers] == ["it has used up 300 units"] * 2
+    answer, proof = prove_by_cvc5(stated.text, units=300)
+    assert (answer.result, proof) == ("unknown", "")
+
+
+def test_a_proof_is_one_that_a_checker_can_read(monkeypatch):
+    """Without a step on trust, and without a value that cvc5 made; else that of another attempt, or none."""
+    printed = iter(["(step @p1 false :rule trust)\n", "(step @p1 (= @Broker$_0 x) :rule y)\n", "(step @p1 false)\n"])
+    monkeypatch.setattr(asking, "_attempt", lambda *_: ("unsat", "", None))
+    monkeypatch.setattr(asking, "_printed", lambda _: next(printed, "(step @p1 false :rule trust)\n"))
+    answer, proof = prove_by_cvc5("")
+    assert (answer.why, proof) == ("by enumeration", "(step @p1 false)\n")
+    answer, proof = prove_by_cvc5("")
+    assert (answer.result, answer.why, proof) == ("unsat", "its proof has a step on trust", "")
 
 
 def test_without_cvc5_the_message_says_what_to_install(monkeypatch):
