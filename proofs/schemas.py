@@ -455,6 +455,44 @@ class Diagnosed(TypedDict):
     same_key: NotRequired[SameKey]
 
 
+class Standing(TypedDict):
+    """A `Standing` is how one promise stands in an audit of certificates."""
+
+    property: Property
+    standing: Annotated[str, Meta(description="certified, agreed by cvc5, proved by Z3 alone, not proved or refused.")]
+    steps: Annotated[int, Meta(description="That its proof needs.")]
+    lemmas: Annotated[int, Meta(description="Other properties that its proof needs.")]
+
+
+class Uncertified(TypedDict):
+    """An `Uncertified` is a step that is not certified."""
+
+    says: str
+    standing: str
+    why: str
+
+
+class AuditedVariant(TypedDict):
+    """An `AuditedVariant` is a variant of which a directory has certificates."""
+
+    name: str
+    steps: Annotated[int, Meta(description="That its induction needs.")]
+    certified: int
+    promises: list[Standing]
+    rest: list[Uncertified]
+
+
+class Audited(TypedDict):
+    """An `Audited` report says what an independent checker found of a directory of certificates."""
+
+    schema: Version
+    interrupted: NotRequired[Interrupted]
+    directory: str
+    checker: Annotated[str, Meta(description="With its version, and a hash of its rules.")]
+    variants: list[AuditedVariant]
+    problems: Annotated[list[str], Meta(description="What was edited, is missing or is refused.")]
+
+
 Rows = TypeVar("Rows")
 
 
@@ -479,6 +517,7 @@ REPORTS: Mapping[str, tuple[Any, ...]] = {
     "verify": (Verify,),
     "releases": (list[Cell],),
     "prove": (list[ProvedRow],),
+    "audit": (Audited,),
     "explore": (Explored, list[Explored]),
     "dangers": (list[Line],),
     "necessity": (list[Mutated], list[SetsOfRule]),

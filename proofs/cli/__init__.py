@@ -20,7 +20,8 @@ from fencepost.proofs.cli.shared.interrupts import interruptible, leave
 from fencepost.proofs.configuration import KEYS, taken
 
 COMMANDS = (
-    "verify", "releases", "prove", "explore", "explorer", "dangers", "necessity", "mutants", "show", "validate", "list",
+    "verify", "releases", "prove", "audit", "explore", "explorer", "dangers", "necessity", "mutants", "show",
+    "validate", "list",
     "simulate", "export", "agree", "generate", "replay", "record", "doctor", "findings", "schema", "new", "language",
 )  # fmt: skip
 """Each command is in the module of its name, except `list`, since a module of that name hides the built-in."""
@@ -35,6 +36,8 @@ ENVIRONMENT = {
     TRACEBACK: "any value: an error that ends a command has its traceback",
     NO_CACHE: "any value: nothing is read from the cache or stored there",
     NOTHING_TAKEN: "any value: verdicts are computed, and stored in the cache",
+    "FENCEPOST_ETHOS": "the proof checker of audit, if it is not on PATH",
+    "FENCEPOST_CPC": "the rules of audit: proofs/eo/cpc of cvc5's sources",
     "XDG_CACHE_HOME": "the folder of the cache, ~/.cache by default",
     "GITHUB_ACTIONS": "true: what failed or is undecided is an annotation, too",
     "NO_COLOR": "any value: the output has no colours",

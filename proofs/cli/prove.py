@@ -61,7 +61,7 @@ class CertificatesFolder(click.Path):
 @SECOND
 @click.option(
     "--certificates", type=CertificatesFolder(), metavar="DIR",
-    help="Write every step of the proofs as an SMT-LIB 2 file, with an index.",
+    help="Write every step of the proofs in SMT-LIB 2, with cvc5's proof of it, for audit to check.",
 )  # fmt: skip
 @FRESH
 def prove(
@@ -81,18 +81,19 @@ def prove(
     With --verbose, the obligations are printed in words, those of one action with the same outcome in one line. In
     --json, each has its own entry.
 
-    With --certificates, each step of a proof is a file that states in SMT-LIB 2 what Z3 has refuted, for any solver to
-    read, next to an index of what solvers answered. With --second-opinion cvc5, that solver is asked too.
+    With --certificates, each step of a proof is stated in SMT-LIB 2, which any solver reads, next to cvc5's proof of
+    it, if that is installed, and an index of what solvers answered. What was proved of a part is proved of the whole.
+    What an earlier DIR has for the same statements stays. With --second-opinion cvc5, that solver is asked too.
     """
     from fencepost.proofs.engines.run_engines import cut_induction, run_induction
     from fencepost.proofs.engines.second.asking import Z3Again
     from fencepost.proofs.engines.second.certificates import Certificates
     from fencepost.proofs.engines.second.certificates import write as write_certificates
-    from fencepost.proofs.engines.second.opinions import run_second
+    from fencepost.proofs.engines.second.opinions import number_of_statements, run_second
     from fencepost.proofs.readings.solver.solving import RLIMIT
     from fencepost.proofs.scope.scopes import scope_lines
 
-    made = Certificates()
+    made = Certificates() if certificates is None else Certificates.after(certificates)
     judged: list[Result] = []
     every: list[dict[str, Any]] = []
     stories: list[Story] = []
@@ -141,13 +142,19 @@ def prove(
                 judged += rows_of_second
                 every += _rows_of_second(rows_of_second, opinions, read)
             if certificates is not None:
-                made.add(entry, variant, proof, opinions, Z3Again(rlimit))
-        disagreeing = sum(not r.as_expected for r in of_second)
+                with spinner(f"certifying {entry.name}/{variant.name}", number_of_statements(proof)) as bar:
+                    made.add(entry, variant, proof, opinions, Z3Again(rlimit), bar.advance)
+        disagreeing = sum(not r.as_expected for r in of_second) + len(made.disagreements)
+        for sentence in made.disagreements:
+            errors.print(f"[red]engines disagree:[/] {sentence}")
         besides = f", {disagreeing} on which the engines disagree" if disagreeing else ""
         console.print(f"{quantity(len(every) - len(of_second), 'property')}, {wrong} not proved{besides}")
         if certificates is not None:
             write_certificates(certificates, made, read)
-            console.print(f"{len(made.texts)} certificates in {str(certificates)!r}", markup=False)
+            taken = f", {made.taken_over} taken over" if made.taken_over else ""
+            which = f"{len(made.rows)} statements, {made.proofs} with cvc5's proof{taken}, in {str(certificates)!r}"
+            audited = f"fencepost audit {certificates} checks them" if made.proofs else "for its proofs, install cvc5"
+            console.print(f"{which}; {audited}", markup=False)
         write_pages(stories, html_file)
     write()
     return code_of([row["verdict"] for row in every if row["engine"] == "induction"], wrong + disagreeing)

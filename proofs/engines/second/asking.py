@@ -1,9 +1,10 @@
-"""This module has two solvers, cvc5 and Z3 once more, read an SMT-LIB text as it stands.
+"""This module has two solvers, cvc5 and Z3 once more, read an SMT-LIB text as it stands, and has cvc5 print proofs.
 
 Effort is limited by each solver's own count of resources, which does not depend on the machine. A limit of time covers
 what cvc5 does without counting. An answer states which limit has ended it.
 """
 
+import re
 import time
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -30,6 +31,24 @@ ATTEMPTS: tuple[tuple[str, dict[str, str]], ...] = (
 Matching has no pattern for a number that is compared and is not an argument of anything, and enumeration needs none.
 Finite model finding (`finite-model-find`) is excluded, since with `fmf-bound` cvc5 1.4.2 found models for texts that it
 refutes itself in other ways."""
+
+
+PROOF_ATTEMPTS: tuple[tuple[str, dict[str, str]], ...] = (
+    ("by matching", {}),
+    ("by enumeration and models", {"mbqi-enum": "true"}),
+    ("by enumeration", {"enum-inst": "true"}),
+    ("by enumeration within scopes", {"enum-inst": "true", "miniscope-quant": "agg"}),
+)
+"""A proof is looked for in this order. Of the steps that need enumeration, a proof by models is complete in all that
+were tried, and one that narrows the scope of quantifiers is often not."""
+PRINTED = {
+    "produce-proofs": "true", "proof-format-mode": "cpc", "proof-granularity": "dsl-rewrite",
+    "proof-print-reference": "true",
+}  # fmt: skip
+ON_TRUST = ":rule trust"
+"""The rule of CPC with which cvc5 marks a step of which it prints no proof. A checker calls such a proof incomplete."""
+VALUE = re.compile(r"@[^\s()]*\$_\d")
+"""A value that cvc5 has made of a sort for a model. No checker knows what it is, but another attempt does without."""
 
 
 class NoSecondSolver(InputError):
@@ -59,13 +78,40 @@ def ask_cvc5(text: str, units: int = UNITS) -> Answer:
     """Have cvc5 check the text in one way after another. ``units`` limits each attempt."""
     start, ended = time.perf_counter(), ""
     for how, options in ATTEMPTS:
-        result, ended = _attempt(text, units, options)
+        result, ended, _ = _attempt(text, units, options)
         if result != "unknown":
             return Answer(result, time.perf_counter() - start, how)
     return Answer("unknown", time.perf_counter() - start, ended)
 
 
-def _attempt(text: str, units: int, options: dict[str, str]) -> tuple[SolverResult, str]:
+def prove_by_cvc5(text: str, units: int = UNITS) -> tuple[Answer, str]:
+    """Have cvc5 refute the text, and return its answer with its proof in the format CPC, a command a line. The proof is
+    empty if no attempt came to one that a checker can read, without steps on trust, and the answer says why."""
+    start, last, refuted = time.perf_counter(), "", False
+    for how, options in PROOF_ATTEMPTS:
+        result, ended, solver = _attempt(text, units, options | PRINTED)
+        if result == "sat":
+            return Answer(result, time.perf_counter() - start, how), ""
+        if result == "unsat":
+            refuted, proof = True, _printed(solver)
+            if ON_TRUST not in proof and VALUE.search(proof) is None:
+                return Answer(result, time.perf_counter() - start, how), proof
+            ended = "its proof has a step on trust" if ON_TRUST in proof else "its proof has a value of its own"
+        last = ended
+    return Answer("unsat" if refuted else "unknown", time.perf_counter() - start, last), ""
+
+
+def _printed(solver: Any) -> str:
+    import cvc5
+
+    [proof] = solver.getProof()
+    text = solver.proofToString(proof, cvc5.ProofFormat.CPC)
+    lines = (text.decode() if isinstance(text, bytes) else str(text)).strip().splitlines()
+    assert (lines[0], lines[-1]) == ("(", ")"), "another layout than that of cvc5 1.4"
+    return "\n".join(lines[1:-1]) + "\n"
+
+
+def _attempt(text: str, units: int, options: dict[str, str]) -> tuple[SolverResult, str, Any]:
     import cvc5
 
     terms = cvc5.TermManager()
@@ -86,10 +132,10 @@ def _attempt(text: str, units: int, options: dict[str, str]) -> tuple[SolverResu
             raise ValueError(f"cvc5 cannot read the text: {answered}")
     assert result is not None, "a text without (check-sat)"
     if result.isUnsat():
-        return "unsat", ""
+        return "unsat", "", solver
     if result.isSat():
-        return "sat", ""
-    return "unknown", _ended(result.getUnknownExplanation(), units)
+        return "sat", "", solver
+    return "unknown", _ended(result.getUnknownExplanation(), units), solver
 
 
 def _ended(why: Any, units: int) -> str:

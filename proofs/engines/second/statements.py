@@ -17,7 +17,7 @@ from fencepost.model.language.checks.errors import ModelError
 from fencepost.model.language.properties import Property
 from fencepost.model.language.protocol import Action, Spec
 from fencepost.model.language.tree.terms import FALSE, Term
-from fencepost.proofs.engines.induction import VACUITY, Obligation, invariant
+from fencepost.proofs.engines.induction import VACUITY, Obligation, consequences, invariant, steps
 from fencepost.proofs.readings.solver.solving import RLIMIT, Question
 from fencepost.proofs.readings.solver.terms import Reading
 from fencepost.proofs.readings.words import name_in_words, say_obligation
@@ -43,6 +43,32 @@ def is_stated(obligation: Obligation) -> bool:
     """Return whether the obligation is a step of a proof that was found. Obligations against vacuity ask for an
     existing state, and have no proof. Inherited ones were proved of a part."""
     return obligation.verdict == "holds" and obligation.kind not in (*VACUITY, "inherited")
+
+
+Step = tuple[str, str, str]
+"""A step of a proof is identified by its kind, action and property."""
+
+
+def needed_steps(spec: Spec, properties: Mapping[str, Property]) -> set[Step]:
+    """Return the steps that prove every property of a settled protocol by induction, whatever was proved of its parts:
+    initial states satisfy each of the invariant, each action preserves it and obeys each step property, consequences
+    follow from it, and what is declared dead never happens."""
+    always, step = invariant(properties), steps(properties)
+    first = [*always, *(name for name in step if properties[name].initially is not None)]
+    of_actions = [
+        (kind, action, name)
+        for action in spec.actions
+        for kind, names in (("preserved", always), ("step", step))
+        for name in names
+    ]
+    dead = [("dead", name, "") for name, action in spec.actions.items() if action.dead is not None]
+    follow = [("follows", "", name) for name in consequences(properties)]
+    return {*(("initial", "init", name) for name in first), *of_actions, *follow, *dead}
+
+
+def asserted(text: str) -> str:
+    """Return what solvers read of a statement. Variants of a protocol have many statements that differ in comments."""
+    return "\n".join(line for line in text.splitlines() if not line.startswith(";"))
 
 
 def statements(

@@ -12,7 +12,7 @@ code 1 if cvc5 has a model against anything that Z3 has refuted.
 import argparse
 import json
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -72,22 +72,33 @@ def is_of(row: Mapping[str, Any], variant: Variant) -> bool:
     return (row["models"], row["code"], row["solvers"]) == (digest(variant), code(), solvers())
 
 
+def said(row: Mapping[str, Any]) -> str:
+    """What came of a variant, in words."""
+    against = f", and has models against {len(row['disagrees'])}" if row["disagrees"] else ""
+    return f"agrees on {row['agrees']} of {row['steps']}{against}, {row['seconds']} s"
+
+
 def ask(place: Path, names: Iterable[str], cores: int) -> int:
-    """Asks what was not asked yet; a row is kept as soon as it is there."""
+    """Asks what was not asked yet. Exit code 1 if the solvers disagree about anything."""
+    return int(any(row["disagrees"] for row in each_variant(place, names, cores, of_variant, is_of, said)))
+
+
+def each_variant(
+    place: Path, names: Iterable[str], cores: int, of: Callable[[str], dict[str, Any]],
+    current: Callable[[Mapping[str, Any], Variant], bool], says: Callable[[Mapping[str, Any]], str],
+) -> list[dict[str, Any]]:  # fmt: skip
+    """What ``of`` comes to for each variant, a row each, of which those that are still ``current`` are not made again.
+    A row is kept as soon as it is there."""
     kept = {row["variant"]: row for row in (json.loads(place.read_text()) if place.exists() else ())}
     every = proved()
-    kept = {which: row for which, row in kept.items() if which in every and is_of(row, find(which)[1])}
+    kept = {which: row for which, row in kept.items() if which in every and current(row, find(which)[1])}
     left = [which for which in names if which not in kept]
     with Jobs(len(left), cores) as jobs:
-        for number, (which, answer) in enumerate([(which, jobs.hand_in(of_variant, which)) for which in left], 1):
+        for number, (which, answer) in enumerate([(which, jobs.hand_in(of, which)) for which in left], 1):
             kept[which] = row = {**answer(), "commit": commit(), "date": time.strftime("%Y-%m-%d", time.gmtime())}
             write_json(place, [kept[name] for name in every if name in kept])
-            against = f", and has models against {len(row['disagrees'])}" if row["disagrees"] else ""
-            print(
-                f"{number} of {len(left)}: {which}: agrees on {row['agrees']} of {row['steps']}{against}, "
-                f"{row['seconds']} s", flush=True,
-            )  # fmt: skip
-    return int(any(row["disagrees"] for row in kept.values()))
+            print(f"{number} of {len(left)}: {which}: {says(row)}", flush=True)
+    return list(kept.values())
 
 
 def page(rows: list[dict[str, Any]]) -> str:

@@ -45,6 +45,9 @@ def test_each_step_is_a_file_that_z3_refutes(made: Path) -> None:
     index = read_json(made / "dir" / "index.json")
     files = {str(file.relative_to(made / "dir")) for file in (made / "dir").rglob("*.smt2")}
     assert files == {row["file"] for row in index["certificates"]}
+    assert {str(f.relative_to(made / "dir")) for f in (made / "dir").rglob("*.cpc")} == {
+        row["proof"]["file"] for row in index["certificates"]
+    }
     again = Z3Again()
     for row in index["certificates"]:
         text = (made / "dir" / row["file"]).read_text(encoding="utf-8")
@@ -65,24 +68,44 @@ def test_the_second_opinion_is_a_line_and_rows(made: Path) -> None:
     number = sum(len(row["obligations"]) for row in rows)
     printed = (made / "printed").read_text(encoding="utf-8")
     assert f"agrees on {number} of {number} obligations" in printed
-    assert f"{number} certificates in " in printed
+    assert f"{number} statements, {number} with cvc5's proof, in " in printed
 
 
 def test_the_same_model_gives_the_same_bytes(made: Path, tmp_path: Path) -> None:
-    """In another run, which replaces a directory of ours; cvc5 was not asked, and the index says so."""
+    """In another run, which replaces a directory of ours, and one in which nothing is asked again."""
     folder = tmp_path / "dir"
     folder.mkdir()
-    for _ in range(2):
-        assert fencepost("prove", ZOOKEEPER, "--certificates", folder).code == 0
-    files = sorted(folder.rglob("*.smt2"))
+    for taken_over in ("", ", 83 taken over"):
+        ran = fencepost("prove", ZOOKEEPER, "--certificates", folder)
+        assert ran.code == 0 and f"83 statements, 83 with cvc5's proof{taken_over}, in " in ran.out
+    files = sorted(folder.rglob("*.*"))
     assert [f.relative_to(folder) for f in files] == sorted(
-        f.relative_to(made / "dir") for f in (made / "dir").rglob("*.smt2")
+        f.relative_to(made / "dir") for f in (made / "dir").rglob("*.*")
     )
-    assert all(f.read_bytes() == (made / "dir" / f.relative_to(folder)).read_bytes() for f in files)
+    texts = [f for f in files if f.suffix in (".smt2", ".cpc")]
+    assert all(f.read_bytes() == (made / "dir" / f.relative_to(folder)).read_bytes() for f in texts)
     index = read_json(folder / "index.json")
-    assert {row["cvc5"]["why"] for row in index["certificates"]} == {certificates.NOT_ASKED}
     assert untimed(index)["sources"] == read_json(made / "dir" / "index.json")["sources"]
     assert [each.name for each in tmp_path.iterdir()] == ["dir"]
+
+
+def test_without_cvc5_there_are_statements_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which the index and the last line say."""
+    monkeypatch.setattr(asking, "find_spec", lambda _: None)
+    ran = fencepost("prove", "source-offsets/merged-at-the-start", "--certificates", tmp_path / "dir")
+    assert ran.code == 0
+    assert "23 statements, 0 with cvc5's proof, in " in ran.out and "for its proofs, install cvc5" in ran.out
+    index = read_json(tmp_path / "dir" / "index.json")
+    assert {row["cvc5"]["why"] for row in index["certificates"]} == {certificates.NOT_ASKED}
+    assert {row["proof"] for row in index["certificates"]} == {None}
+
+
+def test_a_model_of_a_statement_is_a_disagreement(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of cvc5 when it is asked for a proof, and the step is not certified."""
+    monkeypatch.setattr(certificates, "prove_by_cvc5", lambda _: (Answer("sat", 0.0), ""))
+    ran = fencepost("prove", "source-offsets/merged-at-the-start", "--certificates", tmp_path / "dir")
+    assert ran.code == 1 and "23 on which the engines disagree" in ran.out
+    assert ran.err.count("engines disagree: source-offsets/merged-at-the-start: ") == 23
 
 
 def test_other_directories_are_left_alone(tmp_path: Path) -> None:

@@ -6,14 +6,16 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import cvc5
 import pytest
 import second_campaign
+import z3
 from fencepost.model.language import Nat, Properties, Protocol, action, lemma, require
 from fencepost.model.language.derived.mutations import settle
-from fencepost.proofs.engines.induction import Obligation, Proof, prove
+from fencepost.proofs.engines.induction import Obligation, Proof, invariant, prove
 from fencepost.proofs.engines.run_engines import contradictions, result
 from fencepost.proofs.engines.second import asking
-from fencepost.proofs.engines.second.asking import NoSecondSolver, Z3Again, ask_cvc5, require_cvc5
+from fencepost.proofs.engines.second.asking import NoSecondSolver, Z3Again, ask_cvc5, prove_by_cvc5, require_cvc5
 from fencepost.proofs.engines.second.opinions import DEAD, Opinion, disagreements, left_undecided, run_second
 from fencepost.proofs.engines.second.statements import Statement, is_stated, statements
 from fencepost.properties.catalogue import find
@@ -152,6 +154,33 @@ def test_names_are_nothing_that_a_solver_has_a_meaning_for():
     assert Z3Again().ask(text).result == ask_cvc5(text).result == "unsat"
 
 
+def read_by_both(text: str, context: z3.Context) -> int:
+    """The assertions that Z3 and cvc5 read in a text, which neither is asked about."""
+    of_z3 = len(z3.parse_smt2_string(text, ctx=context))
+    terms = cvc5.TermManager()
+    solver, symbols = cvc5.Solver(terms), cvc5.SymbolManager(terms)
+    solver.setOption("produce-assertions", "true")
+    parser = cvc5.InputParser(solver, symbols)
+    parser.setStringInput(cvc5.InputLanguage.SMT_LIB_2_6, text, "statement")
+    while not (command := parser.nextCommand()).isNull():
+        if command.getCommandName() not in ("set-info", "check-sat"):
+            assert command.invoke(solver, symbols) in ("", "success\n"), str(command)
+    assert len(solver.getAssertions()) == of_z3
+    return of_z3
+
+
+@pytest.mark.parametrize("which", second_campaign.proved())
+def test_both_solvers_read_the_names_of_every_main_variant(which: str) -> None:
+    """Of a step of each action, and of the whole invariant before one of them."""
+    _, variant = find(which)
+    assert variant is not None
+    names, context = tuple(invariant(variant.promised)), z3.Context()
+    before = dict.fromkeys(variant.spec.actions, ()) | {next(iter(variant.spec.actions)): names}
+    asked = [Obligation("preserved", at, names[0], "holds", 0.0, "solver", uses) for at, uses in before.items()]
+    for stated in statements(variant.spec, variant.promised, asked, which):
+        assert read_by_both(stated.text, context) == stated.text.count("(assert ")
+
+
 def judged(text: str, why: str = "") -> tuple[list[Opinion], list]:
     """Opinions of one step of kraft, and the row of it."""
     entry, variant = find(KRAFT)
@@ -199,6 +228,19 @@ def test_a_limit_that_is_too_small_decides_nothing():
     answers = [ask_cvc5(stated.text, units=300) for _ in range(2)]
     assert [a.result for a in answers] == ["unknown", "unknown"]
     assert [a.why for a in answers] == ["it has used up 300 units"] * 2
+    answer, proof = prove_by_cvc5(stated.text, units=300)
+    assert (answer.result, proof) == ("unknown", "")
+
+
+def test_a_proof_is_one_that_a_checker_can_read(monkeypatch):
+    """Without a step on trust, and without a value that cvc5 made; else that of another attempt, or none."""
+    printed = iter(["(step @p1 false :rule trust)\n", "(step @p1 (= @Broker$_0 x) :rule y)\n", "(step @p1 false)\n"])
+    monkeypatch.setattr(asking, "_attempt", lambda *_: ("unsat", "", None))
+    monkeypatch.setattr(asking, "_printed", lambda _: next(printed, "(step @p1 false :rule trust)\n"))
+    answer, proof = prove_by_cvc5("")
+    assert (answer.why, proof) == ("by enumeration", "(step @p1 false)\n")
+    answer, proof = prove_by_cvc5("")
+    assert (answer.result, answer.why, proof) == ("unsat", "its proof has a step on trust", "")
 
 
 def test_without_cvc5_the_message_says_what_to_install(monkeypatch):

@@ -1,0 +1,164 @@
+"""Every step of every proof, certified: proved by cvc5 and checked by Ethos against its statement.
+
+    python tests/script.py tests/campaigns/support/certificates_campaign.py --checked DIR [--cores 1] FILE \\
+        [PROTOCOL/VARIANT...]
+    python tests/script.py tests/campaigns/support/certificates_campaign.py page FILE proofs/verdicts/certificates.md
+
+Of all main variants that are proved, or of those that are named.  FILE (`proofs/verdicts/certificates.json`) has a row
+a variant, in the form of `second_campaign.py`; DIR has what came of each statement, by its hash, so that a run that was
+stopped goes on within a variant too, and a statement of several variants is checked once.  Exit code 1 if cvc5 has a
+model against anything that Z3 has refuted, or Ethos refuses a proof.
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from checked_out import ROOT
+from fencepost.proofs.engines.induction import prove
+from fencepost.proofs.engines.second.asking import UNITS, prove_by_cvc5, require_cvc5, z3_version
+from fencepost.proofs.engines.second.ethos import HOW_TO_GET, Ethos, reference
+from fencepost.proofs.engines.second.statements import asserted, needed_steps, statements
+from fencepost.proofs.necessity.tables import digest
+from fencepost.proofs.report import write_text
+from fencepost.properties.catalogue import Variant, find
+from second_campaign import each_variant, proved
+from whole_batches import hash_of
+
+STATED_BY = ("proofs/engines/induction.py", "proofs/readings/solver", "proofs/engines/second/statements.py")
+CHECKED_BY = ("proofs/engines/second/asking.py", "proofs/engines/second/ethos.py")
+CHECKED = "FENCEPOST_CHECKED"
+"""The variable by which the processes of a campaign have its directory of what is checked."""
+
+HEAD = f"""# Steps whose proofs are certified
+
+Made by `tests/campaigns/support/certificates_campaign.py page`. Of every main variant that is proved: the steps of its
+induction are recomputed from the model, also those of its parts; each is stated in SMT-LIB 2, proved by cvc5, and the
+proof is checked by Ethos against that statement. *Certified* are the steps of which Ethos says *correct*. What is
+trusted then is the model language, the text that states a step, Ethos, and the rules of cvc5's proof format; no solver.
+`fencepost prove PROTOCOL/VARIANT --certificates DIR` makes such certificates, and `fencepost audit DIR` checks them.
+To have Ethos: {HOW_TO_GET}.
+"""
+
+
+@cache
+def code(*parts: str) -> str:
+    """A hash of files and folders of the checkout."""
+    found = [file for part in parts for file in [ROOT / part, *sorted((ROOT / part).rglob("*.py"))] if file.is_file()]
+    return hash_of(found)
+
+
+@cache
+def ethos() -> Ethos:
+    return Ethos.found()
+
+
+@cache
+def tools() -> str:
+    return f"Z3 {z3_version()}, cvc5 {require_cvc5()} within {UNITS:,} units, {ethos().version()}"
+
+
+def of_statement(text: str, checked: Path) -> dict[str, Any]:
+    """What Ethos says of cvc5's proof of a statement, which is kept."""
+    asked = hashlib.sha256("\0".join((asserted(text), code(*CHECKED_BY), tools())).encode()).hexdigest()
+    kept = checked / asked[:2] / f"{asked[2:]}.json"
+    if kept.exists():
+        return dict(json.loads(kept.read_text(encoding="utf-8")))
+    answer, proof = prove_by_cvc5(text)
+    found = {"cvc5": answer.result, "how": answer.why, "ethos": "", "why": ""}
+    if proof:
+        with tempfile.TemporaryDirectory() as folder:
+            statement, printed = Path(folder) / "statement.smt2", Path(folder) / "proof.cpc"
+            statement.write_text(text, encoding="utf-8")
+            printed.write_text(f"{reference(statement.name)}\n{proof}", encoding="utf-8")
+            verdict = ethos().check(statement, printed)
+        found |= {"ethos": verdict.says, "why": verdict.why, "bytes": len(proof)}
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    write_text(kept, json.dumps(found) + "\n")
+    return found
+
+
+def of_variant(which: str) -> dict[str, Any]:
+    """What is certified of the proof of one variant."""
+    began = sum(os.times()[:4])
+    _, variant = find(which)
+    proof = prove(variant.spec, variant.promised, again=True, counterexamples=False)
+    rest, refused, stated = [], [], set()
+    for each in statements(variant.spec, variant.promised, proof.obligations, which):
+        o = each.obligation
+        stated.add((o.kind, o.action, o.property))
+        found = of_statement(each.text, Path(os.environ[CHECKED]))
+        if found["ethos"] != "correct":
+            why = found["why"] or (f"cvc5 says {found['cvc5']}" + (f", {found['how']}" if found["how"] else ""))
+            rest.append({"step": each.says, "cvc5": found["cvc5"], "why": why})
+        if found["ethos"] == "refused" or found["cvc5"] == "sat":
+            refused.append(each.says)
+    needed = needed_steps(variant.spec, variant.promised)
+    parts = {name: item.source.part for name, item in variant.promised.items() if item.source is not None}
+    for step in sorted(needed - stated):
+        of = f"proved of the part {parts[step[2]]}, by Z3, and not inductive in the whole"
+        why = of if step[2] in parts else "Z3 has not proved it"
+        rest.append({"step": " ".join(filter(None, step)), "cvc5": "", "why": why})
+    assert stated <= needed, "a step that no induction needs"
+    return {
+        "variant": which, "models": digest(variant), "code": code(*STATED_BY, *CHECKED_BY), "tools": tools(),
+        "steps": len(needed), "certified": len(needed) - len(rest), "rest": rest, "refused": refused,
+        "seconds": round(sum(os.times()[:4]) - began),
+    }  # fmt: skip
+
+
+def is_of(row: Mapping[str, Any], variant: Variant) -> bool:
+    """Whether it was asked of this model, by this code, and of these tools."""
+    return (row["models"], row["code"], row["tools"]) == (digest(variant), code(*STATED_BY, *CHECKED_BY), tools())
+
+
+def said(row: Mapping[str, Any]) -> str:
+    refused = f", {len(row['refused'])} refused" if row["refused"] else ""
+    return f"{row['certified']} of {row['steps']} certified{refused}, {row['seconds']} s"
+
+
+def page(rows: list[dict[str, Any]]) -> str:
+    """What is kept, as Markdown."""
+    there = {row["variant"] for row in rows}
+    missing = [which for which in proved() if which not in there]
+    steps, certified = sum(r["steps"] for r in rows), sum(r["certified"] for r in rows)
+    share = f" ({100 * certified / steps:.1f} %)" if steps else ""
+    lines = [
+        HEAD, f"{certified:,} of {steps:,} steps{share} in {len(rows)} variants are certified; Ethos refuses a proof",
+        f"of {sum(len(r['refused']) for r in rows) or 'none'}. By",
+        " and ".join(dict.fromkeys(r["tools"] for r in rows)) + ".",
+        f"Not done yet: {len(missing)} of {len(proved())} variants{': ' if missing else ''}{', '.join(missing)}.", "",
+        "| variant | steps | certified | the rest | seconds of one core | commit, date |", "|---|---|---|---|---|---|",
+    ]  # fmt: skip
+    for r in rows:
+        rest = "; ".join(f"{one['step']}: {one['why']}" for one in r["rest"]) or "none"
+        made = f"{r['commit']}, {r['date']}"
+        lines.append(f"| {r['variant']} | {r['steps']:,} | {r['certified']:,} | {rest} | {r['seconds']} | {made} |")
+    return "\n".join(lines) + "\n"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("words", nargs="+")
+    parser.add_argument("--checked", type=Path, help="where what came of each statement is kept")
+    parser.add_argument("--cores", type=int, default=1)
+    given = parser.parse_args()
+    if given.words[0] == "page":
+        write_text(Path(given.words[2]), page(json.loads(Path(given.words[1]).read_text(encoding="utf-8"))))
+        return 0
+    if given.checked is None:
+        parser.error("--checked DIR is missing")
+    os.environ[CHECKED] = str(given.checked.resolve())
+    names = given.words[1:] or proved()
+    rows = each_variant(Path(given.words[0]), names, given.cores, of_variant, is_of, said)
+    return int(any(row["refused"] for row in rows))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
