@@ -79,11 +79,11 @@ class TaskGates(Gates):
 
     def threads(self) -> list[Thread]:
         """Return what waits, the oldest first, without the threads of stalled workers."""
+        self.catch_up()
         calls = self._held()
         with self._lock:
             if self.observer is None:
                 return []
-            self._waits = [wait for wait in self._waits if not wait.gated.is_gone]
             found: list[tuple[int, Thread]] = [
                 (wait.age, (wait.number, wait.operation, wait.node, self._connector(wait.owner), wait.owner.task))
                 for wait in self._waits
