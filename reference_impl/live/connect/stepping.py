@@ -183,6 +183,10 @@ class Gates(ABC):
     def let(self, number: int, outcome: str) -> None:
         """Let the call happen, fail, or get lost that waits under this number, if there is one."""
 
+    @abstractmethod
+    def given_up(self, wait: Wait) -> None:
+        """Note that nothing comes of a request."""
+
     # -- what comes, in the threads of proxies and of the control server
 
     def _came(self, node: int, exchange: Exchange) -> Met | None:
@@ -361,9 +365,6 @@ class Gates(ABC):
                 self.given_up(wait)
                 self._last, self._stirred = time.monotonic(), True
             return bool(gone)
-
-    def given_up(self, wait: Wait) -> None:
-        """Note that nothing comes of a request."""
 
     def _goes_on(self, since: float) -> str:
         """Return what goes on by itself although all was silent, "" if nothing does; tasks may have to stop for it."""

@@ -46,8 +46,9 @@ properties and the model. A program ends with the first thing that is found, and
 rows of [findings](findings.md), each with the number of programs that ended with it; that "{LACKS}"
 when its own topic is taken away is none, and its model repeats records as well. An *alarm* is anything else that breaks
 a promise, and does when the program is run again; *not again* is what does not, and a program whose cluster did not
-come to rest. *Cut off* are seeds whose driver or cluster failed. One broker; operations are requests and calls that the driver released; the load is the machine's. Where
-seeds do not begin with 1, the first was chosen, so that the number of programs says nothing of how often that happens.
+come to rest. *Cut off* are seeds whose driver or cluster failed. One broker; operations are requests and calls that
+the driver released; the load is the machine's. Where seeds do not begin with 1, the first was chosen, so that the
+number of programs says nothing of how often that happens.
 """
 
 
@@ -77,7 +78,8 @@ def part(of: str, release: str, seed: int, programs: int = PART) -> dict[str, An
 def _again(search: LiveSearch, failure: Failure) -> dict[str, Any]:
     tries = search.agreeing.tries
     again = [search.replay(failure.program, only=failure.disagreed.promises or None) for _ in range(tries)]
-    return _described(search, failure, sum(each is not None and not each.disagreed.is_undecided for each in again), tries)
+    failed = sum(each is not None and not each.disagreed.is_undecided for each in again)
+    return _described(search, failure, failed, tries)
 
 
 def _described(search: LiveSearch, failure: Failure, again: int, tries: int) -> dict[str, Any]:
