@@ -220,21 +220,22 @@ class Undisturbed:
         return made.call.name in HARMLESS
 
     def starved(self, made: Made, messages: Sequence[Message]) -> Sequence[Task]:
-        """Return (connector, task) of each task of a newest set that fails, although another instance may poll later,
-        or does not poll when the cluster has come to rest, although nothing has gone wrong."""
-        rests = _rests(made, messages)
-        if not self.still or self.asked > 1:  # an older round may still be under way, which nothing need show
-            self.still, self.asked = self.still and not rests, 0 if rests else self.asked
+        """Return (connector, task) of each task of a newest set that does not poll, or has failed, although the cluster
+        has come to rest and nothing has gone wrong."""
+        if not self.still or not _rests(made, messages):
             return ()
-        starved = sorted({*(self.seen.lacking() if rests else ()), *self._failed(made)})
-        self.still, self.asked = not starved, 0 if rests else self.asked
+        starved = sorted({*self.seen.lacking(), *self._failed()})
+        self.still = not starved and self.asked < 2
+        if self.asked > 1:  # an older round may still be under way, which nothing need show
+            starved = []
+        self.asked = 0
         return starved
 
-    def _failed(self, made: Made) -> Iterator[Task]:
-        for event in made.events:
-            connector, task = read(event, "connector", -1), read(event, "task", -1)
+    def _failed(self) -> Iterator[Task]:
+        """Yield the tasks that failed, although another instance may poll by now."""
+        for connector, task, of in self.seen.failed:
             topic = self.seen.topics[connector]
-            if read(event, "kind") == "task_failed" and read(event, "set") == topic.newest and not topic.deleted:
+            if of == topic.newest and not topic.deleted:
                 yield connector, task
 
 

@@ -34,6 +34,7 @@ REPEATS = {"source-offsets/shipped-own-topic-later": HIDDEN, TAKEN: LACKS}
 """Why a variant commits records twice, as its model does."""
 LOST = ("left out", "not in the committed output", "that is committed is", "nothing is committed")
 """What history properties say of records that are lost."""
+FAILED = re.compile(r"task (?P<task>\d+)(?: of connector (?P<connector>\d+))? fails, and nothing went wrong")
 TRACES = {OPEN: "ConcurrentTransactionsException", EMPTY: "IllegalStateException"}
 """Why a task is FAILED of which nothing had gone wrong, by finding."""
 
@@ -116,9 +117,8 @@ def finding_of(failure: Failure, system: Any, variant: str) -> str:
     if variant in REPEATS and promises == {"618.P2"}:
         is_lost = any(words in text for words in LOST)
         return COPIED * (variant == TAKEN) if is_lost else REPEATS[variant]
-    event = failure.disagreed.evidence.event
-    if event is not None and read(event, "kind") == "task_failed" and "618.P4" in promises:
-        _, trace = system.status(read(event, "connector"), read(event, "task"))
+    if failed := FAILED.fullmatch(text):
+        _, trace = system.status(int(failed["connector"] or 0), int(failed["task"]))
         return next((finding for finding, why in TRACES.items() if why in trace), "")
     return ""
 
