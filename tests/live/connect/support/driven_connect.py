@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from typing import Any
 
 from fencepost.proofs.testing.engine import reach
+from fencepost.proofs.testing.failures import Disagreed
 from fencepost.proofs.testing.observing import Outside
 from fencepost.proofs.testing.search import Failure, Search
 from fencepost.properties.conformance_spec import on_a_cluster
@@ -85,6 +87,14 @@ class LiveSearch(Search):
             return Counted(make(config), agreeing.black_box, self.count)
 
         super().__init__(agreeing, made, variant, config, frozenset(), agreeing.black_box, ())
+
+    def drive(self, play: Callable[[Any], object]) -> None:
+        """Drive one program, which ``play`` begins with the machine that draws programs, and which ends as they do."""
+        machine: Any = type("Driving", (self.agreeing.machines[self.variant],), {"session": self})()
+        with suppress(Disagreed):
+            play(machine)
+            machine.teardown()
+        self.account()
 
     def start(self, config: Mapping[str, Any]) -> Run:
         self._run_now = super().start(config)
