@@ -8,8 +8,17 @@ LIVE = "fencepost.reference_impl.live."
 def wire_errors() -> tuple[type[Exception], ...]:
     """Return the exception types raised when a broker does not answer. The tuple is empty if the broker client, which
     is slow to import, was never imported: it cannot have raised anything."""
-    connection = sys.modules.get("fencepost.reference_impl.live.tcp.connection")
-    return () if connection is None else (connection.WireError,)
+    return _of("tcp.connection", "WireError")
+
+
+def rest_errors() -> tuple[type[Exception], ...]:
+    """Return the exception types raised when a cluster does not come to rest, so that a program is not decided."""
+    return _of("connect.stepping", "NotAtRest")
+
+
+def _of(module: str, name: str) -> tuple[type[Exception], ...]:
+    imported = sys.modules.get(LIVE + module)
+    return () if imported is None else (getattr(imported, name),)
 
 
 def remove_topics(bootstrap: str, patience_s: float) -> list[str]:

@@ -1,15 +1,18 @@
 """What a killed test run has started ends with it."""
 
+import os
 import re
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
-from fencepost.reference_impl.live.clusters.ending import Entering
+from fencepost.reference_impl.live.clusters.ending import Entering, temporary
 
 TESTS = Path(__file__).parent
 PATIENCE_S = 20.0
@@ -46,6 +49,37 @@ def test_what_a_killed_run_started_ends_with_it(end: str) -> None:
         assert waited_for(lambda: is_running(node))
         getattr(run, end)()
     assert waited_for(lambda: not is_running(node))
+
+
+FOLDER = """
+import sys
+from fencepost.reference_impl.live.clusters.ending import temporary
+with temporary(sys.argv[1]) as folder:
+    (folder / "log").touch()
+    print(folder, flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.mark.parametrize("end", ["terminate", "kill"])
+def test_the_folder_of_a_killed_run_is_removed_by_the_next(end: str, tmp_path: Path, monkeypatch: Any) -> None:
+    """And no folder of a run that lives, nor one that no run has made."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    words, foreign = [sys.executable, "-c", FOLDER, "made-"], tmp_path / "made-by-others"
+    foreign.mkdir()
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True, "env": environment}
+    with subprocess.Popen(words, **pipes) as killed, subprocess.Popen(words, **pipes) as living:
+        left, used = (Path(run.stdout.readline().strip()) for run in (killed, living))
+        with temporary("made-") as mine:
+            assert {*tmp_path.iterdir()} == {left, used, mine, foreign}
+        getattr(killed, end)()
+        killed.wait()
+        assert (left / "log").exists()
+        with temporary("made-") as mine:
+            assert {*tmp_path.iterdir()} == {used, mine, foreign}
+        living.communicate("")
+    assert [*tmp_path.iterdir()] == [foreign]
 
 
 def test_brokers_are_started_so() -> None:

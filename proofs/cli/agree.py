@@ -345,7 +345,8 @@ class _Screen:
             if why := self.predicted(report):
                 console.print(f"as predicted of {report.variant}: {why}", markup=False)
         for undecided in report.undecided:
-            console.print("inconclusive, as it is broken only if nothing was left to happen:", markup=False)
+            why = "it is broken only if nothing was left to happen" if undecided.promise else "it did not come to rest"
+            console.print(f"inconclusive, as {why}:", markup=False)
             console.print(f"{undecided}\n{undecided.program}", markup=False)
         for difference in report.differences:
             console.print("differs from the model, and breaks no promise as far as was seen:", markup=False)

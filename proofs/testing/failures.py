@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from fencepost.proofs.connection_errors import rest_errors
 from fencepost.properties.conformance_spec import Agreeing, FalseConjunct
 from fencepost.properties.driving import Made, Program, columns_of, event_text, read
 
@@ -47,6 +48,11 @@ class Disagreed(Exception):
     def __init__(self, evidence: Evidence, conjuncts: tuple[FalseConjunct, ...], at_rest: bool = False) -> None:
         super().__init__(str(evidence))
         self.evidence, self.conjuncts, self.at_rest = evidence, conjuncts, at_rest
+
+    @property
+    def is_undecided(self) -> bool:
+        """Return whether nothing is known of what the call did, as the system did not come to rest."""
+        return isinstance(self.evidence.made.error, rest_errors())
 
     @property
     def promises(self) -> frozenset[str]:

@@ -11,7 +11,7 @@ from math import inf
 from typing import Any
 
 from fencepost.model.language.checks.errors import InputError
-from fencepost.proofs.connection_errors import wire_errors
+from fencepost.proofs.connection_errors import rest_errors, wire_errors
 from fencepost.proofs.testing.coverage import Coverage
 from fencepost.proofs.testing.failures import AFTER, Disagreed, Evidence, Signature, signature
 from fencepost.proofs.testing.fault_counts import APART, Exercised, by_seed_alone
@@ -66,6 +66,8 @@ class Watch:
 
     def watch(self, made: Made, messages: Sequence[Message]) -> None:
         if made.error is not None:
+            if isinstance(made.error, rest_errors()):
+                raise Disagreed(Evidence(made, None, ()), ())
             if isinstance(made.error, wire_errors()):
                 raise Unreachable(made.error)
             if self.agreeing.between and not isinstance(made.error, AssertionError):
@@ -327,9 +329,9 @@ class Search:
         return ""
 
     def _fails(self, failure: Failure) -> None:
-        if failure.disagreed.at_rest and self.agreeing.by_silence:
+        if failure.disagreed.is_undecided or (failure.disagreed.at_rest and self.agreeing.by_silence):
             self.undecided.append(failure)
-            if not self._fails_again(failure):
+            if failure.disagreed.is_undecided or not self._fails_again(failure):
                 return
             self.undecided.remove(failure)
         self.examples_to_failure = self.examples_to_failure or self.examples

@@ -176,6 +176,8 @@ def at_rest(system: System, events: Iterable[Event]) -> Resting:
 EXACTLY_ONCE = FIRST = 0
 GETTING_ON = "get_on"
 """In the call `GETTING_ON` the instances that live go on by themselves."""
+HARMLESS = frozenset({"walk", "go", "step", "ask_boundary", "audit", GETTING_ON})
+"""The calls in `HARMLESS` are no reason for an instance to fail, where no operation of theirs fails or gets lost."""
 ENDS = frozenset({"instance_stopped", "instance_failed", "instance_killed"})
 
 
@@ -238,13 +240,18 @@ class GettingOn(AtRest):
         self.newest = Newest(FIRST, int(config.get("tasks", 1)), EXACTLY_ONCE)
         self.tombstones = Tombstones()
         self.calls_made = 0
+        self.still = config.get("boundary") != "interval"  # nothing has gone wrong; intervals may outlast a transaction
 
     def watch(
         self, made: Made, events: Sequence[Event], messages: Sequence[Message]
     ) -> Iterable[tuple[Broken, Concerned]]:
         self.calls_made += 1
+        self.still = self.still and made.call.name in HARMLESS and made.call.get("outcome", "ok") == "ok"
         for event in events:
             self.note(event)
+            if self.still and read(event, "kind") == "instance_failed":
+                words = f"task {read(event, 'task')} fails, and nothing went wrong"
+                yield Broken("618.P5", words, event=event), frozenset()
             self.tombstones.watch(self.calls_made, event)
         if made.call.name == GETTING_ON:
             yield from self.judged(events)

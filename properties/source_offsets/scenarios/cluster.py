@@ -16,6 +16,8 @@ from fencepost.properties.source_offsets.interface import Task
 from fencepost.properties.source_offsets.scenarios import STEPS, WEIGHTS, Scenarios
 from hypothesis import strategies as st
 
+# A connector that is ``empty`` asks for the end of a transaction with a poll that gives no records.
+
 HIDDEN = {
     "topic_deleted", "instance_checked", "end_asked", "end_reached", "owner_started", "looked", "migrated",
     "owner_done", "owner_stalled", "owner_resumed",
@@ -52,7 +54,7 @@ class Live(
         "seed": st.just(0), **{name: st.just(value) for name, value in SIZE.items()},
         "tasks": st.sampled_from((1, 1, 2)), "partitions": st.sampled_from((1, 2)), "records": st.just(8),
         "batch": st.sampled_from((2, 3, 1)),
-        "boundary": st.sampled_from(("poll", "poll", "connector")),
+        "boundary": st.sampled_from(("poll", "connector")), "empty": st.booleans(),
         "transaction_timeout_ms": st.sampled_from((2_000, 400)),
     })  # fmt: skip
 

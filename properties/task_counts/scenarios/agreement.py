@@ -218,7 +218,8 @@ class CountsContext(RunContext):
             self.outside = self.calls
         self.undisturbed.note(made)
         for connector, task in self.undisturbed.starved(made, messages):
-            yield _starved(connector, task, events), frozenset()
+            failed = (connector, task, self.seen.topics[connector].newest) in self.seen.failed
+            yield _starved(connector, task, events, failed), frozenset()
         self._await(made)
         if isinstance(made.result, Alone) and self._is_up() and not self.awaited:
             yield from ((broken, frozenset()) for broken in self._left(made.result))
@@ -280,10 +281,12 @@ class CountsContext(RunContext):
                 yield Broken("618.P3", f"{one} can commit, and the latest count {covers}", event)
 
 
-def _starved(connector: int, task: int, events: Sequence[Event]) -> Broken:
-    failed = [e for e in events if read(e, "kind") == "task_failed" and _of(e) == (connector, task)]
-    if failed:
-        return Broken("618.P4", f"task {task} of connector {connector} fails, and nothing went wrong", failed[-1])
+def _starved(connector: int, task: int, events: Sequence[Event], failed: bool) -> Broken:
+    failing = [e for e in events if read(e, "kind") == "task_failed" and _of(e) == (connector, task)]
+    if failed or failing:
+        words = f"task {task} of connector {connector} fails, and nothing went wrong"
+        check = "" if failing else f"system.status({connector}, {task})[0] != 'FAILED'"
+        return Broken("618.P4", words, next(reversed(failing), None), check)
     polling = f"{{thread[3:] for thread in system.threads() if thread[1] in {tuple(sorted(AT_WORK))}}}"
     words = f"task {task} of connector {connector} does not poll, and nothing went wrong"
     return Broken("618.P4", words, check=f"({connector}, {task}) in {polling}", at_rest=True)

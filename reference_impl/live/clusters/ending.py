@@ -1,11 +1,15 @@
 """This module starts processes that end with the process that started them, also where that is killed and clears
-nothing up, and has contexts that end whatever they have entered."""
+nothing up, has folders that are removed then, and contexts that end whatever they have entered."""
 
+import fcntl
 import os
+import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
-from contextlib import ExitStack
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
@@ -19,6 +23,8 @@ if os.getppid() == int(sys.argv[1]):
     os.execvp(sys.argv[3], sys.argv[3:])
 """
 """A program that takes another one's place, and no function between fork and exec, which is unsafe with threads."""
+OWNER = "owner"
+"""The file in a temporary folder that its process has locked, which Linux unlocks when the process ends."""
 
 
 def cores() -> list[int]:
@@ -32,6 +38,22 @@ def started(command: Sequence[str], **named: Any) -> "subprocess.Popen[Any]":
     started it."""
     given = [str(os.getpid()), ",".join(map(str, cores()))]
     return subprocess.Popen([sys.executable, "-I", "-S", "-c", ENDING, *given, *command], **named)
+
+
+@contextmanager
+def temporary(prefix: str) -> Iterator[Path]:
+    """As `tempfile.TemporaryDirectory`; where the process is killed, the folder is removed by the next one that makes a
+    folder with this prefix."""
+    for owner in Path(tempfile.gettempdir()).glob(f"{prefix}*/{OWNER}"):
+        with suppress(OSError), owner.open() as file:  # its process lives, or it is another user's
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(owner.parent, ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix=prefix) as name:
+        folder = Path(name)
+        with (folder / "new").open("w") as file:  # it has no owner before that is locked
+            fcntl.flock(file, fcntl.LOCK_EX)
+            (folder / "new").rename(folder / OWNER)
+            yield folder
 
 
 class Entering:

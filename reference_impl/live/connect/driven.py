@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from fencepost.reference_impl.live.clusters.ending import temporary
 from fencepost.reference_impl.live.connect import config_topic
 from fencepost.reference_impl.live.connect.cluster import ClusterError, ConnectCluster, archive
 from fencepost.reference_impl.live.connect.install import BROKERS
@@ -149,7 +150,7 @@ def live(
     key = release, size, gates, support
     if key not in _LIVE:
         end()
-        folder = Path(_OPEN.enter_context(tempfile.TemporaryDirectory(prefix="fencepost-connect-")))
+        folder = _OPEN.enter_context(temporary("fencepost-connect-"))
         cache = Path(config.get("cache") or Path(tempfile.gettempdir()) / "fencepost-connect")
         try:
             archive(cache, folder / "archive", release)

@@ -10,6 +10,8 @@
 | copy | Produce of a worker's own producer for the worker's offsets topic |
 | ask_end, run, poll | a call of `SourceTask`: start before it asks for its offsets, start with them, poll |
 
+Where the config has ``empty``, a connector ends a transaction as it is asked to with a poll that gives no records.
+
 The other operations of the interface happen without waiting. A task stands still, or is gone, with its worker. Of
 virtual time there are the transactions that time out, which the driver has the coordinator do. Each system has a
 connector and topics of its own.
@@ -153,7 +155,7 @@ class Tasks(Source):
         return CALLS.get(call.name, "")
 
     def is_due(self, instance: Instance, operation: str) -> bool:
-        return operation != "poll" or bool(self.batch(instance))
+        return operation != "poll" or self.ends_empty(instance) or bool(self.batch(instance))
 
     def answer(self, instance: Instance, operation: str) -> Mapping[str, object]:
         if operation == "poll":
@@ -162,14 +164,18 @@ class Tasks(Source):
             self.emit("instance_running", instance)
         return {}
 
+    def ends_empty(self, instance: Instance) -> bool:
+        """Return whether the next poll asks for the end of a transaction, and gives no records."""
+        return bool(self.work(instance).asked and self.config.get("empty"))
+
     def batch(self, instance: Instance) -> list[tuple[int, int]]:
-        return self.next_records(self.work(instance).last)
+        return [] if self.ends_empty(instance) else self.next_records(self.work(instance).last)
 
     def polls(self, instance: Instance) -> dict[str, object]:
         """Note that a poll returns the next batch, and return the answer for it."""
         work, batch = self.work(instance), self.batch(instance)
         work.last |= dict(batch)
-        work.batch, work.batches = set(batch), work.batches + 1
+        work.batch, work.batches = set(batch), work.batches + bool(batch)
         work.inside += batch
         for partition, offset in batch:
             self.emit("polled", instance, partition=partition, round=0, offset=offset)
@@ -408,6 +414,10 @@ class SourceSystem:
         self._calm_s = self._gates.stirred_s
 
     # -- what is seen
+
+    def status(self, _: int, task: int) -> tuple[str, str]:
+        """Return what stands in the status topic, with the trace of a failure."""
+        return self._tasks.statuses.get(Owner(self._tasks.name, task), ("", ""))
 
     def audit(self) -> bool:
         """Return whether no transaction is open, so that a worker could be asked where a restart resumes."""

@@ -14,7 +14,7 @@ from fencepost.reference_impl.live.connect.cluster import ConnectCluster
 from fencepost.reference_impl.live.connect.control import Call
 from fencepost.reference_impl.live.connect.driven import Live
 from fencepost.reference_impl.live.connect.observing import Event, Instance, Observer, Owner, is_map
-from fencepost.reference_impl.live.connect.stepping import BROKEN, Actor, Gates
+from fencepost.reference_impl.live.connect.stepping import BROKEN, Actor, Gates, Wait
 from fencepost.reference_impl.live.proxy.frames import Request
 from fencepost.reference_impl.live.proxy.links import Exchange
 from fencepost.reference_impl.live.proxy.rules import Gated, Met
@@ -164,22 +164,24 @@ class SourceGates(Gates):
         number = self._number(_actor("open", instance))
         return any((wait.number, wait.operation) == (number, "open") for wait in self._waits)
 
+    def given_up(self, wait: Wait) -> None:
+        of, source = {number: actor for actor, number in self._of_actor.items()}, self.observer
+        if isinstance(source, Source):
+            source.numbered(int(str(of[wait.number][1]))).is_ended |= wait.operation == "open"
+
     def operations(self) -> list[tuple[int, str, Instance]]:
         """Return what waits and may happen, the oldest first, without what stands still: its number, the operation,
         and whose it is."""
+        self.catch_up()
         calls, source = self._held(), self.observer
         with self._lock:
             if not isinstance(source, Source):
                 return []
             of = {number: actor for actor, number in self._of_actor.items()}
             found = list[tuple[int, int, str, int]]()
-            for wait in [*self._waits]:
-                instance = source.numbered(int(str(of[wait.number][1])))
-                if wait.gated.is_gone:
-                    self._waits.remove(wait)
-                    instance.is_ended |= wait.operation == "open"
-                elif wait.gated.is_next:
-                    found.append((wait.age, wait.number, wait.operation, instance.number))
+            for wait in self._waits:
+                if wait.gated.is_next:
+                    found.append((wait.age, wait.number, wait.operation, int(str(of[wait.number][1]))))
             for call in calls:
                 if (each := self._instance(call)) is not None:
                     operation = self._operations[call.instance, call.name]

@@ -60,7 +60,7 @@ from fencepost.reference_impl.live.connect.worker import Worker, threads_of
 from fencepost.reference_impl.live.proxy.frames import Request, decoded
 from fencepost.reference_impl.live.proxy.links import Exchange
 from fencepost.reference_impl.live.proxy.rules import Gated, Lost, Meant, Met, Refused
-from fencepost.reference_impl.live.tcp.connection import NoAnswer
+from fencepost.reference_impl.live.tcp.connection import NoAnswer, WireError
 
 QUIET_S = 0.12
 LOOKS, LOOK_S = 3, 0.004
@@ -86,6 +86,11 @@ _TASKS = re.compile(r"/connectors/([^/]+)/tasks")
 
 Thread = tuple[int, str, int, int, int]
 Actor = tuple[object, ...]
+
+
+class NotAtRest(WireError):
+    """A `NotAtRest` is raised when something else than what waits here is under way still. Its text says what; of the
+    cluster nothing is known then."""
 
 
 @dataclass(eq=False)
@@ -177,6 +182,10 @@ class Gates(ABC):
     @abstractmethod
     def let(self, number: int, outcome: str) -> None:
         """Let the call happen, fail, or get lost that waits under this number, if there is one."""
+
+    @abstractmethod
+    def given_up(self, wait: Wait) -> None:
+        """Note that nothing comes of a request."""
 
     # -- what comes, in the threads of proxies and of the control server
 
@@ -324,89 +333,122 @@ class Gates(ABC):
             wait.gated.release()
         self.settle()
 
-    def settle(self, timeout_s: float = SETTLED_S) -> bool:
-        """Wait until nothing is under way but what waits here, and return whether that was so within the time."""
-        deadline, looks, silent = time.monotonic() + timeout_s, 0, 0.0
+    def settle(self, timeout_s: float | None = None) -> None:
+        """Wait until nothing is under way but what waits here. Raise NotAtRest after this time, `SETTLED_S` if none is
+        given."""
+        timeout_s = SETTLED_S if timeout_s is None else timeout_s
+        deadline, looks, silent, why = time.monotonic() + timeout_s, 0, 0.0, ""
         while time.monotonic() < deadline:
-            looks = looks + 1 if self._is_silent() and self._is_asleep() else 0
+            busy = self._sounds() or self._runs()
+            looks = 0 if busy else looks + 1
             if looks >= LOOKS:
                 looks, silent = 0, silent or time.monotonic()
-                if not self._nudged() and not self._goes_on(silent):
-                    return True
+                busy = self._nudged() or self._goes_on(silent)
+                if not busy:
+                    return
+            why = busy or why
             time.sleep(LOOK_S)
-        return False
+        raise NotAtRest(f"Connect {self.cluster.release} is not at rest after {timeout_s:g} s: {why}")
 
-    def _goes_on(self, since: float) -> bool:
-        """Return whether something goes on by itself although all was silent; tasks may have to stop for it."""
+    def catch_up(self) -> None:
+        """Wait for what follows where a client has given up what waited here; the next call of the driver does where
+        that takes longer."""
+        if self._has_forgotten():
+            with contextlib.suppress(NotAtRest):
+                self.settle()
+
+    def _has_forgotten(self) -> bool:
+        with self._lock:
+            gone = [wait for wait in self._waits if wait.gated.is_gone]
+            for wait in gone:
+                self._waits.remove(wait)
+                self.given_up(wait)
+                self._last, self._stirred = time.monotonic(), True
+            return bool(gone)
+
+    def _goes_on(self, since: float) -> str:
+        """Return what goes on by itself although all was silent, "" if nothing does; tasks may have to stop for it."""
         with self._lock:
             patience_s = AWAITED_BRIEFLY_S if self._is_step or self.stalled else AWAITED_S
             if self.are_holding or time.monotonic() - since > patience_s:
-                return False
-            goes_on = self._is_starting() or self._is_asking() or (not self._is_step and self._is_joining())
-            self._stirred |= goes_on
+                return ""
+            goes_on = self._starts() or self._asks() or ("" if self._is_step else self._joins())
+            self._stirred |= bool(goes_on)
             return goes_on
 
-    def _is_starting(self) -> bool:
-        """Return whether a task starts, works or ends, as its worker has a thread of it and it is not about to poll."""
+    def _starts(self) -> str:
+        """Return which worker has a thread of a task that starts, works or ends, and is not about to poll."""
         mine = self.observer.names if self.observer is not None else {}
         polls = {call.instance for call in [*self.cluster.control.held] if call.name == "poll"}
         known = [each for each in [*self.cluster.control.instances.values()] if each.polls and not each.is_over]
         known = [each for each in known if each.name in polls or each.connector not in mine]
         with contextlib.suppress(OSError):  # a process that ends
-            return any(
-                sum(thread.startswith(TASK) for thread, _ in threads_of(worker.process.pid))
-                > sum(each.worker == name and each.task >= 0 for each in known)
+            return ", ".join(
+                f"a task of {name} starts, works or ends"
                 for name, worker in self.cluster.workers.items()
                 if worker.process is not None and worker.is_awake
+                if sum(thread.startswith(TASK) for thread, _ in threads_of(worker.process.pid))
+                > sum(each.worker == name and each.task >= 0 for each in known)
             )
-        return True
+        return "a worker ends"
 
-    def _is_asking(self) -> bool:
-        """Return whether a worker or a user waits for an answer, or a worker is about to ask again."""
+    def _asks(self) -> str:
+        """Return what waits for an answer, of a worker or a user, or is about to be asked again."""
         asked = [each for rest in self.cluster.rest.values() for each in [*rest.under_way]]
         now = time.monotonic()
-        return (
-            any(self.nodes[each.worker] not in self.stalled for each in asked)
-            or any(each.is_alive() for each in self._users)
-            or any(now < at + QUIET_S < now + AGAIN_S for _, at in self._again.values())
-        )
+        found = [f"{each.method} {each.path}" for each in asked if self.nodes[each.worker] not in self.stalled]
+        found += ["the request of a user" for each in self._users if each.is_alive()]
+        found += [f"tasks of {name}" for name, (_, at) in self._again.items() if now < at + QUIET_S < now + AGAIN_S]
+        return f"without an answer: {', '.join(found)}" if found else ""
 
-    def _is_joining(self) -> bool:
-        """Return whether a worker that can has to join the others, or will hear of that."""
+    def _joins(self) -> str:
+        """Return which workers can and have to join the others, or will hear of that."""
         joined = {node for (node, _), (name, *_) in self._out.items() if name in FOR_OTHERS}
         awake = {node for name, node in self.nodes.items() if self.cluster.workers[name].is_awake} - self.deaf
-        return bool((joined | self._rejoining) & awake and awake - joined)
+        has_to = (joined | self._rejoining) & awake and awake - joined
+        return f"to join the group: {', '.join(map(self._name, has_to))}" if has_to else ""
 
-    def _is_silent(self) -> bool:
+    def _sounds(self) -> str:
+        """Return what was heard a moment ago."""
         with self._lock:
+            self._has_forgotten()
             now, held = time.monotonic(), {wait.link for wait in self._waits}
-            busy = any(
-                now - since < (REJOINING_S if name in FOR_OTHERS else BUSY_S)
+            out = [
+                f"{name} of {self._name(node)}"
                 for (node, _), (name, since, link) in self._out.items()
                 if (node, link) not in held and node not in self.stalled
+                if now - since < (REJOINING_S if name in FOR_OTHERS else BUSY_S)
+            ]
+            if out:
+                return f"without an answer: {', '.join(out)}"
+            is_silent = now - self._last > QUIET_S and now - self._synced > HEARD_S
+            return "" if is_silent else "requests come, and are answered"
+
+    def _runs(self) -> str:
+        """Return which threads run, or want to."""
+        processes = {name: worker.process for name, worker in self.cluster.workers.items()}
+        processes |= {f"broker {number}": node.process for number, node in self.cluster.kafka.nodes.items()}
+        with contextlib.suppress(OSError):
+            return ", ".join(
+                f"{thread!r} of {name} runs"
+                for name, process in processes.items()
+                if process is not None
+                for thread, state in threads_of(process.pid)
+                if state in "RD"
             )
-            return not busy and now - self._last > QUIET_S and now - self._synced > HEARD_S
+        return "a process ends"
 
-    def _is_asleep(self) -> bool:
-        processes = [worker.process for worker in self.cluster.workers.values()]
-        processes += [node.process for node in self.cluster.kafka.nodes.values()]
-        try:
-            threads = [threads_of(process.pid) for process in processes if process is not None]
-        except OSError:  # a process that ends
-            return False
-        return not any(state in "RD" for each in threads for _, state in each)
-
-    def _nudged(self) -> bool:
+    def _nudged(self) -> str:
         """Let the tasks that are about to poll see whether they have to stop, if they may have to."""
         with self._lock:
             stirred, self._stirred = self._stirred, False
             calls = [c for c in self._held() if c.name == "poll" and self.nodes.get(c.worker) not in self.stalled]
             if not stirred or not calls:
-                return False
+                return ""
             self._last = time.monotonic()
         for call in calls:
             call.answer()
-        return True
+        return "tasks see whether they have to stop"
 
     def _held(self) -> list[Call]:
         return [call for call in [*self.cluster.control.held] if call.instance in self._calls]

@@ -23,7 +23,16 @@ from fencepost.reference_impl.live.connect.cluster import ClusterError
 from fencepost.reference_impl.live.connect.control import Call
 from fencepost.reference_impl.live.connect.driven import GRACEFUL_MS, LONG_MS, Live, live
 from fencepost.reference_impl.live.connect.observing import Event, Instance, Observer, Owner, is_task
-from fencepost.reference_impl.live.connect.stepping import BROKEN, ERRORS, FOR_OTHERS, UNAVAILABLE, Actor, Gates, Thread
+from fencepost.reference_impl.live.connect.stepping import (
+    BROKEN,
+    ERRORS,
+    FOR_OTHERS,
+    UNAVAILABLE,
+    Actor,
+    Gates,
+    Thread,
+    Wait,
+)
 from fencepost.reference_impl.live.proxy.frames import Request
 
 SUPPORT = {"disabled": 1, "preparing": 2, "enabled": 3}
@@ -79,11 +88,11 @@ class TaskGates(Gates):
 
     def threads(self) -> list[Thread]:
         """Return what waits, the oldest first, without the threads of stalled workers."""
+        self.catch_up()
         calls = self._held()
         with self._lock:
             if self.observer is None:
                 return []
-            self._waits = [wait for wait in self._waits if not wait.gated.is_gone]
             found: list[tuple[int, Thread]] = [
                 (wait.age, (wait.number, wait.operation, wait.node, self._connector(wait.owner), wait.owner.task))
                 for wait in self._waits
@@ -98,6 +107,9 @@ class TaskGates(Gates):
                 if (answering := self._round(asked)) is not None:
                     found.append((self._calls[asked], answering))
             return [thread for _, thread in sorted(found) if thread[2] not in self.stalled]
+
+    def given_up(self, wait: Wait) -> None:
+        """A task whose worker has given it up says so itself."""
 
     def let(self, number: int, outcome: str) -> None:
         with self._lock:

@@ -45,9 +45,10 @@ generates: it is held against the promises while it runs, and of task counts wha
 properties and the model. A program ends with the first thing that is found, and the next one begins. *Findings* are
 rows of [findings](findings.md), each with the number of programs that ended with it; that "{LACKS}"
 when its own topic is taken away is none, and its model repeats records as well. An *alarm* is anything else that breaks
-a promise, and does when the program is run again; *not again* is what does not. *Cut off* are seeds whose driver or
-cluster failed. One broker; operations are requests and calls that the driver released; the load is the machine's. Where
-seeds do not begin with 1, the first was chosen, so that the number of programs says nothing of how often that happens.
+a promise, and does when the program is run again; *not again* is what does not, and a program whose cluster did not
+come to rest. *Cut off* are seeds whose driver or cluster failed. One broker; operations are requests and calls that
+the driver released; the load is the machine's. Where seeds do not begin with 1, the first was chosen, so that the
+number of programs says nothing of how often that happens.
 """
 
 
@@ -59,10 +60,12 @@ def part(of: str, release: str, seed: int, programs: int = PART) -> dict[str, An
     try:
         search.search(seed, programs, search.agreeing.steps, None)
         failures = [_again(search, failure) for failure in search.failures]
+        failures += [_described(search, failure, *failure.again) for failure in search.undecided]
     except (ClusterError, BetweenError, TimeoutError, *wire_errors()) as error:
         if not search.exercised.runs:
             raise
-        cut, failures = f"{type(error).__name__}: {error}", [_again(search, each, 0) for each in search.failures]
+        found = [*search.failures, *search.undecided]
+        cut, failures = f"{type(error).__name__}: {error}", [_described(search, each, *each.again) for each in found]
         end()
     return {
         "of": of, "release": release, "seed": seed, "programs": search.exercised.runs,
@@ -72,16 +75,21 @@ def part(of: str, release: str, seed: int, programs: int = PART) -> dict[str, An
     }  # fmt: skip
 
 
-def _again(search: LiveSearch, failure: Failure, tries: int | None = None) -> dict[str, Any]:
+def _again(search: LiveSearch, failure: Failure) -> dict[str, Any]:
+    tries = search.agreeing.tries
+    again = [search.replay(failure.program, only=failure.disagreed.promises or None) for _ in range(tries)]
+    failed = sum(each is not None and not each.disagreed.is_undecided for each in again)
+    return _described(search, failure, failed, tries)
+
+
+def _described(search: LiveSearch, failure: Failure, again: int, tries: int) -> dict[str, Any]:
     agreeing, disagreed = search.agreeing, failure.disagreed
-    tries = agreeing.tries if tries is None else tries
-    again = [search.replay(failure.program, only=disagreed.promises or None) for _ in range(tries)]
     program = printed(
         agreeing, agreeing.implementation, failure.program.config, failure.made, disagreed, search.observed
     )
     return {
         "says": "; ".join(map(str, (disagreed, *disagreed.conjuncts))), "program": program.text,
-        "tries": tries, "again": sum(each is not None for each in again),
+        "tries": tries, "again": again,
     }  # fmt: skip
 
 

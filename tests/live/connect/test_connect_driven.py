@@ -4,6 +4,7 @@ against the reference itself by what both come to at rest."""
 from __future__ import annotations
 
 import shutil
+import signal
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -20,8 +21,10 @@ from fencepost.properties.task_counts.scenarios.resting import CONFIG as AT_REST
 from fencepost.properties.task_counts.scenarios.resting import came_to, compared, differences, drawn
 from fencepost.reference_impl.defects import task_counts as defects
 from fencepost.reference_impl.live.clusters.jars import kafka_version
-from fencepost.reference_impl.live.connect.driven import end
+from fencepost.reference_impl.live.connect import stepping
+from fencepost.reference_impl.live.connect.driven import GRACEFUL_MS, end
 from fencepost.reference_impl.live.connect.install import BROKERS, OLD_CONNECT, Installed
+from fencepost.reference_impl.live.connect.stepping import NotAtRest
 from fencepost.reference_impl.live.connect.task_counts import ConnectSystem, own
 from fencepost.reference_impl.systems.task_counts import released
 from fencepost.reference_impl.systems.task_counts_cluster import RELEASED
@@ -128,6 +131,46 @@ def test_nothing_goes_on_by_itself_at_rest(
             time.sleep(REST_S)
             assert system._gates.stirred_s == stirred
             assert sorted(driven.polling) == [*range(tasks)]
+
+
+@pytest.mark.nightly
+def test_what_does_not_come_to_rest_is_an_error(driven: Driven, monkeypatch: pytest.MonkeyPatch) -> None:
+    """That says what is under way: here the request to a worker that stands still without the driver's knowledge."""
+    system = driven.system
+    driven.begin(1)
+    monkeypatch.setattr(stepping, "SETTLED_S", 3.0)
+    worker = system._cluster.workers["w2"].process
+    worker.send_signal(signal.SIGSTOP)
+    try:
+        with pytest.raises(NotAtRest, match=r"is not at rest after 3 s: \S"):
+            system.restart_connector(2, 0)
+    finally:
+        worker.send_signal(signal.SIGCONT)
+    monkeypatch.undo()
+    run(system)
+    assert sorted(driven.polling) == [0]
+
+
+@pytest.mark.nightly
+def test_what_a_worker_gives_up_is_waited_for(driven: Driven) -> None:
+    """618.23: a task does not stop, as the end of its transaction waits here, until its worker gives it up. What
+    follows from that has come to rest when the driver looks next."""
+    system = driven.system
+    driven.begin(2)
+    assert system.configure(0, 0, 1)
+    system.step(brink(system, "write"))
+    left = next(thread for thread in system.threads() if thread[1] == "poll" and thread[4] == 1)
+    system.step(left[0])
+    assert (left[0], "commit", *left[2:]) in system.threads()
+    while not driven.of("set_written", count=1):
+        system.step(next(thread[0] for thread in system.threads() if thread[1] == "write"))
+    time.sleep(2 * GRACEFUL_MS / 1_000)
+    waiting = system.threads()
+    assert left[0] not in {thread[0] for thread in waiting}
+    assert "fence" in {thread[1] for thread in waiting}
+    run(system)
+    assert sorted(driven.polling) == [0]
+    assert not driven.of("transaction_committed", task=1)
 
 
 def test_every_operation_waits_for_the_driver(driven: Driven) -> None:

@@ -1,13 +1,62 @@
-"""Defects of an old release of Kafka Connect that later ones do not have."""
+"""Defects of an old release of Kafka Connect that later ones do not have, by hand and in programs as they are drawn."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
 import pytest
 from connect_probe import Probe
-from fencepost.reference_impl.live.connect.install import OLD_CONNECT
+from driven_connect import EMPTY, OPEN, LiveSearch
+from fencepost.properties.source_offsets.scenarios.cluster import SIZE, SMALL
+from fencepost.reference_impl.live.connect.driven import end
+from fencepost.reference_impl.live.connect.install import BROKERS, OLD_CONNECT, Installed
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(600), pytest.mark.nightly]
+pytestmark = [pytest.mark.kafka, pytest.mark.timeout(900), pytest.mark.nightly]
 RELEASE = OLD_CONNECT
+SLOW_TO_STOP = 1
+"""A connector is drawn so that its two tasks are in transactions that do not end when it gets one task."""
+Driving = Callable[..., LiveSearch]
+
+
+@pytest.fixture(params=[OLD_CONNECT, BROKERS])
+def driving(request: Any, cache: Path, installed: Callable[[str], Installed]) -> Iterator[Driving]:
+    """A search of a variant on the old release, in which this finding ends a program, and on one without it."""
+    installed(request.param), installed(BROKERS)
+
+    def search(of: str, finding: str) -> LiveSearch:
+        protocol, _, variant = of.partition("/")
+        return LiveSearch(protocol, variant, {"cache": cache, "release": request.param}, {finding})
+
+    yield search
+    end()
+
+
+def found(search: LiveSearch, finding: str) -> bool:
+    """Whether the finding ended the program, on the old release, and nothing did on the other."""
+    assert (search.failures, search.undecided, search.examples) == ([], [], 1)
+    return dict(search.known) == ({finding: 1} if search.config["release"] == OLD_CONNECT else {})
+
+
+def test_drawn_programs_find_that_a_round_fails(driving: Driving) -> None:
+    """618.P4, KAFKA-16570: a task fails, and nothing went wrong."""
+    search = driving("task-counts/shipped", OPEN)
+    search.drive(lambda machine: machine.begin(SLOW_TO_STOP))
+    assert found(search, OPEN)
+
+
+def test_drawn_programs_find_that_an_abort_is_left(driving: Driving) -> None:
+    """618.P5, KAFKA-14799: a task fails, and nothing went wrong."""
+    search = driving("source-offsets/shipped", EMPTY)
+    config = {**SIZE, **SMALL, "seed": 0, "tasks": 1, "partitions": 1, "boundary": "connector", "empty": True}
+
+    def play(machine: Any) -> None:
+        machine.begin({**config, "transaction_timeout_ms": 2_000})
+        machine.asked_for(0, False, 6)
+
+    search.drive(play)
+    assert found(search, EMPTY)
 
 
 def test_a_round_fails_over_an_open_transaction(probe: Probe) -> None:

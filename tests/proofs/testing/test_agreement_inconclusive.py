@@ -15,6 +15,7 @@ from fencepost.proofs.testing import AgreementReport, agree
 from fencepost.properties.driving import read
 from fencepost.properties.task_counts.scenarios.agreement import ON_A_CLUSTER
 from fencepost.reference_impl.defects.task_counts import no_fencing
+from fencepost.reference_impl.live.connect.stepping import NotAtRest
 from fencepost.reference_impl.systems.task_counts import reference
 
 SEED, EXAMPLES = 1, 6
@@ -36,6 +37,26 @@ class Early:
 
     def drain_events(self) -> Sequence[Any]:
         return [event for event in self._system.drain_events() if read(event, "kind") != "task_running"]
+
+
+class Busy:
+    """A cluster that does not come to rest when its second connector is configured."""
+
+    def __init__(self, system: Any) -> None:
+        self._system, self._asked = system, 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._system, name)
+
+    def configure(self, *given: int) -> bool:
+        self._asked += 1
+        if self._asked > 1:
+            raise NotAtRest("Connect 4.4.0 is not at rest after 30 s: 'JoinGroup' of w1")
+        return self._system.configure(*given)
+
+
+def busy(config: Any) -> Busy:
+    return Busy(reference(config))
 
 
 class Numbered:
@@ -69,6 +90,18 @@ def test_what_is_broken_at_rest_once_is_inconclusive() -> None:
     assert "not again: the program was run 3 more times" in str(undecided)
     with pytest.raises(AssertionError):
         exec(undecided.program, {"factory": Numbered(early, lambda _: True)})
+
+
+def test_what_does_not_come_to_rest_is_inconclusive() -> None:
+    """Each time: no promise is broken by that, and the other programs are decided."""
+    report = driven(busy, lambda number: number == SECOND)
+    assert (report.verdict, report.failure, report.examples) == ("holds", None, EXAMPLES)
+    (undecided,) = report.undecided
+    assert "raised NotAtRest(" in str(undecided) and "'JoinGroup' of w1" in str(undecided)
+    assert undecided.promise == ""
+    assert "configure(" in undecided.program
+    never = driven(busy, lambda number: number > 1)
+    assert (never.verdict, never.inconclusive) == ("unknown", "no program was decided")
 
 
 def test_what_is_broken_at_rest_and_again_is_a_violation() -> None:

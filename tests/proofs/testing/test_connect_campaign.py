@@ -124,9 +124,13 @@ def test_findings_are_told_from_alarms() -> None:
     )
     recorded = [failing("618.3", [{"kind": "task_starting"}], said.format(task)) for task in (1, 0)]
     assert [finding_of(each, Statuses(""), OF) for each in recorded] == [REMOVED, ""]
-    failed = failing("618.P4", [{"kind": "task_failed", "task": 0, "instance": 3, "set": 5}])
-    assert finding_of(failed, Statuses("… ConcurrentTransactionsException: …"), OF) == OPEN
-    assert finding_of(failed, Statuses("… TimeoutException: …"), OF) == ""
+    said = "task 0 of connector 0 fails, and nothing went wrong", "task 1 fails, and nothing went wrong"
+    failed = [
+        failing(rule, [{"kind": "task_failed"}], text) for rule, text in zip(("618.P4", "618.P5"), said, strict=True)
+    ]
+    traces = "… ConcurrentTransactionsException: …", "… IllegalStateException: …", "… TimeoutException: …"
+    of_each = [[finding_of(each, Statuses(trace), OF) for trace in traces] for each in failed]
+    assert of_each == [[OPEN, EMPTY, ""]] * 2
     twice, lost = (failing("618.P2", [{"kind": "output_read"}], text) for text in ("the same is at step 3", LOST[0]))
     later, taken = (f"source-offsets/shipped-own-topic-{how}" for how in ("later", "taken"))
     assert [finding_of(twice, Statuses(""), of) for of in (later, taken, "source-offsets/shipped")] == [

@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from typing import Any
 
 from fencepost.proofs.testing.engine import reach
+from fencepost.proofs.testing.failures import Disagreed
 from fencepost.proofs.testing.observing import Outside
 from fencepost.proofs.testing.search import Failure, Search
 from fencepost.properties.conformance_spec import on_a_cluster
@@ -34,6 +36,7 @@ REPEATS = {"source-offsets/shipped-own-topic-later": HIDDEN, TAKEN: LACKS}
 """Why a variant commits records twice, as its model does."""
 LOST = ("left out", "not in the committed output", "that is committed is", "nothing is committed")
 """What history properties say of records that are lost."""
+FAILED = re.compile(r"task (?P<task>\d+)(?: of connector (?P<connector>\d+))? fails, and nothing went wrong")
 TRACES = {OPEN: "ConcurrentTransactionsException", EMPTY: "IllegalStateException"}
 """Why a task is FAILED of which nothing had gone wrong, by finding."""
 
@@ -85,6 +88,14 @@ class LiveSearch(Search):
 
         super().__init__(agreeing, made, variant, config, frozenset(), agreeing.black_box, ())
 
+    def drive(self, play: Callable[[Any], object]) -> None:
+        """Drive one program, which ``play`` begins with the machine that draws programs, and which ends as they do."""
+        machine: Any = type("Driving", (self.agreeing.machines[self.variant],), {"session": self})()
+        with suppress(Disagreed):
+            play(machine)
+            machine.teardown()
+        self.account()
+
     def start(self, config: Mapping[str, Any]) -> Run:
         self._run_now = super().start(config)
         return self._run_now
@@ -116,9 +127,8 @@ def finding_of(failure: Failure, system: Any, variant: str) -> str:
     if variant in REPEATS and promises == {"618.P2"}:
         is_lost = any(words in text for words in LOST)
         return COPIED * (variant == TAKEN) if is_lost else REPEATS[variant]
-    event = failure.disagreed.evidence.event
-    if event is not None and read(event, "kind") == "task_failed" and "618.P4" in promises:
-        _, trace = system.status(read(event, "connector"), read(event, "task"))
+    if failed := FAILED.fullmatch(text):
+        _, trace = system.status(int(failed["connector"] or 0), int(failed["task"]))
         return next((finding for finding, why in TRACES.items() if why in trace), "")
     return ""
 
