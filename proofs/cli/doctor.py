@@ -5,17 +5,20 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 from fencepost.proofs.cli.shared.gate import Gate, gated
-from fencepost.proofs.cli.shared.options import CLIENT_CONFIG, JSON
+from fencepost.proofs.cli.shared.options import CLIENT_CONFIG, JSON, MASTER
 from fencepost.proofs.cli.shared.output import console, wrapped
 from fencepost.proofs.cli.shared.progress import spinner
 from fencepost.proofs.report import SCHEMA, write_json
 
 if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
     from fencepost.proofs.doctor.report import Line
     from fencepost.proofs.doctor.source import Source
     from fencepost.proofs.recording.logs.log_dirs import Place
@@ -40,13 +43,14 @@ FEW = 6
 )
 @click.option("--checkpoint", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
               help="With --follow: go on from this file, and write there how far it came.")  # fmt: skip
+@MASTER
 @JSON
 @click.option("--verbose", is_flag=True, help="Print every finding, and the runs of the model behind it.")
 @gated
 def doctor(
     log_dirs: tuple[Path, ...], bootstrap: str | None, client_config: Path | None, logs: tuple[Path, ...],
     topics: tuple[str, ...], ids: tuple[str, ...], since: str | None, same: bool, follows: bool,
-    checkpoint: Path | None, json_file: Path | None, verbose: bool, gate: Gate,
+    checkpoint: Path | None, master: str | None, json_file: Path | None, verbose: bool, gate: Gate,
 ) -> int:  # fmt: skip
     """Say what is wrong with a cluster's transactions, and what to do.
 
@@ -63,6 +67,9 @@ def doctor(
         raise click.UsageError("--checkpoint is for --follow; leave it out")
     if follows and (ids or same):
         raise click.UsageError(f"{'--same-key' if same else '--transactional-id'} is not for --follow; leave it out")
+    if master is not None and (follows or bootstrap is not None):
+        other = "--follow" if follows else "--bootstrap"
+        raise click.UsageError(f"--master reads --logs DIR... on Spark, and is not for {other}; leave it out")
     from fencepost.proofs.doctor.diagnosis import examine
     from fencepost.proofs.doctor.report import cases, headline, lines, report
     from fencepost.proofs.doctor.same_key import same_key
@@ -72,7 +79,7 @@ def doctor(
             return _follow(source, topics, _since(since, source.now_ms()), checkpoint, json_file, gate)
     with _reading() as reading, closing(_source(bootstrap, client_config, (*logs, *log_dirs))) as source:
         begin = _since(since, source.now_ms())
-        found = examine(source, topics, ids, begin, reading)
+        found = examine(source, topics, ids, begin, reading, None if master is None else partial(_tasks, master))
         again = same_key(source, found.places, begin) if same else None
     rows = lines(found)
     console.print(headline(found, rows), markup=False)
@@ -125,6 +132,13 @@ def _follow(
         write_json(json_file, {"schema": SCHEMA, **report(found, rows, None)})
     gate.write(cases(found, rows, None))
     return int(any(line.wrong for line in rows) or bool(found.gaps))
+
+
+def _tasks(master: str, number: int) -> "Executor":
+    from fencepost.proofs.scale.spark import Tasks
+    from fencepost.proofs.scale.units import SparkSettings
+
+    return Tasks(SparkSettings(master), number)
 
 
 def _source(bootstrap: str | None, client_config: Path | None, logs: tuple[Path, ...]) -> "Source":

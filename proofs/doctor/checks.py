@@ -108,6 +108,20 @@ class Checks:
             self._marks.append(marks)
         return broken
 
+    def take(self, place: Place, ledger: PartitionLedger, marks: Sequence[np.ndarray]) -> None:
+        """Take what was judged of a partition elsewhere, of which nothing was given before."""
+        if ledger.extent.begins < 0:
+            return
+        ledger.number = self._number(place)
+        self._partitions[place] = ledger
+        for each in marks:
+            self._marks.append(each.copy())
+            self._marks[-1]["place"] = ledger.number
+
+    def forget(self, place: Place) -> None:
+        """Forget what was given of a partition, as its topic was made anew; it begins with what is given next."""
+        self._partitions.pop(place, None)
+
     def _number(self, place: Place) -> int:
         return self._numbers.setdefault(place, len(self._numbers))
 

@@ -8,6 +8,7 @@ before the coordinator says that the transaction is complete.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
+from concurrent.futures import Executor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
@@ -17,7 +18,8 @@ from fencepost.model.language.checks.errors import InputError
 from fencepost.model.releases import NAMES
 from fencepost.proofs.doctor.checks import Checks
 from fencepost.proofs.doctor.futures import BEYOND, Loaded, Seen, futures, models
-from fencepost.proofs.doctor.source import OPEN, Active, Listed, Source, aborting, logged, places_of
+from fencepost.proofs.doctor.scanning import CUT, MOST, Scan, scanned
+from fencepost.proofs.doctor.source import OPEN, Active, DiskSource, Listed, Source, aborting, logged, places_of
 from fencepost.proofs.doctor.traces import Broken
 from fencepost.proofs.recording.logs.log_dirs import Place
 from fencepost.proofs.recording.logs.segments import BEFORE_LENGTH_COUNTS, HEADER, Segment
@@ -31,8 +33,6 @@ LATE_MS = 60_000
 """A coordinator that is so late with a time-out or a marker is not at work on it (its timer runs every 10 s)."""
 LOOKED_AT = 50
 """So many duplicates are read again, and compared byte by byte."""
-MOST = 1_000
-"""At most this many of the rules' violations are stored; all are counted."""
 PHASES = {
     "Ongoing": "ONGOING",
     "PrepareCommit": "PREPARED",
@@ -140,16 +140,23 @@ def begun(source: Source) -> Examined:
 
 def examine(
     source: Source, topics: Collection[str] = (), transactional_ids: Collection[str] = (), since_ms: int = -1,
-    reading: Reading = lambda place, size: None,
+    reading: Reading = lambda place, size: None, workers: Callable[[int], Executor] | None = None, cut: int = CUT,
 ) -> Examined:  # fmt: skip
     """Return what is found in a cluster, of these topics and transactional ids, or of all, in batches not older than
-    `since_ms`. Raise InputError for a topic or an id that is not there."""
+    `since_ms`. Raise InputError for a topic or an id that is not there. `workers` makes what reads the partitions of a
+    `DiskSource` elsewhere, in cuts of some `cut` bytes, for a number of partitions."""
     found = begun(source)
     data, logs = [*source.places(topics), *_internal(source, OFFSETS)], _internal(source, TRANSACTION_LOG)
     found.places = tuple(place for place in data if place.topic != OFFSETS)
     checks = Checks(complete=since_ms < 0 and not source.gaps)
     reader = _Reader(source, checks, found, since_ms, reading)
-    for place in (*data, *logs):
+    if workers is not None and data:
+        assert isinstance(source, DiskSource)
+        with workers(len(data)) as tasks:
+            for place, scans in scanned(tasks, source, data, since_ms, cut, reading).items():
+                reader.take(place, scans)
+                source.producers[place] = scans[-1].producers
+    for place in (*(data if workers is None else ()), *logs):
         reader.read(place)
     before = {(a.place, a.producer_id): a for place in data for a in source.active(place) if a.first_offset >= 0}
     listed = {each.producer_id: each for each in source.listed(transactional_ids)}
@@ -201,18 +208,33 @@ class _Reader:
             if place.topic == TRANSACTION_LOG:
                 self._fences(piece)
             elif place.topic != OFFSETS and len(piece.headers):
-                found, times = self.found, piece.headers["max_time"]
-                found.batches += len(times)
-                found.first_ms = min(found.first_ms, int(times.min())) if found.first_ms >= 0 else int(times.min())
-                found.last_ms = max(found.last_ms, int(times.max()))
+                times = piece.headers["max_time"]
+                self._seen(len(times), int(times.min()), int(times.max()))
+
+    def _seen(self, batches: int, first_ms: int, last_ms: int) -> None:
+        found = self.found
+        found.batches += batches
+        found.first_ms = min(found.first_ms, first_ms) if found.first_ms >= 0 else first_ms
+        found.last_ms = max(found.last_ms, last_ms)
+
+    def take(self, place: Place, scans: Sequence[Scan]) -> None:
+        """Take what was read of a partition elsewhere, as if it had been read."""
+        self.checks.take(place, scans[-1].ledger, [scan.marks for scan in scans])
+        for scan in scans:
+            self._count(scan.broken, scan.count)
+            if place.topic != OFFSETS and scan.batches:
+                self._seen(scan.batches, scan.first_ms, scan.last_ms)
 
     def settle(self, *, last: bool = False) -> None:
         self._add(self.checks.settle(last=last))
 
     def _add(self, broken: Iterable[Broken]) -> None:
         fresh = [each for each in broken if each.kind != "hanging"]  # judged by the model, with what coordinators say
-        self.found.count += len(fresh)
-        self.found.broken += fresh[: max(0, MOST - len(self.found.broken))]
+        self._count(fresh, len(fresh))
+
+    def _count(self, broken: Sequence[Broken], count: int) -> None:
+        self.found.count += count
+        self.found.broken += broken[: max(0, MOST - len(self.found.broken))]
 
     def _fences(self, piece: Segment) -> None:
         ids = aborting(piece) | {each.producer_id for each in self._aborted.values()}

@@ -16,12 +16,11 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterator, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
-from typing import Protocol
 
 from fencepost.model.language.checks.errors import InputError
 from fencepost.proofs.doctor.checks import Checks
@@ -34,27 +33,8 @@ from fencepost.proofs.recording.transactions.transaction_log import TOPIC as TRA
 WAIT_MS = 250  # for news
 PLACES_S = 10.0  # from one look for new partitions to the next
 SAVE_S = 5.0  # from one checkpoint to the next
-LAG_S = 6.0
-"""A node writes down every five seconds what is committed. Of directories without all replicas no more is known, and
-one partition may be so much newer than another."""
 FULL = 1 << 23
 """An answer with fewer bytes had room for every partition that was asked for."""
-
-
-class Polling(Protocol):
-    """A source of which many partitions are asked at once, as `NetworkSource`."""
-
-    @property
-    def away(self) -> Mapping[Place, str]:
-        """Return the partitions that the latest `poll` could not read, with the reason."""
-        ...
-
-    @property
-    def high(self) -> Mapping[Place, int]:
-        """Return the high watermarks that the answers to the latest `poll` had."""
-        ...
-
-    def poll(self, starts: Mapping[Place, int], wait_ms: int) -> Iterator[tuple[Place, Segment]]: ...
 
 
 @dataclass
@@ -87,7 +67,6 @@ def follow(
             on_broken(each)
 
     while not stop():
-        began = time.monotonic()
         news = 0
         for place, segment in rounds.read():
             report(checks.feed(place, segment))
@@ -104,8 +83,6 @@ def follow(
         if checkpoint is not None and time.monotonic() - saved > SAVE_S:
             _save(checks, checkpoint)
             saved = time.monotonic()
-        if not news and not rounds.waits:
-            _sleep(began + WAIT_MS / 1000 - time.monotonic(), stop)
     if checkpoint is not None:
         _save(checks, checkpoint)
     return counts
@@ -116,52 +93,50 @@ class _Rounds:
 
     def __init__(self, source: Source, checks: Checks, topics: Collection[str], since_ms: int) -> None:
         self.source, self.checks, self.counts = source, checks, Followed()
-        self.waits = hasattr(source, "poll")
         self._topics, self._since_ms = topics, since_ms
         self._places: set[Place] = set()
         self._floor: dict[Place, int] = {}  # where to begin with a partition that had nothing new enough
         self._ends: dict[Place, int] = {}  # of what is due: the high watermark when it was first asked for
         self._logs: set[Place] = set()
+        self._topic_ids: dict[str, str] = {}
         self._due: set[Place] = set()  # to be read to the end before the transaction log is, or in it
         self._in_log = False
         self._looked = self._settled = -PLACES_S
         self._look()
-        for place in sorted(self._places | self._logs):
-            begun = checks.next_offset(place)
-            if begun > 0 and begun > (end := source.ends(place)[2]):
-                what = f"the checkpoint has {place} to offset {begun}, but it ends at {end}"
-                raise InputError(f"{source.name}: {what}: it is of another cluster or topic; begin anew without it")
+        every = self._places | self._logs
+        self._claimed = {place: begun for place in every if (begun := checks.next_offset(place)) > 0}
 
     @property
     def unread(self) -> Set[Place]:
         """Return the partitions that cannot be read for now, or are no more."""
-        away: Mapping[Place, str] = getattr(self.source, "away", {})
-        return (away.keys() - self._logs) | (self.checks.partitions - self._places)
+        return (self.source.away.keys() - self._logs) | (self.checks.partitions - self._places)
 
     def read(self) -> Iterator[tuple[Place, Segment]]:
         """Yield what is new."""
         if time.monotonic() - self._looked > PLACES_S:
             self._look()
-        places = sorted(self._places) + sorted(self._logs)
+        places, source = sorted(self._places) + sorted(self._logs), self.source
         for place in places:
-            if place not in self._floor or not self.waits:
+            if place not in self._floor:
                 yield from self._to_the_end(place)
-        if not self.waits:
-            self._due.clear()
-            return
-        polled: Polling = self.source  # type: ignore[assignment]
         starts = {place: self._begin(place) for place in places}
         silent, size = set(places), 0
-        for place, segment in polled.poll(starts, WAIT_MS):
+        for place, segment in source.poll(starts, WAIT_MS):
             yield place, segment
             silent.discard(place)
             size += len(segment.content)
+        for place in [*self._claimed.keys() & source.high.keys()]:
+            if (begun := self._claimed.pop(place)) > (end := source.high[place]):
+                what = f"the checkpoint has {place} to offset {begun}, but it ends at {end}"
+                raise InputError(f"{source.name}: {what}: it is of another cluster or topic; begin anew without it")
         for place in [*self._due]:
-            if place in polled.away or place not in polled.high:
+            if place in source.away or place not in source.high:
                 continue
-            end = self._ends.setdefault(place, polled.high[place])
+            end = self._ends.setdefault(place, source.high[place])
             if self._begin(place) >= end or (place in silent and size < FULL):
                 self._due.discard(place)
+        if any(place in source.away or source.high.get(place, start) < start for place, start in starts.items()):
+            self._looked = -PLACES_S  # it may be another topic of that name before it is read again
 
     def _begin(self, place: Place) -> int:
         return max(self._floor[place], self.checks.next_offset(place))
@@ -183,7 +158,7 @@ class _Rounds:
             self._in_log, self._due = True, set(self._logs)
             self._ends.clear()
             return False
-        if not self._in_log or self._due or (not self.waits and time.monotonic() - self._settled < LAG_S):
+        if not self._in_log or self._due or time.monotonic() - self._settled < self.source.lag_s:
             return False
         self._in_log, self._due, self._settled = False, set(self._places), time.monotonic()
         self._ends.clear()
@@ -193,6 +168,7 @@ class _Rounds:
         """Look for partitions."""
         self._looked = time.monotonic()
         places = set(self.source.places(self._topics))
+        self._forget_former({place.topic for place in places})
         if new := places - self._places:
             self._due |= new if not self._in_log else places  # what is old there is read before anything is compared
             self._in_log = False
@@ -207,6 +183,17 @@ class _Rounds:
         self._due &= places | logs
         numbers = {place.partition for place in logs}
         self.checks.complete = numbers == set(range(len(numbers)))
+
+    def _forget_former(self, topics: Set[str]) -> None:
+        """Forget what was read of topics that have been deleted and made anew since."""
+        ids = self.source.topic_ids(topics)
+        for topic, topic_id in ids.items():
+            if self._topic_ids.get(topic, topic_id) != topic_id:
+                for place in [each for each in self._floor if each.topic == topic]:
+                    self.checks.forget(place)
+                    self._floor[place] = 0
+                    self._ends.pop(place, None)
+        self._topic_ids |= ids
 
 
 def _loaded(checkpoint: Path | None) -> Checks:
@@ -231,12 +218,6 @@ def _save(checks: Checks, checkpoint: Path) -> None:
     except OSError as error:
         unfinished.unlink(missing_ok=True)
         raise InputError(f"{checkpoint}: the checkpoint cannot be written: {error.strerror}") from None
-
-
-def _sleep(seconds: float, stop: Callable[[], bool]) -> None:
-    end = time.monotonic() + seconds
-    while not stop() and (left := end - time.monotonic()) > 0:
-        time.sleep(min(left, 0.05))
 
 
 @contextmanager

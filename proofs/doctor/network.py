@@ -58,6 +58,7 @@ class NetworkSource:
         self._brokers = Brokers(bootstrap, timeout_s, security)
         self._logs = NetworkLogs(self._brokers, patience_s)
         self._patience_s = patience_s
+        self._topic_ids: dict[str, str] = {}
 
     def releases(self) -> Mapping[str, str]:
         offers = self._brokers.offers
@@ -108,6 +109,19 @@ class NetworkSource:
     def high(self) -> Mapping[Place, int]:
         """The high watermarks of those that have answered what the latest `poll` has asked."""
         return self._logs.high
+
+    @property
+    def lag_s(self) -> float:
+        return 0.0
+
+    def topic_ids(self, topics: Collection[str]) -> Mapping[str, str]:
+        """Brokers before release 2.8 have none."""
+        ids = self._brokers.topic_ids(topics)
+        for topic, topic_id in ids.items():
+            if self._topic_ids.get(topic, topic_id) != topic_id:
+                self._logs.forget(topic)
+        self._topic_ids |= ids
+        return ids
 
     def ends(self, place: Place) -> tuple[int, int, int]:
         """Return (0, 0, 0) for a partition that cannot be read."""

@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple, Protocol
@@ -23,6 +24,7 @@ from fencepost.proofs.recording.logs.log_dirs import (
     read_replica,
     segment_files,
 )
+from fencepost.proofs.recording.logs.placement import Placement
 from fencepost.proofs.recording.logs.record_columns import records_of
 from fencepost.proofs.recording.logs.replicas import Committed, committed_part
 from fencepost.proofs.recording.logs.segments import CONTROL, TRANSACTIONAL, Segment
@@ -44,6 +46,9 @@ PIECE = 16 << 20
 INTERNAL = "__"
 OPEN = ("Ongoing", "PrepareCommit", "PrepareAbort", "PrepareEpochFence")
 """In these states a transactional id has a transaction that is not over."""
+WRITTEN_S = 6.0
+"""A node writes down every five seconds what is committed. Unless all replicas in sync are known to be among the
+directories, no more is known."""
 CHECKPOINT = "replication-offset-checkpoint"
 RELEASES = {
     12: "3.6", 15: "3.7", 20: "3.8", 21: "3.9", 22: "4.0", 26: "4.1", 28: "4.2", 30: "4.3", 31: "4.4", 34: "trunk",
@@ -86,6 +91,21 @@ class Source(Protocol):
     name: str
     gaps: list[str]
 
+    @property
+    def away(self) -> Mapping[Place, str]:
+        """Return the partitions that the latest `poll` could not read, with the reason."""
+        ...
+
+    @property
+    def high(self) -> Mapping[Place, int]:
+        """Return the high watermarks that the answers to the latest `poll` had."""
+        ...
+
+    @property
+    def lag_s(self) -> float:
+        """Return by how many seconds one partition may be known to be committed later than another."""
+        ...
+
     def releases(self) -> Mapping[str, str]:
         """Return by broker (``node 1``) the release as far as it is known, else an empty string; and by the names of
         finalized features their levels (``transaction.version``: ``2``)."""
@@ -102,6 +122,14 @@ class Source(Protocol):
     def segments(self, place: Place, since_ms: int = -1, start: int = -1) -> Iterator[Segment]:
         """Yield what is committed, in order of offset, in pieces of some 16 MB at most. `start` is the first offset
         that is wanted, and of batches older than `since_ms` only some at the beginning are yielded, if any."""
+        ...
+
+    def poll(self, starts: Mapping[Place, int], wait_ms: int) -> Iterator[tuple[Place, Segment]]:
+        """Yield what there is of many partitions, each from its offset on, and wait for news for at most `wait_ms`."""
+        ...
+
+    def topic_ids(self, topics: Collection[str]) -> Mapping[str, str]:
+        """Return the ids of these topics, as far as they are known; a topic that is made anew has another one."""
         ...
 
     def ends(self, place: Place) -> tuple[int, int, int]:
@@ -131,14 +159,23 @@ class DiskSource:
         self.name = ", ".join(map(str, paths))
         self.gaps: list[str] = []
         self._paths, self._progress = tuple(map(Path, paths)), progress
-        self._placement = latest_placement(self._paths)
+        self._placement: Placement | None = None
         self._dirs: list[LogDir] = []
         self._open()
         self._parts: dict[Place, tuple[object, Committed]] = {}
+        self.producers: dict[Place, Producers] = {}
+        self.away: dict[Place, str] = {}
+        self.high: dict[Place, int] = {}
+        self._behind: set[Place] = set()
 
     def _open(self) -> None:
         self._dirs = [read_log_dir(path) for path in self._paths]
         check_one_cluster(self._dirs)
+        try:
+            self._placement = latest_placement(self._paths)
+        except RecordingError:
+            if self._placement is None:  # else it is from before an election that is under way
+                raise
         self._stamp = self.now_ms()
 
     def releases(self) -> Mapping[str, str]:
@@ -163,16 +200,41 @@ class DiskSource:
         return found
 
     def segments(self, place: Place, since_ms: int = -1, start: int = -1) -> Iterator[Segment]:
+        lies = self.lies(place)
+        yield from lies.segments(max(start, first_since(lies, since_ms)), self._progress)
+
+    @property
+    def lag_s(self) -> float:
+        return WRITTEN_S if self._behind else 0.0
+
+    def poll(self, starts: Mapping[Place, int], wait_ms: int) -> Iterator[tuple[Place, Segment]]:
+        self.away, self.high = {}, {}
+        end, news = time.monotonic() + wait_ms / 1000, False
+        for place, start in starts.items():
+            try:
+                lies = self.lies(place)
+                self.high[place] = lies.end
+                for piece in lies.segments(max(start, lies.first), self._progress):
+                    news = True
+                    yield place, piece
+            except (RecordingError, InputError, OSError) as error:
+                if any(place in each.partitions and each.partitions[place].is_dir() for each in self._dirs):
+                    raise
+                self.away[place] = str(error)  # its topic was deleted
+        if not news:
+            time.sleep(max(0.0, end - time.monotonic()))
+
+    def topic_ids(self, topics: Collection[str]) -> Mapping[str, str]:
+        """The id is in each partition's folder, of which the newest is asked while a deleted one is still there."""
+        return {
+            place.topic: each.topic_id(place)
+            for each in self._dirs for place in each.partitions
+            if place.topic in topics and each.partitions[place].is_dir() and each.topic_id(place)
+        }  # fmt: skip
+
+    def lies(self, place: Place) -> Lies:
         part = self._part(place)
-        first = max(start, part.replica.start, 0)
-        files = segment_files(part.replica.folder, first)
-        old = [file for file in files[:-1] if file.stat().st_mtime * 1000 < since_ms]
-        first = max(first, int(files[len(old)].stem))
-        for segment in each_segment(part.replica.folder, since=first, progress=self._progress):
-            rows = np.flatnonzero((segment.last_offsets >= first) & (segment.last_offsets < part.end))
-            yield from pieces(segment, rows)
-            if len(segment.headers) and segment.last_offsets[-1] >= part.end:
-                return
+        return Lies(part.replica.folder, max(part.replica.start, 0), part.end)
 
     def ends(self, place: Place) -> tuple[int, int, int]:
         part = self._part(place)
@@ -195,10 +257,14 @@ class DiskSource:
         return [listed for name, listed in newest.items() if not transactional_ids or name in transactional_ids]
 
     def active(self, place: Place) -> Sequence[Active]:
-        return producers(place, self.segments(place))
+        known = self.producers.setdefault(place, Producers(place))
+        for piece in self.segments(place, start=known.next_offset):
+            known.add(piece)
+        return list(known.found.values())
 
     def close(self) -> None:
         self._parts.clear()
+        self.producers.clear()
 
     def _part(self, place: Place) -> Committed:
         """Return the committed part of a partition, of which only the newest segments of each replica are read."""
@@ -221,7 +287,12 @@ class DiskSource:
             topic_id = max(each.topic_id(place) for each in holders)
             in_sync = self._placement.in_sync(place.topic, topic_id, place.partition)
         part = committed_part(copies, [in_sync] if in_sync else ())
-        if not in_sync_there(place, holders, self._placement):
+        complete = in_sync_there(place, holders, self._placement)
+        if complete and self._placement is not None:
+            self._behind.discard(place)
+        else:
+            self._behind.add(place)
+        if not complete:
             part = replace(part, end=high)
             self._gap(f"{place}: not all replicas in sync are here; read below offset {high}, a node's high watermark")
         (mine,) = (each for each in holders if each.partitions[place] == part.replica.folder)
@@ -233,12 +304,40 @@ class DiskSource:
             self.gaps.append(line)
 
 
-def pieces(segment: Segment, rows: np.ndarray) -> Iterator[Segment]:
-    """Yield parts of a segment with these of its batches, each of some `PIECE` bytes at most, and no tear."""
-    portion = (segment.positions[rows] - (segment.positions[rows[0]] if len(rows) else 0)) // PIECE
-    for number in np.unique(portion):
-        mine = rows[portion == number]
-        yield replace(segment, positions=segment.positions[mine], headers=segment.headers[mine], tear=None)
+class Lies(NamedTuple):
+    """A `Lies` says where the committed part of a partition is: in `folder`, from offset `first` to before `end`."""
+
+    folder: Path
+    first: int
+    end: int
+
+    def segments(
+        self, start: int, progress: Progress | None = None, after: int = 0, until: int | None = None
+    ) -> Iterator[Segment]:
+        """Yield it from offset `start` on, in pieces, without segments that begin at offset `until` or later; `after`
+        is as in `each_segment`."""
+        if start >= self.end:
+            return
+        for segment in each_segment(self.folder, since=start, progress=progress, size=PIECE, after=after):
+            if until is not None and int(segment.file.stem) >= until:
+                return
+            chosen = (segment.last_offsets >= start) & (segment.last_offsets < self.end)
+            if chosen.any():
+                yield part_of(segment, np.flatnonzero(chosen))
+            if len(segment.headers) and segment.last_offsets[-1] >= self.end:
+                return
+
+
+def first_since(lies: Lies, since_ms: int) -> int:
+    """Return the offset from which on segments are not older than `since_ms`, by the time of their files."""
+    files = segment_files(lies.folder, lies.first)
+    old = [file for file in files[:-1] if file.stat().st_mtime * 1000 < since_ms]
+    return max(lies.first, int(files[len(old)].stem)) if old else lies.first
+
+
+def part_of(segment: Segment, rows: np.ndarray) -> Segment:
+    """Return a segment with these of its batches, and no tear."""
+    return replace(segment, positions=segment.positions[rows], headers=segment.headers[rows], tear=None)
 
 
 class Logged(NamedTuple):
@@ -287,22 +386,31 @@ def places_of(state: TransactionState) -> tuple[Place, ...]:
     return tuple(Place(topic, number) for topic, numbers in state.partitions for number in numbers)
 
 
-def producers(place: Place, log: Iterable[Segment]) -> list[Active]:
-    """Return the producers of a partition as its log has them, each with where its open transaction begins."""
-    found: dict[int, Active] = {}
-    for segment in log:
+class Producers:
+    """A `Producers` has the producers of a partition as its log has them up to `next_offset`, each with where its open
+    transaction begins. Pieces are added in order of offset; what was added already is passed over."""
+
+    def __init__(self, place: Place) -> None:
+        self.place, self.next_offset = place, -1
+        self.found: dict[int, Active] = {}
+
+    def add(self, segment: Segment) -> None:
+        fresh = np.flatnonzero(segment.headers["base_offset"] >= self.next_offset)
+        if not len(fresh):
+            return
+        self.next_offset = int(segment.last_offsets[-1]) + 1
         headers = segment.headers
         ids, attributes = headers["producer_id"], headers["attributes"]
         in_transaction = attributes & TRANSACTIONAL != 0
-        markers = marker_events(segment, np.flatnonzero((attributes & CONTROL != 0) & in_transaction), 0)
+        markers = marker_events(segment, fresh[((attributes & CONTROL != 0) & in_transaction)[fresh]], 0)
         terms = dict(zip(markers["offset"].tolist(), markers["coordinator_epoch"].tolist(), strict=True))
-        order = np.argsort(ids, kind="stable")
+        order = fresh[np.argsort(ids[fresh], kind="stable")]
         order = order[ids[order] >= 0]
         for rows in np.split(order, np.flatnonzero(np.diff(ids[order])) + 1) if len(order) else ():
             producer_id = int(ids[rows[0]])
             control = attributes[rows] & CONTROL != 0
             open_from = int(control.nonzero()[0][-1]) + 1 if control.any() else 0
-            old = found.get(producer_id, Active(place, producer_id, -1, -1, -1, -1, -1))
+            old = self.found.get(producer_id, Active(self.place, producer_id, -1, -1, -1, -1, -1))
             first = -1 if control.any() else old.first_offset
             after = rows[open_from:][in_transaction[rows[open_from:]]]
             if first < 0 and len(after):
@@ -310,8 +418,7 @@ def producers(place: Place, log: Iterable[Segment]) -> list[Active]:
             last, data = headers[rows[-1]], headers[rows[~control]]
             sequence = int(data["base_sequence"][-1]) + int(data["last_delta"][-1]) if len(data) else old.last_sequence
             term = terms.get(int(headers["base_offset"][rows[open_from - 1]]), -1) if control.any() else -1
-            found[producer_id] = Active(
-                place, producer_id, int(last["epoch"]), sequence, int(last["max_time"]),
+            self.found[producer_id] = Active(
+                self.place, producer_id, int(last["epoch"]), sequence, int(last["max_time"]),
                 old.coordinator_epoch if term < 0 else term, first,
             )  # fmt: skip
-    return list(found.values())

@@ -6,7 +6,7 @@ every other reading.
 """
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from fencepost.model.language.properties import Property
@@ -67,6 +67,7 @@ class Plain:
             lambda name: self._compile(self._step_source(spec.actions[name]))
         )
         self._events: dict[str, tuple[Event, ...]] = {}
+        self._fields: dict[str, Callable[[Any], bool]] | None = None
 
     def initial(self) -> State:
         state: State = {name: zero_value(kind) for name, kind in self.spec.types.items()}
@@ -145,21 +146,29 @@ class Plain:
         return range(evaluate_bound(kind.upto, self.bounds) + 1)
 
     def within(self, state: State) -> bool:
-        return all(self._fits(kind, state[name]) for name, kind in self.spec.types.items())
+        if self._fields is None:
+            self._fields = {name: self._fits(kind) for name, kind in self.spec.types.items()}
+        return all(fits(state[name]) for name, fits in self._fields.items())
 
-    def _fits(self, kind: Type, value: Any) -> bool:
+    def _fits(self, kind: Type) -> Callable[[Any], bool]:
+        """Return the function that says whether a value is of a type under the bounds."""
         if isinstance(kind, MapType):
-            return all(
-                self._fits(kind.value, entry)
-                and all(self._fits(k, part) for k, part in zip(kind.keys, key, strict=True))
-                for key, entry in value.items()
+            value, parts, known = self._fits(kind.value), [self._fits(part) for part in kind.keys], set[Any]()
+
+            def all_known(keys: Iterable[Any]) -> bool:
+                if all(all(fits(part) for fits, part in zip(parts, key, strict=True)) for key in keys):
+                    known.update(keys)
+                    return True
+                return False
+
+            return lambda entries: (
+                all(map(value, entries.values())) and (known.issuperset(entries) or all_known(entries.keys()))
             )
         if isinstance(kind, SeqType):
             assert self.bounds is not None
-            return len(value) <= bound_of(self.bounds, kind.bound) and all(
-                self._fits(kind.entry, entry) for entry in value
-            )
-        return value in self.domain(kind)
+            most, entry = bound_of(self.bounds, kind.bound), self._fits(kind.entry)
+            return lambda entries: len(entries) <= most and all(map(entry, entries))
+        return self.domain(kind).__contains__
 
     def _compile(self, source: str) -> Any:
         scope: dict[str, Any] = {}

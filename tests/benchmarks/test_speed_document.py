@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from speed import document, of_interest
+from speed import document, of_interest, with_later
 
 VERDICTS = Path(__file__).parents[2] / "proofs" / "verdicts"
 MACHINE = {"memory_gb": 8, "load_before": 0.5, "python_version": "3.11.7", "cpu": {"brand_raw": "A", "count": 2}}
@@ -44,6 +44,18 @@ def test_a_row_for_each_benchmark() -> None:
     assert "2026-01-02, commit 012345678, on A with 2 cores" in text and "executors" not in text
     assert "Made by `pytest some`." in text
     assert "data" not in json.dumps(kept)
+
+
+def test_what_was_measured_later() -> None:
+    """Its rows replace those of the same files, and stand under the command, commit and load of their own run."""
+    first = [bench("test_scaling", "test_a", 1.0), bench("test_following_rates", "test_b", 2.0)]
+    kept = of_interest(report(*first), "pytest all")
+    for seconds in (3.0, 4.0):
+        later = of_interest(report(bench("test_following_rates", "test_b", seconds)), "pytest some")
+        kept = with_later(kept, later)
+    text = document(kept)
+    assert text.index("`test_a`") < text.index("# Measured later") < text.index("Made by `pytest some`")
+    assert "| `test_b` | 4.00 |" in text and text.count("test_b") == 1
 
 
 def test_a_hundred_executors() -> None:

@@ -1,4 +1,4 @@
-"""This package takes random walks through any model, as a Hypothesis state machine, plain or aimed."""
+"""This package takes random walks through any model, plain or aimed."""
 
 from fencepost.proofs.engines.simulate.random_walk import AIMS, Aim, Wandering, wander
 from fencepost.proofs.engines.simulate.walks import Starts, starts

@@ -1,17 +1,16 @@
-"""This module makes a Hypothesis state machine of any model, which walks through it at random.
+"""This module has the examples of one search, and makes of a model a Hypothesis state machine, for walks with targets.
 
-The plain machine has a rule for each action, with a precondition, as one would write it by hand. In an aimed one,
-examples may set out from known runs, prefer actions that are seldom possible, and report to Hypothesis how near they
-came to the goal (``hypothesis.target``), so that it tries more of what came near.
+An example sets out from the initial state or a known run, and takes steps at random. Where it reports to Hypothesis how
+near it came to the goal (``hypothesis.target``), Hypothesis chooses the steps, and tries more of what came near.
 """
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from fencepost.proofs.engines.simulate.distance import Distance
-from fencepost.proofs.engines.simulate.walks import FINE, Run, Step, Walk, Walker, Weights
+from fencepost.proofs.engines.simulate.walks import FINE, Run, Step, Walk, Walker, Weights, evenly
 from hypothesis import strategies as st
 from hypothesis import target
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
@@ -50,8 +49,21 @@ class Session:
             self._found(known, broken)
         return Walk(list(known.states), list(known.events), Counter(known.spent), len(known.events))
 
+    def set_out(self, number: int) -> Walk:
+        """Begin the example that a number from 0 below ``FINE`` selects. Every other one begins at the initial state,
+        where shallow mistakes are."""
+        return self.begin(max(0, number * 2 * len(self.runs) // FINE - len(self.runs)))
+
+    def step(self, walk: Walk, steps: Sequence[Step], number: int) -> None:
+        """Take the step that a number from 0 below ``FINE`` selects."""
+        if self.weights is None:
+            self.take(walk, evenly(steps, number))
+        else:
+            self.weights.saw(steps)
+            self.take(walk, self.weights.pick(steps, number))
+
     def take(self, walk: Walk, step: Step) -> None:
-        self.count([step[0].action])
+        self.count([step.event.action])
         broken = self.walker.take(walk, step)
         if broken is not None:
             self._found(walk, broken)
@@ -72,23 +84,22 @@ class Session:
 
 
 class Wanderer(RuleBasedStateMachine):
-    """A `Wanderer` is the base of machines, which have the session, and the rules that choose steps."""
+    """A `Wanderer` is the base of machines, which have the session."""
 
     session: Session
     walk: Walk
-    _at = -1
 
-    @initialize(data=st.data())
-    def set_out(self, data: Any) -> None:
-        # Every other example begins at the initial state, where shallow mistakes are.
-        runs = len(self.session.runs)
-        which = data.draw(st.integers(0, 2 * runs - 1)) if runs > 1 else 0
-        self.walk = self.session.begin(which if which < runs else 0)
+    @initialize(number=st.integers(0, FINE - 1))
+    def set_out(self, number: int) -> None:
+        self.walk = self.session.set_out(number)
 
-    def possible(self) -> list[Step]:
-        if self._at != len(self.walk.events):
-            self._at, self._possible = len(self.walk.events), self.session.walker.steps(self.walk)
-        return self._possible
+    def possible(self) -> Sequence[Step]:
+        return self.session.walker.steps(self.walk)
+
+    @precondition(lambda self: bool(self.possible()))
+    @rule(number=st.integers(0, FINE - 1))
+    def step(self, number: int) -> None:
+        self.session.step(self.walk, self.possible(), number)
 
     @precondition(lambda self: not self.possible())
     @rule()
@@ -105,33 +116,5 @@ class Wanderer(RuleBasedStateMachine):
 
 
 def machine(session: Session) -> type[Wanderer]:
-    """Return the state machine of a session's model, which chooses by weights if there are any, else by rules."""
-    rules = {"step": _by_weight(session.weights)} if session.weights else _by_rules(session)
-    return type("Wanderer", (Wanderer,), {"session": session, **rules})
-
-
-def _by_weight(weights: Weights) -> Any:
-    @precondition(lambda self: bool(self.possible()))
-    @rule(number=st.integers(0, FINE - 1))
-    def step(self: Wanderer, number: int) -> None:
-        steps = self.possible()
-        weights.saw(steps)
-        self.session.take(self.walk, weights.pick(steps, number))
-
-    return step
-
-
-def _by_rules(session: Session) -> dict[str, Any]:
-    def of(action: str) -> Any:
-        def mine(machine: Wanderer) -> list[Step]:
-            return [step for step in machine.possible() if step[0].action == action]
-
-        @precondition(lambda self: bool(mine(self)))
-        @rule(data=st.data())
-        def step(self: Wanderer, data: Any) -> None:
-            steps = mine(self)
-            self.session.take(self.walk, steps[data.draw(st.integers(0, len(steps) - 1)) if len(steps) > 1 else 0])
-
-        return step
-
-    return {f"do_{action}": of(action) for action in session.walker.spec.actions}
+    """Return the state machine of a session's model."""
+    return type("Wanderer", (Wanderer,), {"session": session})

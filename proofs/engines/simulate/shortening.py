@@ -4,10 +4,6 @@ terms.
 Parts of the run are left out. From the beginning of the rest, and from places along it, a bounded number of states is
 searched breadth first for a shorter end. Finally, steps are reordered so that each process goes on for as long as it
 can. The result breaks the same promise.
-
-Of the catalogue's 176 mistaken variants, plain walks of 20,000 steps find 123, in runs with 2,061 steps in total. After
-leaving parts out they have 1,128 steps, and 96 are shortest runs. In the end they have 1,063 steps, 122 are shortest,
-and there are 259 switches between processes instead of 378.
 """
 
 from collections import Counter

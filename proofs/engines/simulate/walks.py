@@ -19,21 +19,34 @@ from fencepost.proofs.results import Event, State, Trace
 
 # Walks run a model step by step in the plain reading, and check its promises.
 
+FINE = 1 << 16
+"""A choice is a number below this."""
 REMEMBERED = 50_000
 """The possible steps of this many states are cached, since random walks meet the same states again and again."""
 
-Step = tuple[Event, State]
+
+@dataclass(eq=False, slots=True)
+class Step:
+    """A `Step` is possible in some state, with some budgets spent. What walks have found out of it is cached: the
+    promise that it ``breaks``, if any, once it is ``judged``, and the steps that are possible ``then``."""
+
+    event: Event
+    after: State
+    judged: bool = False
+    breaks: str | None = None
+    then: "Sequence[Step] | None" = None
 
 
 @dataclass
 class Walk:
     """A `Walk` is one run of the model from the initial state. ``spent`` counts how often each budget has been used.
-    ``start`` is the number of events that led to where it set out."""
+    ``start`` is the number of events that led to where it set out, and ``last`` the latest step since then."""
 
     states: list[State]
     events: list[Event] = field(default_factory=list)
     spent: Counter[str] = field(default_factory=Counter)
     start: int = 0
+    last: Step | None = None
 
     @property
     def state(self) -> State:
@@ -50,20 +63,24 @@ class Walker:
     def __init__(self, spec: Spec, promises: Mapping[str, Property], bounds: Mapping[str, int]) -> None:
         self.spec, self.promises, self.bounds = spec, dict(promises), dict(bounds)
         self.plain = Plain(spec, {name: bound_of(bounds, name) for name in spec.constants}, dict(bounds))
-        self._steps: dict[tuple[object, ...], list[Step]] = {}
+        self._steps: dict[tuple[object, ...], Sequence[Step]] = {}
         self._instances = {name: list(self.plain.events(name)) for name in spec.actions}
 
     def walk(self) -> Walk:
         return Walk([self.plain.initial()])
 
-    def steps(self, walk: Walk) -> list[Step]:
+    def steps(self, walk: Walk) -> Sequence[Step]:
         """Return the steps that are possible next, in the order of the protocol."""
+        if walk.last is not None and walk.last.then is not None:
+            return walk.last.then
         key = (*freeze(walk.state), *sorted(walk.spent.items()))
         found = self._steps.get(key)
         if found is None:
             if len(self._steps) >= REMEMBERED:
                 self._steps.clear()
-            found = self._steps[key] = list(self._allowed(walk))
+            found = self._steps[key] = tuple(self._allowed(walk))
+        if walk.last is not None:
+            walk.last.then = found
         return found
 
     def _allowed(self, walk: Walk) -> Iterator[Step]:
@@ -73,17 +90,19 @@ class Walker:
                 continue
             for event in self._instances[name]:
                 if plain.enabled(state, event) and (after := plain.step(state, event)) is not None:
-                    yield event, after
+                    yield Step(event, after)
 
     def take(self, walk: Walk, step: Step) -> str | None:
         """Take one step, and return the promise that it breaks, if any."""
-        event, after = step
-        before, budget = walk.state, self.spec.actions[event.action].budget
-        walk.events.append(event)
-        walk.states.append(after)
+        budget = self.spec.actions[step.event.action].budget
+        if not step.judged:
+            step.breaks, step.judged = self.broken(walk.state, step.after), True
+        walk.events.append(step.event)
+        walk.states.append(step.after)
+        walk.last = step
         if budget is not None:
             walk.spent[budget] += 1
-        return self.broken(before, after)
+        return step.breaks
 
     def broken(self, before: State, after: State) -> str | None:
         """Return the first promise that a step or the state after it breaks."""
@@ -106,19 +125,27 @@ class Walker:
     def _leading_to(self, walk: Walk, event: Event, helping: bool) -> list[Step]:
         steps = self.steps(walk)
         for step in steps:
-            if step[0] == event:
+            if step.event == event:
                 return [step]
         for first in steps if helping else ():
-            if self.plain.enabled(first[1], event) and (after := self.plain.step(first[1], event)) is not None:
-                return [first, (event, after)]
+            if self.plain.enabled(first.after, event) and (after := self.plain.step(first.after, event)) is not None:
+                return [first, Step(event, after)]
         return []
+
+
+def evenly(steps: Sequence[Step], number: int) -> Step:
+    """Return the step that a number from 0 below ``FINE`` selects. All actions that are possible have the same chance,
+    and so have the instances of an action."""
+    of_actions: dict[str, list[Step]] = {}
+    for step in steps:
+        of_actions.setdefault(step.event.action, []).append(step)
+    number *= len(of_actions)
+    mine = list(of_actions.values())[number // FINE]
+    return mine[number % FINE * len(mine) // FINE]
 
 
 # Weights choose among the possible steps, as learned from earlier walks. An action that is seldom possible is
 # preferred. Weights change between rounds only, since Hypothesis expects the same choices to lead to the same run.
-
-FINE = 1 << 16
-"""A choice is a number below this."""
 
 
 class Weights:
@@ -132,7 +159,7 @@ class Weights:
 
     def saw(self, steps: Sequence[Step]) -> None:
         self.states += 1
-        self.possible.update({event.action for event, _ in steps})
+        self.possible.update({step.event.action for step in steps})
 
     def learn(self) -> None:
         """Set weights by how seldom each action is possible. Actions never possible count as possible once."""
@@ -141,8 +168,9 @@ class Weights:
 
     def pick(self, steps: Sequence[Step], number: int) -> Step:
         """Return the step that a number from 0 below ``FINE`` selects. The instances of an action share its weight."""
-        many = Counter(event.action for event, _ in steps)
-        ends = list(accumulate(self.of[event.action] / many[event.action] for event, _ in steps))
+        actions = [step.event.action for step in steps]
+        many = Counter(actions)
+        ends = list(accumulate(self.of[action] / many[action] for action in actions))
         at = number / FINE * ends[-1]
         return next(step for step, end in zip(steps, ends, strict=True) if at < end)
 

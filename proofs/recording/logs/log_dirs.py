@@ -18,12 +18,13 @@ from typing import NamedTuple
 
 import numpy as np
 from fencepost.proofs.recording.errors import RecordingError, require_no_pipe
-from fencepost.proofs.recording.logs.segments import METADATA_LOG, Segment, Tear, read_segment
+from fencepost.proofs.recording.logs.segments import HEADER, METADATA_LOG, Segment, Tear, read_portions
 
 PARTITION = re.compile(r"(?P<topic>[a-zA-Z0-9._-]+)-(?P<number>\d+)")
 SET_ASIDE = re.compile(r".+\.[0-9a-f]{32}-(delete|future|stray)")
 SEGMENT = re.compile(r"(\d{20})\.log")
 TOPIC_ID = re.compile(r"topic_id: *(\S+)")
+INDEX = np.dtype([("offset", ">i4"), ("position", ">i4")])
 COMPACTED = ("__transaction_state", "__consumer_offsets")  # the topics of the coordinators, everywhere
 Progress = Callable[[Path, int], None]  # a segment was read, of so many bytes
 
@@ -166,10 +167,13 @@ def _checkpoint(file: Path) -> dict[Place, int]:
 
 
 def read_replica(log_dir: LogDir, place: Place, *, since: int = 0, progress: Progress | None = None) -> Replica:
-    """Return one node's copy of a partition, from the segment on that has offset `since`. Raise `RecordingError` where
+    """Return one node's copy of a partition, from somewhere before offset `since` on. Raise `RecordingError` where
     the replica has no segments, or its segments are not one log."""
     segments = read_segments(log_dir.partitions[place], since=since, progress=progress)
-    start = max(int(segments[0].file.stem), log_dir.starts.get(place, 0))
+    headers = segments[0].headers
+    skipped = since and len(headers) and position_before(segments[0].file, since)
+    first = int(headers["base_offset"][0]) if skipped else int(segments[0].file.stem)
+    start = max(first, log_dir.starts.get(place, 0))
     high_watermark = log_dir.high_watermarks.get(place, 0)
     replica = Replica(log_dir.node, place, log_dir.partitions[place], segments, start, high_watermark)
     if place.topic not in COMPACTED:
@@ -185,35 +189,57 @@ def segment_files(folder: Path, since: int = 0) -> list[Path]:
     return files[max(0, sum(int(file.stem) <= since for file in files) - 1) :]
 
 
+def position_before(file: Path, offset: int) -> int:
+    """Return where a batch of a segment begins, so that all with this offset or a greater one are from there on, by
+    Kafka's index next to the segment (OffsetIndex: the last offset of a batch, from the segment's first one, and its
+    place); 0 where there is no index, or none that fits."""
+    index, first = file.with_suffix(".index"), int(file.stem)
+    if offset <= first or not index.exists():
+        return 0
+    entries = np.fromfile(index, INDEX)
+    entries = entries[: int(np.argmax(np.diff(entries["offset"], prepend=-1) <= 0)) or None]  # zeros follow
+    before = np.flatnonzero(entries["offset"] <= offset - first)
+    if not len(before):
+        return 0
+    begin = int(entries["position"][before[-1]])
+    with file.open("rb") as opened:
+        opened.seek(begin)
+        found = np.frombuffer(opened.read(HEADER.itemsize).ljust(HEADER.itemsize, b"\0"), HEADER)[0]
+    return begin if found["magic"] == 2 and first <= found["base_offset"] <= offset else 0
+
+
 def read_segments(
     folder: Path, *, since: int = 0, mapped: bool = True, progress: Progress | None = None
 ) -> tuple[Segment, ...]:
-    """Return the segments in a partition's folder. `since` is as in `segment_files`, `mapped` as in `read_segment`."""
+    """Return the segments in a partition's folder, from somewhere before offset `since` on; `mapped` is as in
+    `read_segment`."""
     return tuple(each_segment(folder, since=since, mapped=mapped, progress=progress))
 
 
 def each_segment(
-    folder: Path, *, since: int = 0, mapped: bool = True, progress: Progress | None = None
-) -> Iterator[Segment]:
-    """Yield what `read_segments` returns, one by one."""
+    folder: Path, *, since: int = 0, mapped: bool = True, progress: Progress | None = None, size: int | None = None,
+    after: int = 0,
+) -> Iterator[Segment]:  # fmt: skip
+    """Yield what `read_segments` returns, one by one, in portions of some `size` bytes if that is given. The segment
+    before these ended before offset `after`."""
     files = segment_files(folder, since)
-    expected = int(files[0].stem)
+    expected, begin = after, position_before(files[0], since)
     for file in files:
         if int(file.stem) < expected:
             what = f"is named after offset {int(file.stem)}, but the segment before it goes on to offset {expected - 1}"
             raise RecordingError(what, file, "two copies are mixed: copy the whole directory again")
-        segment = read_segment(file, int(file.stem), mapped=mapped)
+        for segment in read_portions(file, int(file.stem), size, begin, mapped=mapped):
+            if segment.tear and file != files[-1]:
+                left = segment.tear.bytes_left
+                what = f"a record batch is cut in half ({left} bytes left) although a later segment follows"
+                todo = "a crash cuts only the last segment: copy this one again"
+                raise RecordingError(what, file, todo, segment.tear.position)
+            yield segment
+            if len(segment.headers):
+                expected = int(segment.last_offsets[-1]) + 1
         if progress is not None:
-            progress(file, len(segment.content))
-        if segment.tear and file != files[-1]:
-            what = (
-                f"a record batch is cut in half ({segment.tear.bytes_left} bytes left) although a later segment follows"
-            )
-            todo = "a crash cuts only the last segment: copy this one again"
-            raise RecordingError(what, file, todo, segment.tear.position)
-        yield segment
-        if len(segment.headers):
-            expected = int(segment.last_offsets[-1]) + 1
+            progress(file, len(segment.content) - begin)
+        begin = 0
 
 
 def text_of(file: Path) -> str:

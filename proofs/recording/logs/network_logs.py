@@ -176,6 +176,12 @@ class NetworkLogs:
         self.brokers.forget()
         self.away |= dict.fromkeys(places, str(error))
 
+    def forget(self, topic: str) -> None:
+        """Forget what was found out about a topic that was made anew since."""
+        for about in (self._floor, self._lost, self.refused):
+            for place in [place for place in about if place.topic == topic]:
+                del about[place]  # type: ignore[attr-defined]
+
     def close(self) -> None:
         for asked in self._asked_of.values():
             asked.ahead.close()

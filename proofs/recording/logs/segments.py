@@ -5,6 +5,7 @@ from __future__ import annotations
 import mmap
 import struct
 from array import array
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -72,26 +73,43 @@ def read_segment(file: Path, expected: int, *, checksums: bool = True, mapped: b
     """Read a file whose first offset is `expected` or, where a cleaner has been at work, above it. Unless `mapped` is
     true, the file is read into memory. Raise `RecordingError` for a file that is not a segment, is of an older message
     format, or is damaged."""
+    (segment,) = read_portions(file, expected, checksums=checksums, mapped=mapped)
+    return segment
+
+
+def read_portions(
+    file: Path, expected: int, size: int | None = None, begin: int = 0, *, checksums: bool = True, mapped: bool = True
+) -> Iterator[Segment]:
+    """Yield what `read_segment` returns in portions, at least one, from byte `begin` on, where a batch begins. Each has
+    the batches that begin in `size` bytes of the file, and is checked when it is asked for."""
     content = _content(file, mapped)
-    positions, end = walked(content)
-    headers = checked_headers(file, content, positions, expected, checksums=checksums)
-    if len(headers):
-        expected = int(headers["base_offset"][-1]) + int(headers["last_delta"][-1]) + 1
-    tear = None
-    if end < len(content):
-        _check_tail(file, content[end:], expected, end)
-        tear = Tear(file, end, expected, len(content) - end)
-    return Segment(file, content, positions, headers, tear)
+    epoch = -1
+    while True:
+        positions, end = walked(content, begin, size)
+        headers = checked_headers(file, content, positions, expected, checksums=checksums, epoch=epoch)
+        if len(headers):
+            expected = int(headers["base_offset"][-1]) + int(headers["last_delta"][-1]) + 1
+            epoch = int(headers["leader_epoch"][-1])
+        if len(headers) and end < len(content) and size is not None and end >= begin + size:
+            yield Segment(file, content, positions, headers, None)
+            begin = end
+            continue
+        tear = None
+        if end < len(content):
+            _check_tail(file, content[end:], expected, end)
+            tear = Tear(file, end, expected, len(content) - end)
+        yield Segment(file, content, positions, headers, tear)
+        return
 
 
 def checked_headers(
-    file: Path, content: np.ndarray, positions: np.ndarray, expected: int, *, checksums: bool = True
+    file: Path, content: np.ndarray, positions: np.ndarray, expected: int, *, checksums: bool = True, epoch: int = -1
 ) -> np.ndarray:
-    """Return the headers of the batches at `positions`, the first offset of which is `expected` or above it. `file`
-    names the content in the `RecordingError` for what is damaged."""
+    """Return the headers of the batches at `positions`, the first offset of which is `expected` or above it, and the
+    leader epoch `epoch` or above it. `file` names the content in the `RecordingError` for what is damaged."""
     headers = _headers(content, positions)
     _check_format(file, content, positions, headers)
-    _check_order(file, positions, headers, expected)
+    _check_order(file, positions, headers, expected, epoch)
     if checksums:
         _check_sums(file, content, positions, headers)
     return headers
@@ -108,12 +126,14 @@ def _content(file: Path, mapped: bool) -> np.ndarray:
         raise RecordingError(f"cannot be read: {error.strerror}", file, "copy the whole log directory") from None
 
 
-def walked(content: np.ndarray) -> tuple[np.ndarray, int]:
-    """Return where complete batches begin, and where the walk ended: at the end of the file, or before an incomplete
-    batch."""
+def walked(content: np.ndarray, at: int = 0, within: int | None = None) -> tuple[np.ndarray, int]:
+    """Return where complete batches begin, from byte `at` on and `within` so many bytes, and where the walk ended: at
+    the end of that, at the end of the file, or before an incomplete batch."""
     places, view, length_at = array("q"), content.data, struct.Struct(">i").unpack_from
-    at, size = 0, len(content)
+    size = len(content)
     last = size - HEADER.itemsize
+    if within is not None:
+        last = min(last, at + within - 1)
     while at <= last:
         (length,) = length_at(view, at + LENGTH_AT)
         end = at + BEFORE_LENGTH_COUNTS + length
@@ -155,7 +175,7 @@ def _no_batch(file: Path, magic: int, position: int) -> RecordingError:
     return RecordingError(what, file, todo, position)
 
 
-def _check_order(file: Path, positions: np.ndarray, headers: np.ndarray, expected: int) -> None:
+def _check_order(file: Path, positions: np.ndarray, headers: np.ndarray, expected: int, epoch: int) -> None:
     base, epochs = headers["base_offset"].astype(np.int64), headers["leader_epoch"]
     due = np.append(expected, base[:-1] + headers["last_delta"][:-1] + 1)[: len(base)]
     for row in np.flatnonzero(base < due)[:1]:
@@ -167,7 +187,7 @@ def _check_order(file: Path, positions: np.ndarray, headers: np.ndarray, expecte
         doubled = headers["crc"][row] in headers["crc"][:row]
         todo = "records are doubled: copy the file again" if doubled else CHANGED
         raise RecordingError(what, file, todo, int(positions[row]))
-    before = np.append(-1, epochs[:-1])[: len(epochs)]  # -1: no epoch is known; the CRC does not cover epochs
+    before = np.append(epoch, epochs[:-1])[: len(epochs)]  # -1: no epoch is known; the CRC does not cover epochs
     for row in np.flatnonzero(epochs < before)[:1]:
         what = f"the batch at offset {base[row]} has leader epoch {epochs[row]} after epoch {before[row]}"
         todo = "epochs never go back: copy the file again from the node"

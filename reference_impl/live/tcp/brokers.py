@@ -17,7 +17,7 @@ from fencepost.reference_impl.live.tcp.connection import (
     WireError,
     ask_bootstrap,
 )
-from fencepost.reference_impl.live.tcp.reading import Patience, build, only, reading
+from fencepost.reference_impl.live.tcp.reading import API_KEYS, Patience, build, only, reading
 from fencepost.reference_impl.live.tcp.security import Security
 from fencepost.reference_impl.live.tcp.versions import Bounds, Offered, offered_by
 
@@ -25,6 +25,7 @@ GROUP, TRANSACTION = 0, 1  # key types of FindCoordinator
 FORBIDDEN = frozenset({29, 30, 31, 35, 42, 53})  # not authorized, unsupported, invalid: it will not become better
 AWAY = 15  # COORDINATOR_NOT_AVAILABLE
 NOT_NOW = frozenset({3, 5, 6, 7, 9, 13, 14, 15, 16, 56, 74, 75, 76})  # the leader is another, or not ready
+WITH_TOPIC_IDS = 12  # version of Metadata, from release 3.1 on
 READ_S = 10.0  # how long a leader or a coordinator may be away
 READY_S = 30.0  # how long a cluster that has just started may take to name a coordinator or a leader
 
@@ -110,6 +111,20 @@ class Brokers:
         for name, (_, leaders) in found.items():
             self._leaders |= {(name, number): leader for number, leader in leaders.items() if leader >= 0}
         return found
+
+    def topic_ids(self, names: Collection[str]) -> dict[str, str]:
+        """Return the ids of these topics, as far as brokers name them (Metadata from version 10 on)."""
+        theirs = self.offered.bounds.get(API_KEYS["metadata"])
+        if theirs is None or theirs.most < WITH_TOPIC_IDS or not names:
+            return {}
+        named = tuple(build("metadata", WITH_TOPIC_IDS, "MetadataRequestTopic", name=name) for name in sorted(names))
+        request = build(
+            "metadata", WITH_TOPIC_IDS, topics=named, allow_auto_topic_creation=False,
+            include_cluster_authorized_operations=False, include_topic_authorized_operations=False,
+        )  # fmt: skip
+        answer = self.ask_any(request)
+        with reading(request, answer):
+            return {str(each.name): str(each.topic_id) for each in answer.topics if not each.error_code}
 
     def leader(self, topic: str, partition: int) -> int:
         """Raise NoAnswer if there is none now, and Refused if the topic may not be described."""

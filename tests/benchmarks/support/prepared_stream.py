@@ -144,6 +144,7 @@ class Prepared:
     its own: `now` counts processor time, and what would be waited."""
 
     name = "prepared"
+    lag_s = 0.0
 
     def __init__(self, stream: Stream, chunks: Iterable[Chunk], every_s: float = 0.0) -> None:
         self.stream, self._chunks = stream, iter(chunks)
@@ -157,6 +158,9 @@ class Prepared:
     @property
     def now(self) -> float:
         return time.process_time() + self._waited
+
+    def topic_ids(self, topics: Collection[str]) -> Mapping[str, str]:
+        return {}
 
     def places(self, topics: Collection[str]) -> Sequence[Place]:
         if TOPIC in topics:

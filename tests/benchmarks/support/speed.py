@@ -1,5 +1,12 @@
-"""The document of speed: pytest-benchmark's report as tables, and what follows from it for a hundred executors."""
+"""The document of speed: pytest-benchmark's report as tables, and what follows from it for a hundred executors.
 
+    tests/script.py tests/benchmarks/support/speed.py add proofs/verdicts/speed.json LATER.json
+
+adds what some benchmarks alone have measured since, with their own commit and load.
+"""
+
+import json
+import sys
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from itertools import groupby
@@ -37,27 +44,48 @@ def of_interest(report: Mapping[str, Any], command: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def with_later(kept: Mapping[str, Any], later: Mapping[str, Any]) -> dict[str, Any]:
+    """The report with another one, of some files alone, which replaces what it has of these."""
+    files = {bench["file"] for bench in later["benchmarks"]}
+    others = [each for each in kept.get("later", []) if not files & {bench["file"] for bench in each["benchmarks"]}]
+    mine = [bench for bench in kept["benchmarks"] if bench["file"] not in files]
+    return {**kept, "benchmarks": mine, "later": [*others, later]}
+
+
 def document(kept: Mapping[str, Any]) -> str:
     """The Markdown that a kept report says."""
-    machine, benches = kept["machine"], kept["benchmarks"]
-    tree = kept["commit"][:9] + (" with changes" if kept["dirty"] else "")
     lines = [
         "# Speed",
         "",
+        *_made(kept),
+        "Read the ratios: seconds are of this machine and of that minute. Where a peer does the same work it stands in"
+        " the same table; what the machine itself allows (a pass over memory, decoding of the same columns, emission"
+        " alone) is a figure of the row that it limits.",
+    ]
+    lines += [*_tables(kept["benchmarks"]), *_hundred(kept["benchmarks"])]
+    for later in kept.get("later", []):
+        lines += ["", "# Measured later", "", *_made(later), *_tables(later["benchmarks"])]
+    return "\n".join(lines) + "\n"
+
+
+def _made(kept: Mapping[str, Any]) -> list[str]:
+    machine, tree = kept["machine"], kept["commit"][:9] + (" with changes" if kept["dirty"] else "")
+    return [
         f"Made by `{kept['command']}`.",
         "",
         f"{kept['datetime'][:10]}, commit {tree}, on {machine['processor']} with {machine['cores']} cores"
         f" ({', '.join(machine['vectors']) or 'neither AVX2 nor AVX-512'}), {machine['memory_gb']} GB,"
         f" Python {machine['python']}; load {machine['load_before']} before the first benchmark.",
         "",
-        "Read the ratios: seconds are of this machine and of that minute. Where a peer does the same work it stands in"
-        " the same table; what the machine itself allows (a pass over memory, decoding of the same columns, emission"
-        " alone) is a figure of the row that it limits.",
     ]
+
+
+def _tables(benches: Sequence[Mapping[str, Any]]) -> list[str]:
+    lines = []
     for file, rows in groupby(benches, key=lambda bench: bench["file"]):
         lines += ["", f"## {_stated_of(file)}", "", "| what | seconds, median | figures |", "|---|---|---|"]
         lines += [f"| `{row['name']}` | {_seconds(row['seconds'])} | {_figures(row['figures'])} |" for row in rows]
-    return "\n".join([*lines, *_hundred(benches)]) + "\n"
+    return lines
 
 
 def _stated_of(file: str) -> str:
@@ -115,3 +143,11 @@ def _hundred(benches: Sequence[Mapping[str, Any]]) -> list[str]:
         " larger pieces move that bound. Skew, stragglers and the network are in none of these figures.",
     ]
     return lines
+
+
+if __name__ == "__main__":
+    _, word, report, further = sys.argv
+    assert word == "add", __doc__
+    whole = with_later(json.loads(Path(report).read_text()), json.loads(Path(further).read_text()))
+    Path(report).write_text(json.dumps(whole, indent=4))
+    Path(report).with_suffix(".md").write_text(document(whole))

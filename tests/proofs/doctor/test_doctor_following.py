@@ -36,6 +36,11 @@ class Polled:
     at_once: int = 1000
     rounds: int = 0
     high: dict[Place, int] = field(default_factory=dict)
+    ids: dict[str, str] = field(default_factory=dict)
+    lag_s: float = 0.0
+
+    def topic_ids(self, topics: Collection[str]) -> Mapping[str, str]:
+        return self.ids
 
     def now_ms(self) -> int:
         return int(time.time() * 1000)
@@ -172,6 +177,23 @@ def test_a_topic_that_is_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert rounds(source, 20, at=deleted)[0] == []
 
 
+@pytest.mark.parametrize("many", [0, 6])
+def test_a_topic_that_is_made_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, many: int) -> None:
+    """It is read from its beginning, whether it has fewer batches than the former one by then or more, and what is
+    wrong in it is reported; nothing is compared with what the former one had."""
+    source = Polled({P: [data(0, A, 0), data(1, A, 1), data(2, A, 2)], LOG: life((A, 0), (A, 1))}, tmp_path)
+    source.ids = {"t": "former"}
+
+    def anew(number: int) -> None:
+        if number == 4:
+            source.away, source.ids = {P: "unknown topic"}, {}
+        if number == 6:
+            source.away, source.ids = {}, {"t": "other"}
+            source.logs[P] = [data(0, A, 0), *(data(at + 1, A, at) for at in range(many + 1))]
+
+    assert by_kind(rounds(source, 20, at=anew)[0]) == [("duplicate", 0, 1)]
+
+
 def test_without_the_transaction_log_partitions_are_judged(tmp_path: Path) -> None:
     source = Polled({P: [data(0, A, 0), data(1, A, 0), mark(2, A1, COMMIT)]}, tmp_path)
     broken, counts = rounds(source, 8)
@@ -234,7 +256,7 @@ def test_the_first_signal_ends_it_and_the_second_does_what_it_did() -> None:
 
 def test_directories_that_grow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As of a broker at work: a duplicate is reported within two seconds of its being committed, and what hangs."""
-    monkeypatch.setattr(following, "LAG_S", 0.1)
+    monkeypatch.setattr("fencepost.proofs.doctor.source.WRITTEN_S", 0.1)
     node = tmp_path / "node"
     topic = [data(0, A, 0)]
     write_log(node, "t-0", topic)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 from fencepost.proofs.doctor.checks import Checks
-from fencepost.proofs.doctor.source import pieces
+from fencepost.proofs.doctor.source import part_of
 from fencepost.proofs.doctor.traces import Broken
 from fencepost.proofs.recording.logs.log_dirs import Place
 from fencepost.proofs.recording.logs.segments import Segment, read_segment
@@ -79,7 +79,7 @@ def found(folder: Path, logs: Iterable[tuple[Place, Sequence[bytes]]], checks: C
 def split(segment: Segment, cuts: Iterable[int]) -> list[Segment]:
     """The segment in parts that begin at these batches."""
     ends = [0, *sorted(cuts), len(segment.headers)]
-    return [part for begin, end in pairwise(ends) for part in pieces(segment, np.arange(begin, end))]
+    return [part_of(segment, np.arange(begin, end)) for begin, end in pairwise(ends)]
 
 
 def by_kind(broken: Iterable[Broken]) -> list[tuple[str, int | None, int]]:
