@@ -25,6 +25,7 @@ from fencepost.reference_impl.live.clusters.kafka import archive_classes, fetch_
 
 TRIES = 2
 """A cluster with an alarm is run so many times more."""
+ARCHIVED = 10
 RELEASES = {"3.9.2": 250, "4.0.0": 250, "4.3.1": 250, "4.4.0": 250}
 """So many clusters of each are asked for."""
 DRIVEN_BY = ("proofs/doctor", "proofs/recording", "tests/campaigns/support/doctor_driver.py",
@@ -43,12 +44,14 @@ found that. *Cut off* are clusters that failed, or did not answer in time. The l
 """
 
 
-def jars_of(release: str) -> Path:
-    """Return the release's jars, with an archive of the classes that a node loads; fetched once a machine."""
+def jars_of(release: str, clusters: int) -> Path:
+    """Return the release's jars, fetched once a machine; with an archive of the classes that a node loads where there
+    are so many clusters that it pays."""
     folder = Path(tempfile.gettempdir()) / "fencepost-kafka" / release
     fetch_kafka(folder, release=release)
-    with tempfile.TemporaryDirectory() as scratch:
-        archive_classes(folder, Path(scratch) / "archive")
+    if clusters >= ARCHIVED:
+        with tempfile.TemporaryDirectory() as scratch:
+            archive_classes(folder, Path(scratch) / "archive")
     return folder
 
 
@@ -62,7 +65,7 @@ def part(jars: Path, release: str, seed: int, programs: int, keep: Path | None =
 
 def run(place: Path, release: str, clusters: int, programs: int, minutes: float, first: int, keep: Path | None) -> int:
     """Seed after seed, from the first on, until so many clusters are done by this code, or the time is over."""
-    jars, own = jars_of(release), code("transactions", *DRIVEN_BY)
+    jars, own = jars_of(release, clusters), code("transactions", *DRIVEN_BY)
 
     def driven(seed: int, done: Sequence[Row]) -> dict[str, Any] | None:
         return part(jars, release, seed, programs, keep) if len(done) < clusters else None
