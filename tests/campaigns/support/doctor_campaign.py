@@ -20,7 +20,9 @@ from typing import Any
 from campaign_rows import Row, by_seed, loads, read_rows, seeds, total
 from checked_out import code
 from doctor_runs import PLANTS, one_cluster
+from fencepost.proofs.doctor.defects import ABORTED, LATE_MARKER, LOST, NAMED, SILENT, UNDECIDED
 from fencepost.proofs.report import write_text
+from fencepost.proofs.scope.findings import FINDINGS
 from fencepost.reference_impl.live.clusters.kafka import archive_classes, fetch_kafka
 
 TRIES = 2
@@ -42,6 +44,14 @@ round; a cluster with one is run again. *Other* are records that a reader sees o
 answered. *Planted* are clusters on which one defect is caused on purpose at the end, and on how many the doctor then
 found that. *Cut off* are clusters that failed, or did not answer in time. The load is the machine's.
 """
+FOUR = "tests/live/kafka/test_live_doctor.py::test_four_are_distinguished_on_three_nodes"
+CORNERS = "tests/live/kafka/corners/test_corners_doctor.py::test_what_a_program_leaves_is_named[4.0, v2]"
+LIVE = {
+    LOST: f"{FOUR}[commit]", ABORTED: f"{FOUR}[abort]",
+    **dict.fromkeys((LATE_MARKER, "rotation lost over a fail-over", "a fence takes two epochs"), CORNERS),
+}  # fmt: skip
+"""The findings whose own programs are run on live brokers before the doctor is asked, by test."""
+WRITTEN = "tests/proofs/doctor/test_doctor_findings.py::test_it_is_named"
 
 
 def jars_of(release: str, clusters: int) -> Path:
@@ -110,7 +120,25 @@ def page(rows: Sequence[Row]) -> str:
     done = Counter(row["release"] for row in rows)
     asked = ", ".join(f"{done[release]} of {wanted} on {release}" for release, wanted in RELEASES.items())
     return "\n".join([*lines, "", f"Clusters of those that are asked for: {asked}.", "", *_exercised(rows),
-                      *_further(rows), ""])  # fmt: skip
+                      *_further(rows), *_findings(), ""])  # fmt: skip
+
+
+def _findings() -> Iterator[str]:
+    """Each finding: by which kinds it is named, or why not."""
+    yield from ("## Findings, by what logs have of them", "", f"Of {len(FINDINGS)} [findings](findings.md)")
+    yield f"{len(NAMED)} are named, each on the releases that have it; {len(SILENT)} leave no trace of their own in"
+    yield f"logs; of {len(UNDECIDED)} it is not decided. *Live*: their own programs ran on brokers before it was asked."
+    yield f"*Written*: logs with the records that their programs leave were written (`{WRITTEN}`)."
+    yield from ("", "| finding | | how, or why not |", "|---|---|---|")
+    for each in FINDINGS:
+        if each.name in NAMED:
+            kinds = ", ".join(f"`{kind}`" + (f" ({only})" if only else "") for kind, only in NAMED[each.name].items())
+            how = f"live (`{LIVE[each.name]}`) and written" if each.name in LIVE else "written"
+            yield f"| {each.name} | named | {kinds}; {how} |"
+        elif each.name in SILENT:
+            yield f"| {each.name} | no trace | {SILENT[each.name]} |"
+        else:
+            yield f"| {each.name} | not decided | {UNDECIDED[each.name]} |"
 
 
 def _exercised(rows: Sequence[Row]) -> Iterator[str]:
@@ -140,7 +168,7 @@ def _further(rows: Sequence[Row]) -> Iterator[str]:
     ]  # fmt: skip
     found += [f"- {row['release']}, seed {row['seed']}, undecided: {each}" for row in rows for each in row["undecided"]]
     if found:
-        yield from ("## Alarms, and what was cut off", "", *found)
+        yield from ("## Alarms, and what was cut off", "", *found, "")
 
 
 def main() -> int:

@@ -36,6 +36,8 @@ from kio.schema.errors import ErrorCode
 STYLES = {"3.9.2": ("v1",)}
 BOTH = ("v2", "v2", "v1")
 """Clients of a release from 4.0 on: some are of before KIP-890."""
+TWO_EPOCHS = ("4.0.0",)
+"""Where a fence takes two epochs (KAFKA-19367)."""
 MOVES = (30, 60)
 """Moves of one program."""
 THREE, PLANT = 7, 5
@@ -62,12 +64,14 @@ class Finding(NamedTuple):
 @dataclass
 class Plain:
     """What a plain reader sees, and the driver knows: `opened` by topic, partition and transactional id; partitions in
-    which something is `twice`, and that are `stuck`; records whose outcome is `other` than was asked for."""
+    which something is `twice`, and that are `stuck`; ids that were initialised `again`, where a fence takes two epochs
+    also as `skipped`; records whose outcome is `other` than was asked for."""
 
     opened: set[tuple[str, int, str]] = field(default_factory=set)
     twice: set[tuple[str, int]] = field(default_factory=set)
     stuck: set[tuple[str, int]] = field(default_factory=set)
     again: set[str] = field(default_factory=set)
+    skipped: set[str] = field(default_factory=set)
     other: list[str] = field(default_factory=list)
     decided: int = 0
 
@@ -130,7 +134,8 @@ def unexpected(found: Sequence[tuple[Finding, str]], seen: Plain) -> Iterator[st
         place = one.topic, one.partition
         expected = {
             "open": (*place, one.transactional_id) in seen.opened, "duplicate": place in seen.twice,
-            "fenced zombie": one.transactional_id in seen.again, **dict.fromkeys(STUCK, place in seen.stuck),
+            "fenced zombie": one.transactional_id in seen.again, "skipped": one.transactional_id in seen.skipped,
+            **dict.fromkeys(STUCK, place in seen.stuck),
         }  # fmt: skip
         if not expected.get(one.kind, False):
             yield f"alarm: {one.kind} at {one.topic}-{one.partition}@{one.offset}: {says}"
@@ -203,6 +208,7 @@ def one_cluster(jars: Path, release: str, seed: int, programs: int, keep: Path |
 
 def _ask(came: Cluster, cluster: KafkaCluster, drivers: Sequence[Driver], planted: str = "") -> None:
     seen = plain(drivers)
+    seen.skipped = seen.again if came.release in TWO_EPOCHS else set()
     by_network, gaps = asked(NetworkSource(cluster.bootstrap))
     time.sleep(0.5)  # for high watermarks to be written down
     by_logs, more = asked(DiskSource(cluster.log_dirs))
