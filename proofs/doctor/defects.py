@@ -43,7 +43,7 @@ _REFUSED = "what is refused is not written, and the log is that of a producer th
 _FENCE = "the log has an abort under the next epoch, as any new instance of the id, or an abort of its own, leaves it"
 _AS_ASKED = "the log has a decision, and not who asked for it: it is a transaction as any other"
 _NO_DEFECT = "a false alarm: there is no defect to name"
-_CONNECT = "its transactions keep every rule of transactions; `record --protocol task-counts` reads the config topic"
+_CONNECT = "its trace is in Connect's topics, which the doctor takes for topics of users"
 _HERDER = "it happens among Connect's workers, which write nothing of it"
 SILENT: Mapping[str, str] = MappingProxyType({
     "a deposed coordinator refuses the next epoch": _REFUSED,
@@ -56,42 +56,41 @@ SILENT: Mapping[str, str] = MappingProxyType({
     "a late copy stops the next transaction": _REFUSED,
     "a client fences itself": _FENCE,
     "a fenced producer ends its successor's transaction": _FENCE,
-    "duplicates older than the last batch are refused after a restart":
-        "the second copy has an epoch and a sequence number of its own, so that it is a batch as any other",
     "a partition that its member never hears of": "nothing is written, and the group's offset stands, as of a slow one",
     "an aborted offset is committed by the next transaction":
         "a client that has aborted may rightly commit the same offset with its next transaction",
-    "a preparing leader reads uncommitted": _CONNECT,
     "enabled workers do not catch up with a preparing leader": _HERDER,
     "a fencing round that is over still answers": _HERDER,
-    "an own offsets topic hides the worker's offsets":
-        "source records come again with an offset of the source, not a number of the broker",
-    "the worker's copy comes before the commit": "what is lost was aborted, as its producer asked",
-    "a removed task is started again": _CONNECT,
-    "a task of a deleted connector runs on": _CONNECT,
     "one thread forwards everything to the leader": _HERDER,
     "a start that wakes up late shuts out a healthy task": _FENCE,
     "a fence of a deposed leader shuts out a healthy task": _FENCE,
     "who waits for a paused leader fails": _HERDER,
-    "connectors with equal ids fence one another": _FENCE,
-    "a task fences the leader of another cluster": _FENCE,
     "an open transaction holds up every start": _NO_DEFECT,
     "a start that does not end holds up every worker": _NO_DEFECT,
     "a round fails over an open transaction": _HERDER,
     "an abort without records is left for the next batch": _HERDER,
 })  # fmt: skip
 _TWICE = "the output has records twice (--same-key), and the offset of the group goes back, which is not looked for"
-UNDECIDED: Mapping[str, str] = MappingProxyType(
-    dict.fromkeys(
-        (
-            "the newest epoch commits for others", "an epoch outlives what was subscribed to",
-            "a removed member has its epoch again", "a consumer joins again behind its application",
-            "a rebalance behind the application", "who was removed passes for a client without a group",
-            "metadata read after the poll are not those of the poll", "who names no member is not fenced",
-        ),
-        _TWICE,
-    )
-)  # fmt: skip
+_FENCES = "the id is fenced again and again, and each time is printed; how many tell a collision is not decided"
+UNDECIDED: Mapping[str, str] = MappingProxyType({
+    "duplicates older than the last batch are refused after a restart":
+        "the second copy has a number of its own; its bytes are looked for in transactions alone (--same-key)",
+    "the newest epoch commits for others": _TWICE,
+    "an epoch outlives what was subscribed to": _TWICE,
+    "a removed member has its epoch again": _TWICE,
+    "a consumer joins again behind its application": _TWICE,
+    "a rebalance behind the application": _TWICE,
+    "who was removed passes for a client without a group": _TWICE,
+    "metadata read after the poll are not those of the poll": _TWICE,
+    "who names no member is not fenced": _TWICE,
+    "a preparing leader reads uncommitted": _CONNECT,
+    "an own offsets topic hides the worker's offsets": _CONNECT,
+    "the worker's copy comes before the commit": _CONNECT,
+    "a removed task is started again": _CONNECT,
+    "a task of a deleted connector runs on": _CONNECT,
+    "connectors with equal ids fence one another": _FENCES,
+    "a task fences the leader of another cluster": _FENCES,
+})  # fmt: skip
 
 
 def known_here(kind: str, release: str, variants: Iterable[str] = ()) -> tuple[str, ...]:
