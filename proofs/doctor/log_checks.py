@@ -200,11 +200,13 @@ class LogLedger:
         flat = known & is_prepare & same_id & (now["epoch"] <= before["epoch"]) & (version >= 2) & ~back
         flat &= now["epoch"] != MAX_EPOCH  # it is not raised any further, so that what is broken can be aborted
         twice = wrong & np.isin(came_from, (*PREPARED, *COMPLETE)) & np.isin(state, (*PREPARED, *COMPLETE))
-        last = alive & (state == State.Ongoing) & (now["epoch"] == MAX_EPOCH)
+        last = alive & np.isin(state, (State.Ongoing, State.CompleteCommit)) & (now["epoch"] == MAX_EPOCH)
+        skipped = known & is_prepare & same_id & (came_from == State.Ongoing)
+        skipped &= now["epoch"] - before["epoch"].astype(int) > 1
         broken = []
         for kind, found in (
             ("decided_twice", twice), ("transition", wrong & ~twice), ("epoch_back", back), ("not_bumped", flat),
-            ("last_epoch", last),
+            ("last_epoch", last), ("skipped", skipped),
         ):  # fmt: skip
             for at in np.flatnonzero(found).tolist():
                 first = _trace(log.place, before[at]) if came_from[at] <= LAST_STATE else None

@@ -9,6 +9,7 @@ from typing import Any
 
 from fencepost.proofs.cases import Case
 from fencepost.proofs.doctor.checks import KINDS
+from fencepost.proofs.doctor.defects import OFFSETS_HANG, known_here
 from fencepost.proofs.doctor.diagnosis import Copies, Examined, Fenced, Opened
 from fencepost.proofs.doctor.futures import ABORT, COMMIT, FENCED, LEFT, Future, Loaded
 from fencepost.proofs.doctor.same_key import SameKey
@@ -16,12 +17,9 @@ from fencepost.proofs.doctor.traces import Broken, Trace
 from fencepost.proofs.readings.words import name_in_words
 from fencepost.proofs.recording.logs.log_dirs import Place
 from fencepost.proofs.recording.transactions.group_offsets import TOPIC as OFFSETS
-from fencepost.proofs.scope.findings import FINDINGS
 
 HANGS = ("txn.P10", "618.P1")
 """A transaction that hangs has broken these promises, which is not reported once more."""
-ON_OFFSETS = "transactional-offsets/offsets-marker-dropped"
-"""On a partition of group offsets, a dropped marker is a finding of this variant."""
 REPEATED = {
     "duplicate": "the batch at {first} stands there once more, with the same sequence number {sequence}, {gap} later",
     "gap": "the batch with sequence number {sequence} does not follow on what the partition had of its producer",
@@ -30,6 +28,7 @@ REPEATED = {
     "joined": "a batch of epoch {epoch} joined an open transaction of an older epoch: one marker decides both",
     "coordinator_epoch": "a marker of a deposed coordinator was taken after one of its successor",
     "last_epoch": "a transaction uses epoch 32767, which is never handed out",
+    "skipped": "the coordinator aborted an open transaction under an epoch two or more above its own",
     "late_marker": "the {what} marker of an earlier transaction ended the next one while that was open",
     "marker_without": "the partition has a COMMIT marker, and no record of its coordinator decides so",
     "abort_without": "the partition has an ABORT marker, and no record of its coordinator decides so",
@@ -46,21 +45,12 @@ ADVICE = {
     "and offset, and ask the owner of its producer for client and version.",
     "hanging": "Ask fencepost doctor without --follow, which explores what COMMIT and ABORT may break.",
     "gap": "Something may be missing before it, or was deleted: compare with what its producer sent.",
+    "skipped": "Nothing is lost by it: the id has its epochs used up sooner.",
     "abort_without": "If an operator aborted it (kafka-transactions.sh abort), this is that; otherwise ask who did.",
 }
+HARMLESS = ("abort_without", "skipped")
+"""A marker of an operator, and epochs that are used up early, are worth a line and no alarm."""
 ASK = "Keep the log directories of this partition and of __transaction_state: they are the evidence for a bug report."
-DEFECTS = {
-    "duplicate": ("duplicates older than the last batch are refused after a restart",),
-    "late_marker": (
-        "late marker decides the next transaction",
-        "a marker without its transaction version is judged by the old rule",
-    ),
-    "joined": ("acknowledged commit lost", "aborted record committed"),
-    "both_outcomes": ("half a transaction committed",),
-    "decided_twice": ("half a transaction committed",),
-    "epoch_back": ("rotation lost over a fail-over",),
-}  # fmt: skip
-"""By kind, the findings (`fencepost findings`) that leave such a trace."""
 
 
 @dataclass(frozen=True)
@@ -156,14 +146,6 @@ def _who(name: str, producer_id: int, epoch: int) -> str:
     return f"{name or 'a producer without a known transactional id'} (producer {producer_id}, epoch {epoch})"
 
 
-def known_here(names: Sequence[str], release: str) -> tuple[str, ...]:
-    """Return which of these findings were seen on a release, or on any if it is not known."""
-    found = [each for each in FINDINGS if each.name in names]
-    if release:
-        found = [each for each in found if any(exact.startswith(f"{release}.") for exact in each.seen)]
-    return tuple(f"{each.name} ({each.status})" for each in found)
-
-
 def of_broken(broken: Broken, found: Examined) -> Line:
     """Return the finding that a violation of a rule is."""
     first, second, copies = broken.first, broken.second, found.copies.get(broken)
@@ -175,9 +157,9 @@ def of_broken(broken: Broken, found: Examined) -> Line:
     )
     says += f". {_how(copies)}" if copies is not None else "."
     return Line(
-        broken.kind, broken.kind != "abort_without", f"{_who(name, second.producer_id, second.epoch)}: {says}",
+        broken.kind, broken.kind not in HARMLESS, f"{_who(name, second.producer_id, second.epoch)}: {says}",
         (ADVICE.get(broken.kind, ASK),), KINDS[broken.kind].rules,
-        known_here(DEFECTS.get(broken.kind, ()), found.known_release),
+        known_here(broken.kind, found.known_release),
         *second.place, second.offset, name, second.producer_id, second.epoch, iso(second.time_ms),
         _at(first) if first is not None else "",
     )  # fmt: skip
@@ -233,13 +215,13 @@ def _of_open(opened: Opened, found: Examined) -> Line:
         says += f" It can have come so: {'; or '.join(f'{way} ({name})' for name, way in ways.items())}."
     wrong = opened.verdict not in ("slow", "running")
     rules = ("txn.P10",) if wrong else ()
-    variants = {loaded.model.name for loaded in opened.ways if loaded.model.faults}
+    variants = {loaded.model.name for loaded in opened.ways}
     if active.place.topic == OFFSETS:
-        variants = {ON_OFFSETS} if any("dropped" in each for each in variants) else variants
-    names = [each.name for each in FINDINGS if variants & set(each.variants)] if opened.verdict == "hanging" else []
+        variants = {OFFSETS_HANG} if any("dropped" in each for each in variants) else variants
+    known = known_here(opened.verdict, found.known_release, variants)
     return Line(
-        opened.verdict, wrong, says, tuple(_todo(opened)), rules, known_here(names, found.known_release), *active.place,
-        active.first_offset, opened.transactional_id, active.producer_id, opened.epoch, iso(opened.since_ms),
+        opened.verdict, wrong, says, tuple(_todo(opened)), rules, known, *active.place, active.first_offset,
+        opened.transactional_id, active.producer_id, opened.epoch, iso(opened.since_ms),
         futures=tuple(_as_dict(loaded) for loaded in opened.ways),
     )  # fmt: skip
 

@@ -319,7 +319,7 @@ def archive_classes(jars: Path, folder: Path) -> None:
     if not (jars / ARCHIVE).exists():
         fresh = folder / ARCHIVE
         with KafkaCluster(jars, folder, size=1, archive_to=fresh) as cluster:
-            cluster.stop()
+            cluster.stop(patience_s=180)  # to write the archive takes a loaded machine longer than to stop
         if fresh.exists():
             fresh.rename(jars / ARCHIVE)
 

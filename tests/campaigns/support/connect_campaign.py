@@ -12,18 +12,16 @@ there is any in FILE that failed again.
 """
 
 import argparse
-import json
-import os
-import time
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import count, groupby
+from collections.abc import Iterator, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from checked_out import code, commit
+from campaign_rows import Row, by_seed, loads, read_rows, seeds, total
+from checked_out import code
 from driven_connect import LACKS, LiveSearch
 from fencepost.proofs.connection_errors import wire_errors
-from fencepost.proofs.report import write_json, write_text
+from fencepost.proofs.report import write_text
 from fencepost.proofs.scope.findings import FINDINGS
 from fencepost.proofs.testing.on_reference import printed
 from fencepost.proofs.testing.search import BetweenError, Failure
@@ -37,7 +35,6 @@ PART = 5
 DRIVEN_BY = ("proofs/testing", "proofs/recording", "tests/live/connect/support/driven_connect.py")
 WANTED = {("task-counts/shipped", "4.4.0"): 300}
 """So many programs are to be driven without an alarm."""
-Row = Mapping[str, Any]
 HEAD = f"""# Real clusters of Kafka Connect, driven with generated programs
 
 Made by `tests/campaigns/support/connect_campaign.py page`. Each program is one that `fencepost agree … --connect`
@@ -54,7 +51,7 @@ number of programs says nothing of how often that happens.
 
 def part(of: str, release: str, seed: int, programs: int = PART) -> dict[str, Any]:
     """What came of so many programs of one seed."""
-    began, (protocol, _, variant) = time.monotonic(), of.partition("/")
+    protocol, _, variant = of.partition("/")
     known = {each.name for each in FINDINGS if release in each.seen} | {LACKS}
     search, cut = LiveSearch(protocol, variant, {"release": release}, known), ""
     try:
@@ -68,10 +65,9 @@ def part(of: str, release: str, seed: int, programs: int = PART) -> dict[str, An
         cut, failures = f"{type(error).__name__}: {error}", [_described(search, each, *each.again) for each in found]
         end()
     return {
-        "of": of, "release": release, "seed": seed, "programs": search.exercised.runs,
-        "operations": search.count["operations"], "seconds": round(time.monotonic() - began),
-        "load": round(os.getloadavg()[1], 1), "found": dict(search.known), "texts": search.texts,
-        "failures": failures, "differs": search.not_allowed, "left": dict(search.coverage.beyond), "cut": cut,
+        "programs": search.exercised.runs, "operations": search.count["operations"], "found": dict(search.known),
+        "texts": search.texts, "failures": failures, "differs": search.not_allowed,
+        "left": dict(search.coverage.beyond), "cut": cut,
     }  # fmt: skip
 
 
@@ -95,30 +91,21 @@ def _described(search: LiveSearch, failure: Failure, again: int, tries: int) -> 
 
 def run(place: Path, of: str, release: str, programs: int, minutes: float, first: int = 1) -> int:
     """Seed after seed, from the first on, until so many programs are done by this code, or the time is over."""
-    rows = json.loads(place.read_text(encoding="utf-8")) if place.exists() else []
-    own, at, began = code(of.partition("/")[0], *DRIVEN_BY), commit(), time.monotonic()
-    done = {row["seed"]: row for row in rows if (row["of"], row["release"], row["code"]) == (of, release, own)}
+    own, same = code(of.partition("/")[0], *DRIVEN_BY), {"of": of, "release": release}
+
+    def left(done: Sequence[Row]) -> int:
+        return programs - total(done, "programs")
+
+    def driven(seed: int, done: Sequence[Row]) -> dict[str, Any] | None:
+        return part(of, release, seed, min(PART, left(done))) if left(done) > 0 else None
+
     try:
-        for seed in (each for each in count(first) if each not in done):
-            left = programs - sum(row["programs"] for row in done.values())
-            if left <= 0 or time.monotonic() - began >= 60 * minutes:
-                break
-            done[seed] = row = {**part(of, release, seed, min(PART, left)), "code": own, "commit": at,
-                                "date": time.strftime("%Y-%m-%d", time.gmtime())}  # fmt: skip
-            rows = [*(each for each in rows if not is_same(each, row)), row]
-            write_json(place, sorted(rows, key=_order))
-            print(
-                f"{of} on {release}, seed {seed}: {row['programs']} programs in {row['seconds']} s, {found(row)}; "
-                f"{left - row['programs']} left", flush=True,
-            )  # fmt: skip
+        for row in by_seed(place, same, own, first, minutes, driven):
+            done = f"{row['programs']} programs in {row['seconds']} s"
+            print(f"{of} on {release}, seed {row['seed']}: {done}, {found(row)}", flush=True)
     finally:
         end()
-    return int(any(each["again"] for row in rows for each in row["failures"]))
-
-
-def is_same(one: Row, other: Row) -> bool:
-    """Whether a row is of the same seed."""
-    return all(one[name] == other[name] for name in ("of", "release", "seed"))
+    return int(any(each["again"] for row in read_rows(place) for each in row["failures"]))
 
 
 def _order(row: Row) -> tuple[Any, ...]:
@@ -146,9 +133,9 @@ def page(rows: Sequence[Row]) -> str:
         ended = "; ".join(f"{name}: {sum(row['found'].get(name, 0) for row in mine)}" for name in names) or "none"
         again = sum(failure["again"] > 0 for failure in failures)
         lines.append(
-            f"| {of} | {release} | {at}, {max(row['date'] for row in mine)} | {_seeds(mine)} "
-            f"| {sum(row['programs'] for row in mine):,} | {sum(row['operations'] for row in mine):,} "
-            f"| {sum(row['seconds'] for row in mine) / 3_600:.1f} | {_loads(mine)} | {ended} | {again} "
+            f"| {of} | {release} | {at}, {max(row['date'] for row in mine)} | {seeds(mine)} "
+            f"| {total(mine, 'programs'):,} | {total(mine, 'operations'):,} "
+            f"| {total(mine, 'seconds') / 3_600:.1f} | {loads(mine)} | {ended} | {again} "
             f"| {len(failures) - again} | {sum(bool(row['cut']) for row in mine)} "
             f"| {sum(len(row['differs']) for row in mine)} |"
         )
@@ -165,16 +152,6 @@ def _not_driven(rows: Sequence[Row]) -> Iterator[str]:
     each = [(protocol, on_a_cluster(protocol)) for protocol in DRIVEN]
     every = [f"{protocol}/{variant}" for protocol, of in each if of is not None for variant in of.variants]
     yield f"Not driven on any release: {', '.join(of for of in every if of not in there) or 'none'}."
-
-
-def _seeds(rows: Sequence[Row]) -> str:
-    seeds = sorted(row["seed"] for row in rows)
-    whole = seeds == [*range(seeds[0], seeds[-1] + 1)]
-    return f"{seeds[0]} to {seeds[-1]}" if whole and len(seeds) > 1 else ", ".join(map(str, seeds))
-
-
-def _loads(rows: Sequence[Row]) -> str:
-    return f"{min(row['load'] for row in rows):.0f} to {max(row['load'] for row in rows):.0f}"
 
 
 def _further(where: str, rows: Sequence[Row]) -> Iterator[str]:
@@ -206,7 +183,7 @@ def main() -> int:
     paging.add_argument("page", type=Path)
     given = parser.parse_args()
     if given.command == "page":
-        write_text(given.page, page(json.loads(given.file.read_text(encoding="utf-8"))))
+        write_text(given.page, page(read_rows(given.file)))
         return 0
     return run(given.file, given.of, given.release, given.programs, given.minutes, given.first)
 

@@ -88,6 +88,11 @@ LOGGED: dict[str, tuple[list[bytes], Found]] = {
     "partitions are added": (life((A, EMPTY), (A, ONGOING), (A, ONGOING), (A1, PREPARE_COMMIT)), []),
     "the id is exhausted": (
         life((LAST, ONGOING), (WORN, PREPARE_COMMIT), (B, COMPLETE_COMMIT), (B, ONGOING)), []),
+    "a commit ends under the last epoch": (
+        life((LAST, ONGOING), (WORN, PREPARE_COMMIT), (WORN, COMPLETE_COMMIT)), [("last_epoch", 1, 2)]),
+    "an epoch is skipped": (life((A, ONGOING), (A2, PREPARE_ABORT), (A2, COMPLETE_ABORT)), [("skipped", 0, 1)]),
+    "not skipped: in between it was initialised": (
+        life((A, ONGOING), (A1, PREPARE_ABORT), (A1, COMPLETE_ABORT), (A2, EMPTY), (A2, ONGOING)), []),
     "decided twice": (life((A, ONGOING), (A1, PREPARE_COMMIT), (A2, PREPARE_ABORT)), [("decided_twice", 1, 2)]),
     "completed the other way": (life((A, ONGOING), (A1, PREPARE_COMMIT), (A1, COMPLETE_ABORT)),
                                 [("decided_twice", 1, 2)]),

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import os
-import struct
-import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,38 +11,21 @@ from command_line import Ran, fencepost, read_json
 from fencepost.proofs.doctor.source import DiskSource
 from fencepost.proofs.recording.logs.log_dirs import Place
 from fencepost.proofs.recording.transactions.cluster_logs import read_cluster
-from transaction_logs import TRANSACTIONAL, batch, checkpoint, id_key, marker, real_logs, sent, write_log
+from transaction_logs import TRANSACTIONAL, batch, marker, real_logs, sent, write_log
+from written_clusters import (
+    COMPLETE_ABORT,
+    COMPLETE_COMMIT,
+    EMPTY,
+    NOW,
+    ONGOING,
+    PREPARE_ABORT,
+    PREPARE_COMMIT,
+    state,
+    write_cluster,
+)
 
-NOW = int(time.time() * 1000)
-ONGOING, PREPARE_COMMIT, PREPARE_ABORT, COMPLETE_COMMIT, COMPLETE_ABORT, EMPTY = 1, 2, 3, 4, 5, 0
 A, B, C, D = (100, 0), (200, 0), (300, 0), (400, 0)
 Row = dict[str, Any]
-
-
-def state(
-    offset: int, name: str, pair: tuple[int, int], status: int, at_ms: int, partitions: Sequence[int] = (),
-    start_ms: int = -1,
-) -> bytes:  # fmt: skip
-    """A record of the transaction log, of a client of version 2, with partitions of the topic payments."""
-    value = struct.pack(">hqhib", 1, *pair, 60_000, status)
-    if partitions:
-        numbers = b"".join(struct.pack(">i", each) for each in partitions)
-        value += b"\x02\x09payments" + bytes([len(partitions) + 1]) + numbers + b"\x00"
-    else:
-        value += b"\x01"
-    value += struct.pack(">qq", at_ms, start_ms) + b"\x01\x02\x02" + struct.pack(">h", 2)
-    return batch(offset, [(id_key(name), value)], time_ms=at_ms)
-
-
-def write_cluster(folder: Path, data: Sequence[Sequence[bytes]], log: Sequence[bytes]) -> Path:
-    """One node with some partitions of payments, and the transaction log."""
-    for number, batches in enumerate(data):
-        write_log(folder, f"payments-{number}", batches)
-    write_log(folder, "__transaction_state-0", log)
-    ends = {("payments", number): len(batches) for number, batches in enumerate(data)}
-    checkpoint(folder, "replication-offset-checkpoint", ends | {("__transaction_state", 0): len(log)})
-    os.utime(folder / "replication-offset-checkpoint", (NOW / 1000 + 1,) * 2)  # a second later the node was alive
-    return folder
 
 
 @pytest.fixture

@@ -1,0 +1,108 @@
+"""This module says of each finding about a system (`fencepost findings`) whether the doctor can name it from logs.
+
+`NAMED` has the findings with their trace in logs: by finding the kinds of `checks.KINDS`, or verdicts on open
+transactions, each with the minor release to which that trace is limited, or an empty string. An open transaction that
+hangs is named besides by the model that reaches it, if the finding lists that variant. `SILENT` has the others, with
+the reason, and `UNDECIDED` what has a trace that is not looked for. Together they have every finding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+
+from fencepost.proofs.scope.findings import FINDINGS
+
+HANGING = "hanging"
+OFFSETS_HANG = "transactional-offsets/offsets-marker-dropped"
+"""On a partition of group offsets, a dropped marker is a finding of this variant."""
+LATE_RECORD = "transactions/v1-hanging"
+"""A record is let in after the end of its transaction: its leader does not ask, or is misinformed."""
+LOST, ABORTED = "acknowledged commit lost", "aborted record committed"
+LATE_MARKER, OLD_RULE = (
+    "late marker decides the next transaction", "a marker without its transaction version is judged by the old rule",
+)  # fmt: skip
+HALF, VOUCHES = "half a transaction committed", "a deposed coordinator vouches for what was aborted"
+
+NAMED: Mapping[str, Mapping[str, str]] = MappingProxyType(
+    {
+        LOST: {HANGING: "", "joined": ""},
+        ABORTED: {HANGING: "", "joined": ""},
+        "acknowledged offset lost": {HANGING: ""},
+        "aborted offset committed": {HANGING: ""},
+        VOUCHES: {HANGING: ""},
+        HALF: {"both_outcomes": "", "marker_without": "4.0"},  # 4.0.0 aborts under the epoch after the marker's
+        LATE_MARKER: {"late_marker": ""},
+        OLD_RULE: {"late_marker": "", "marker_without": ""},
+        "rotation lost over a fail-over": {"last_epoch": ""},
+        "a fence takes two epochs": {"skipped": ""},
+        "a transactional id answers 51 for ever": {"overdue": ""},
+    }
+)
+_REFUSED = "what is refused is not written, and the log is that of a producer that stops"
+_FENCE = "the log has an abort under the next epoch, as any new instance of the id, or an abort of its own, leaves it"
+_AS_ASKED = "the log has a decision, and not who asked for it: it is a transaction as any other"
+_NO_DEFECT = "a false alarm: there is no defect to name"
+_CONNECT = "its trace is in Connect's topics, which the doctor takes for topics of users"
+_HERDER = "it happens among Connect's workers, which write nothing of it"
+SILENT: Mapping[str, str] = MappingProxyType({
+    "a deposed coordinator refuses the next epoch": _REFUSED,
+    "a deleted offset takes the pending one with it": _NO_DEFECT,
+    "a retry over a fail-over is fenced": _REFUSED,
+    "a lone producer is told an internal error": "it is an answer alone",
+    "a refused question stops its producer": _REFUSED,
+    "who was timed out is given its successor's pair": _NO_DEFECT,
+    "a late EndTxn decides the next transaction": _AS_ASKED,
+    "a late copy stops the next transaction": _REFUSED,
+    "a client fences itself": _FENCE,
+    "a fenced producer ends its successor's transaction": _FENCE,
+    "a partition that its member never hears of": "nothing is written, and the group's offset stands, as of a slow one",
+    "an aborted offset is committed by the next transaction":
+        "a client that has aborted may rightly commit the same offset with its next transaction",
+    "enabled workers do not catch up with a preparing leader": _HERDER,
+    "a fencing round that is over still answers": _HERDER,
+    "one thread forwards everything to the leader": _HERDER,
+    "a start that wakes up late shuts out a healthy task": _FENCE,
+    "a fence of a deposed leader shuts out a healthy task": _FENCE,
+    "who waits for a paused leader fails": _HERDER,
+    "an open transaction holds up every start": _NO_DEFECT,
+    "a start that does not end holds up every worker": _NO_DEFECT,
+    "a round fails over an open transaction": _HERDER,
+    "an abort without records is left for the next batch": _HERDER,
+})  # fmt: skip
+_TWICE = "the output has records twice (--same-key), and the offset of the group goes back, which is not looked for"
+_FENCES = "the id is fenced again and again, and each time is printed; how many tell a collision is not decided"
+UNDECIDED: Mapping[str, str] = MappingProxyType({
+    "duplicates older than the last batch are refused after a restart":
+        "the second copy has a number of its own; its bytes are looked for in transactions alone (--same-key)",
+    "the newest epoch commits for others": _TWICE,
+    "an epoch outlives what was subscribed to": _TWICE,
+    "a removed member has its epoch again": _TWICE,
+    "a consumer joins again behind its application": _TWICE,
+    "a rebalance behind the application": _TWICE,
+    "who was removed passes for a client without a group": _TWICE,
+    "metadata read after the poll are not those of the poll": _TWICE,
+    "who names no member is not fenced": _TWICE,
+    "a preparing leader reads uncommitted": _CONNECT,
+    "an own offsets topic hides the worker's offsets": _CONNECT,
+    "the worker's copy comes before the commit": _CONNECT,
+    "a removed task is started again": _CONNECT,
+    "a task of a deleted connector runs on": _CONNECT,
+    "connectors with equal ids fence one another": _FENCES,
+    "a task fences the leader of another cluster": _FENCES,
+})  # fmt: skip
+
+
+def known_here(kind: str, release: str, variants: Iterable[str] = ()) -> tuple[str, ...]:
+    """Return the findings, with their status, that leave a trace of this kind and were seen on a minor release such as
+    4.0, or on any if that is empty; of a hanging transaction those of the `variants` that reach it."""
+    ways, found = set(variants), []
+    for each in FINDINGS:
+        limits = NAMED.get(each.name, {})
+        if kind not in limits or (release and limits[kind] not in ("", release)):
+            continue
+        if kind == HANGING and not ways & {*each.variants, *([LATE_RECORD] if each.name == VOUCHES else [])}:
+            continue
+        if not release or any(exact.startswith(f"{release}.") for exact in each.seen):
+            found.append(f"{each.name} ({each.status})")
+    return tuple(found)
