@@ -93,7 +93,7 @@ MACHINES = variants(Live, {name: _sizes(separate) for name, separate in BEGINS.i
 ON_A_CLUSTER = replace(
     DRIVEN, implementation="fencepost.reference_impl.live.connect.source_offsets:own", follow=None, probed=False,
     black_box=frozenset(SOURCE_OFFSETS.black_box - HIDDEN), small={**DRIVEN.small, **SIZE, **SMALL}, machines=MACHINES,
-    tries=3, replays=6, between=True, by_silence=True, steps=6, unfollowed=frozenset(),
+    tries=3, replays=6, between=True, by_silence=True, further=0, steps=6, unfollowed=frozenset(),
     unrepeated=frozenset({"instance", "generation", "producer_id", "epoch", "position"}),
 )  # fmt: skip
 """Real workers are held against the promises alone: of what a model would follow, the reading of topics is unseen."""

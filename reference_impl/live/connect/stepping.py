@@ -64,13 +64,15 @@ from fencepost.reference_impl.live.tcp.connection import NoAnswer, WireError
 
 QUIET_S = 0.12
 LOOKS, LOOK_S = 3, 0.004
-SETTLED_S = 30.0
+SETTLED_S = 60.0
 PATIENCE_S = 90.0  # a user's
 BUSY_S = 5.0  # an answer that takes longer waits for something else
 AWAITED_S, AWAITED_BRIEFLY_S = 10.0, 1.5  # what has been silent for so long does not go on by itself
 AGAIN_S = 2.0  # DistributedHerder.reconfigureConnectorTasksWithRetry has a minute
 FIRST_AGAIN_S = 0.25
 TASK = "task-thread-"  # WorkerTask.THREAD_NAME_PREFIX
+TIMERS = ("kafka-coordinator-heartbeat", "ExpirationReaper", "VM Periodic Task")
+"""The threads in `TIMERS` look at the clock, and run now and then; a heartbeat is seen at the proxies."""
 SYNCED_S, HEARD_S = 0.15, 0.4  # after a rebalance: until the next one is heard of, and until it would have begun
 REJOINING_S = 0.3  # the others learn by heartbeat that they have to join again; one of them may be held up
 FOR_OTHERS = frozenset({"JoinGroup", "SyncGroup"})
@@ -434,7 +436,7 @@ class Gates(ABC):
                 for name, process in processes.items()
                 if process is not None
                 for thread, state in threads_of(process.pid)
-                if state in "RD"
+                if state in "RD" and not any(timer.startswith(thread) for timer in TIMERS)
             )
         return "a process ends"
 

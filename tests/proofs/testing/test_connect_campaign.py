@@ -16,11 +16,13 @@ from fencepost.proofs.testing.failures import Disagreed, Evidence
 from fencepost.proofs.testing.search import Failure
 from fencepost.properties.conformance_spec import FalseConjunct
 from fencepost.properties.driving import Made, Program
+from fencepost.properties.source_offsets.scenarios.cluster import ON_A_CLUSTER as OFFSETS
 from fencepost.properties.task_counts.interface import Call
 from fencepost.properties.task_counts.scenarios.agreement import ON_A_CLUSTER
 from fencepost.reference_impl.defects.task_counts import no_fencing
 from fencepost.reference_impl.systems.task_counts import released
 
+Offsets = OFFSETS.call
 VERDICTS = Path(__file__).parents[3] / "proofs" / "verdicts"
 OF = "task-counts/shipped"
 
@@ -138,7 +140,10 @@ def test_findings_are_told_from_alarms() -> None:
         LACKS,
         "",
     ]
-    assert [finding_of(lost, Statuses(""), of) for of in (later, taken, "source-offsets/shipped")] == ["", COPIED, ""]
+    shipped = "source-offsets/shipped"
+    assert [finding_of(lost, Statuses(""), of) for of in (later, taken, shipped)] == ["", COPIED, ""]
+    asked = [Program({"empty": True}, (Offsets("ask_boundary", 0, commit),)) for commit in (False, True)]
+    assert [finding_of(replace(lost, program=each), Statuses(""), shipped) for each in asked] == [EMPTY, ""]
 
 
 def test_the_page_is_of_the_rows() -> None:

@@ -14,7 +14,7 @@ from fencepost.proofs.testing.failures import Disagreed
 from fencepost.proofs.testing.observing import Outside
 from fencepost.proofs.testing.search import Failure, Search
 from fencepost.properties.conformance_spec import on_a_cluster
-from fencepost.properties.driving import Run, read
+from fencepost.properties.driving import Program, Run, read
 from fencepost.properties.task_counts.scenarios.steps import Seen
 
 REMOVED = "a removed task is started again"
@@ -124,13 +124,20 @@ def finding_of(failure: Failure, system: Any, variant: str) -> str:
         promises and promises <= ZOMBIES and _is_removed(failure)
     ):
         return REMOVED
+    is_lost = promises == {"618.P2"} and any(words in text for words in LOST)
+    if is_lost and variant not in REPEATS and _aborts_empty(failure.program):
+        return EMPTY
     if variant in REPEATS and promises == {"618.P2"}:
-        is_lost = any(words in text for words in LOST)
         return COPIED * (variant == TAKEN) if is_lost else REPEATS[variant]
     if failed := FAILED.fullmatch(text):
         _, trace = system.status(int(failed["connector"] or 0), int(failed["task"]))
         return next((finding for finding, why in TRACES.items() if why in trace), "")
     return ""
+
+
+def _aborts_empty(program: Program) -> bool:
+    asked = [call for call in program.calls if call.name == "ask_boundary"]
+    return bool(program.config.get("empty")) and any(not call.get("commit") for call in asked)
 
 
 def _is_removed(failure: Failure) -> bool:
