@@ -180,7 +180,7 @@ class NetworkLogs:
         """Forget what was found out about a topic that was made anew since."""
         for about in (self._floor, self._lost, self.refused):
             for place in [place for place in about if place.topic == topic]:
-                del about[place]  # type: ignore[attr-defined]
+                del about[place]
 
     def close(self) -> None:
         for asked in self._asked_of.values():

@@ -73,19 +73,19 @@ def test_plain_walks_find_a_shallow_mistake() -> None:
     assert_is_a_run(variant, found.trace, "counts_match")
 
 
-@pytest.mark.parametrize("name", ["kraft-answer-first", "kraft-threads-without-test"])
-def test_what_a_walk_finds_is_made_as_short_as_can_be(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("name", "seed"), [("kraft-answer-first", 1), ("kraft-threads-without-test", 3)])
+def test_what_a_walk_finds_is_made_as_short_as_can_be(name: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Leaving parts out is not enough for these; the explorer finds no shorter one.  Where the search for a shorter end
     is not let go so far, the run is one all the same, and is not called a shortest."""
     variant = protocols()["id-blocks"].variant(name)
     bounds = bounds_of(variant, "smoke")
-    found = wander(variant, bounds, seed=1, steps=20_000, aims=[])
+    found = wander(variant, bounds, seed=seed, steps=20_000, aims=[])
     assert found.promise is not None and found.trace is not None
     asked = {found.promise: variant.asked[found.promise]}
     made = explore(variant.spec, asked, bounds, stop_when_violated=True)
     assert (found.shortest, len(found.trace)) == (True, made.traces.steps(found.promise))
     monkeypatch.setattr(shortening, "SEARCHED", 1)
-    longer = wander(variant, bounds, seed=1, steps=20_000, aims=[])
+    longer = wander(variant, bounds, seed=seed, steps=20_000, aims=[])
     assert longer.trace is not None and longer.promise == found.promise
     assert not longer.shortest and len(found.trace) < len(longer.trace) < longer.raw == found.raw
 
