@@ -185,9 +185,9 @@ def _step(folder: Path, title: str, step: Step, row: Row, stated: Statement | No
     def found(standing: Standing, why: str = "") -> AuditedStep:
         return AuditedStep(step, stated.says, uses, standing, why)
 
-    place = f"{title}/{stated.name}"
+    place, (protocol, _, name) = f"{title}/{stated.name}", title.partition("/")
     proof = row.get("proof")
-    if not (proof is None or isinstance(proof, dict)) or {**row, **about(*title.split("/"), stated)} != row:
+    if not (proof is None or isinstance(proof, dict)) or {**row, **about(protocol, name, stated)} != row:
         return found("refused", "the index says something else of it than the model")
     files = {f"{place}/{STATEMENT}": row.get("sha256")}
     if row.get("file") != f"{place}/{STATEMENT}" or (proof and proof.get("file") != f"{place}/{PROOF}"):
@@ -195,13 +195,13 @@ def _step(folder: Path, title: str, step: Step, row: Row, stated: Statement | No
     if proof:
         files[proof["file"]] = proof.get("sha256")
     texts = {}
-    for name, expected in files.items():
+    for file, expected in files.items():
         try:
-            texts[name] = (folder / name).read_bytes().decode()
+            texts[file] = (folder / file).read_bytes().decode()
         except (OSError, UnicodeDecodeError) as error:
-            return found("refused", f"{name} cannot be read: {error}")
-        if hash_of(texts[name]) != expected:
-            return found("refused", f"{name} has another hash than the index says")
+            return found("refused", f"{file} cannot be read: {error}")
+        if hash_of(texts[file]) != expected:
+            return found("refused", f"{file} has another hash than the index says")
     if texts[row["file"]] != stated.text:
         return found("refused", f"{row['file']} is not what the model states")
     if not proof:
@@ -243,7 +243,7 @@ def _promises(variant: Variant, audited: Iterable[AuditedStep]) -> Iterator[Audi
             new = {used for one in new for step in by_property.get(one, ()) for used in step.uses} - needed
             needed |= new
         its = [step for one in needed for step in by_property.get(one, ())]
-        worst = max((step.standing for step in its), key=ORDER.index, default="not proved")
+        worst: Standing = ORDER[max((ORDER.index(step.standing) for step in its), default=ORDER.index("not proved"))]
         yield AuditedPromise(name, worst, len(its), len(needed) - 1)
 
 

@@ -85,9 +85,9 @@ class Ethos:
             ran = subprocess.run(words, input=rest, capture_output=True, text=True, timeout=SECONDS, check=False)
         except subprocess.TimeoutExpired:
             return Verdict("refused", f"Ethos has not ended within {SECONDS} s")
-        said = ran.stdout.split()
-        if ran.returncode == 0 and said in (["correct"], ["incomplete"]):
-            return Verdict("correct") if said == ["correct"] else Verdict("incomplete", "a step is taken on trust")
+        printed = ran.stdout.split()
+        if ran.returncode == 0 and printed in (["correct"], ["incomplete"]):
+            return Verdict("correct") if printed == ["correct"] else Verdict("incomplete", "a step is taken on trust")
         errors = [line for line in (ran.stderr + ran.stdout).splitlines() if line.startswith("Error")]
         return Verdict("refused", (errors or [f"Ethos ended with code {ran.returncode}"])[0])
 
