@@ -20,6 +20,7 @@ from fencepost.proofs.readings.words import leaning, name_in_words, say_obligati
 from fencepost.properties.catalogue import PROFILES, Profile, ProtocolEntry, Variant, bounds_of
 from fencepost.properties.nearest import quantity
 from fencepost.properties.registry import called
+from rich.markup import escape
 
 if TYPE_CHECKING:  # Z3, for which `--help` need not wait
     from fencepost.proofs.engines.induction import Obligation, Proof
@@ -91,7 +92,6 @@ def prove(
     from fencepost.proofs.engines.second.certificates import write as write_certificates
     from fencepost.proofs.engines.second.opinions import number_of_statements, run_second
     from fencepost.proofs.readings.solver.solving import RLIMIT
-    from fencepost.proofs.scope.scopes import scope_lines
 
     made = Certificates() if certificates is None else Certificates.after(certificates)
     judged: list[Result] = []
@@ -117,17 +117,9 @@ def prove(
             proof = _proved(entry, variant, rlimit, fresh, decided, verbose=verbose)
             results = run_induction(entry, variant, rlimit=rlimit, proof=proof)
             reached = reached_by_runs(variant, proof)
-            for line in summary(results, frozenset(_broken(proof, reached))):
+            for line in said(entry, variant, proof, results, reached):
                 console.print(line)
-            for broken in variant.asked.keys() - variant.promised.keys():
-                show = f'fencepost show {called(entry.name)}/{variant.name} "{name_in_words(broken)}"'
-                console.print(f"    {name_in_words(broken):<34} not asked, as it is predicted to fail: {show}")
-            if dates := [o.cached for o in proof.obligations if o.cached]:
-                of_all = f"{len(dates)} of {len(proof.obligations)}"
-                console.print(f"    {of_all} steps kept since {min(dates)}; nothing that they depend on has changed")
-            for line in scope_lines(results):
-                console.print(f"    {line}", markup=False)
-            for line in _attempts(variant, proof, reached):
+            for line in whether_broken(variant, proof, reached):
                 console.print(line, markup=False)
             if html_file is not None:
                 stories += attempted(entry, variant, reached)
@@ -232,6 +224,24 @@ def _rows_of_second(
     return found
 
 
+def said(
+    entry: ProtocolEntry, variant: Variant, proof: "Proof", results: Sequence["Result"],
+    reached: "Sequence[tuple[Obligation, Reached | None]]",
+) -> Iterator[str]:  # fmt: skip
+    """Yield the lines on a proof, in Rich's markup. ``reached`` has the steps that break it, with what exploration
+    finds about them."""
+    from fencepost.proofs.scope.scopes import scope_lines
+
+    yield from summary(results, frozenset(_broken(proof, reached)))
+    for broken in variant.asked.keys() - variant.promised.keys():
+        show = f'fencepost show {called(entry.name)}/{variant.name} "{name_in_words(broken)}"'
+        yield f"    {name_in_words(broken):<34} not asked, as it is predicted to fail: {show}"
+    if dates := [o.cached for o in proof.obligations if o.cached]:
+        of_all = f"{len(dates)} of {len(proof.obligations)}"
+        yield f"    {of_all} steps kept since {min(dates)}; nothing that they depend on has changed"
+    yield from (f"    {escape(line)}" for line in scope_lines(results))
+
+
 def summary(results: Sequence["Result"], broken: frozenset[str] = frozenset()) -> Iterator[str]:
     """Yield a line for each promise and step property, one for all lemmas, and one for the question whether actions can
     happen. ``broken`` names the properties that some run breaks. The proof of any other violated property has merely
@@ -286,9 +296,10 @@ def _broken(proof: "Proof", reached: "Iterable[tuple[Obligation, Reached | None]
             yield failed.property
 
 
-def _attempts(
+def whether_broken(
     variant: Variant, proof: "Proof", reached: "Iterable[tuple[Obligation, Reached | None]]"
 ) -> Iterator[str]:
+    """Yield the steps that break a proof, in words, with what exploration finds about each."""
     from fencepost.proofs.engines.induction_counterexamples import narrate
 
     asked = {id(failed): words for failed, words in reached}

@@ -7,8 +7,9 @@ lemma is missing which excludes the state before.
 """
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
 from fencepost.model.language.properties import Property
 from fencepost.model.language.protocol import Spec
@@ -21,11 +22,11 @@ from fencepost.model.language.tree.types import (
     bound_of,
     evaluate_bound,
 )
-from fencepost.proofs.engines.explore import Exploration, explore
 from fencepost.proofs.engines.induction import Obligation
 from fencepost.proofs.readings.plain import Plain
 from fencepost.proofs.readings.solver.models import Counterexample
 from fencepost.proofs.readings.words import differences, first_sentence, name_in_words, say_state
+from fencepost.proofs.results import Trace
 from fencepost.properties.nearest import quantity
 
 MOST = 6_000_000
@@ -92,35 +93,61 @@ class Reached:
         yield "  unreachable as far as that goes, so that a lemma is missing which excludes it"
 
 
+class Searched(Protocol):
+    """A `Searched` is what a search within bounds found: the properties that are ``violated``, each with a shortest
+    trace, and the number of ``distinct`` states, which are all of them if the search is ``complete``."""
+
+    @property
+    def violated(self) -> list[str]: ...
+    @property
+    def traces(self) -> Mapping[str, Trace]: ...
+    @property
+    def distinct(self) -> int: ...
+    @property
+    def complete(self) -> bool: ...
+
+
+Search = Callable[[Spec, Mapping[str, Property], Mapping[str, int]], Searched]
+"""A `Search` ends after the level that first breaks one of the properties."""
+
+
 def reach(
-    spec: Spec, properties: Mapping[str, Property], bound: Mapping[str, int], failures: Iterable[Obligation]
-) -> Iterator[tuple[Obligation, Reached | None]]:
-    """Yield each counterexample to a step, with what exploration finds about it, or None outside the bounds."""
+    spec: Spec, properties: Mapping[str, Property], bound: Mapping[str, int], failures: Iterable[Obligation],
+    search: Search | None = None,
+) -> Iterator[tuple[Obligation, Reached | None]]:  # fmt: skip
+    """Yield each counterexample to a step, with what exploration finds about it, or None outside the bounds. ``search``
+    takes the place of the explorer."""
     found: dict[tuple[object, ...], Reached] = {}
     refuted = [o for o in failures if o.counterexample is not None and o.counterexample.before is not None]
     placed = [(o, _bounds(spec, properties[o.property], o.counterexample, bound)) for o in refuted if o.counterexample]
     for within in {tuple(w.items()): w for _, w in placed if w is not None}.values():
         names = dict.fromkeys(o.property for o, w in placed if w == within)
-        for name, reached in _explore(spec, {name: properties[name] for name in names}, within):
+        for name, reached in _explore(search or _explorer, spec, {name: properties[name] for name in names}, within):
             found[name, *within.items()] = reached
     for failed, where in placed:
         yield failed, None if where is None else found[failed.property, *where.items()]
 
 
+def _explorer(spec: Spec, properties: Mapping[str, Property], within: Mapping[str, int]) -> Searched:
+    from fencepost.proofs.engines.explore import explore  # NumPy, which a browser's Python may lack
+
+    return explore(spec, properties, within, max_states=MOST, stop_when_violated=True)
+
+
 def _explore(
-    spec: Spec, properties: Mapping[str, Property], within: Mapping[str, int]
+    search: Search, spec: Spec, properties: Mapping[str, Property], within: Mapping[str, int]
 ) -> Iterator[tuple[str, Reached]]:
     """Yield the result for each property, exploring again after each violation, since violations end a search early."""
     left = dict(properties)
     while left:
-        made = explore(spec, left, within, max_states=MOST, stop_when_violated=True)
+        made = search(spec, left, within)
         decided = made.violated or list(left)
         for name in decided:
             yield name, _reached(made, name, within)
             del left[name]
 
 
-def _reached(found: Exploration, name: str, within: Mapping[str, int]) -> Reached:
+def _reached(found: Searched, name: str, within: Mapping[str, int]) -> Reached:
     if name not in found.violated:
         return Reached(within, found.distinct, found.complete)
     trace = found.traces[name]

@@ -5,19 +5,16 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fencepost.model.language.derived.refinements import Refinement
 from fencepost.model.language.derived.slicing import without_unread_ghosts
 from fencepost.model.language.properties import Property
 from fencepost.model.language.specs import Spec
-from fencepost.proofs.engines.explore import Exploration, Progress, coverage, explore, unsaid
 from fencepost.proofs.engines.induction import Obligation, Proof, prove
 from fencepost.proofs.engines.induction_counterexamples import narrate
 from fencepost.proofs.engines.obligation_cache import since
-from fencepost.proofs.engines.progress import check_progress
 from fencepost.proofs.engines.refinements import explain
-from fencepost.proofs.readings.equal.obligations import Readings
 from fencepost.proofs.readings.solver.solving import RLIMIT
 from fencepost.proofs.readings.words import say_trace
 from fencepost.proofs.results import Result, Trace, Verdict, worst
@@ -29,6 +26,9 @@ from fencepost.proofs.scope.scopes import (
     scope_of_search,
 )
 from fencepost.properties.catalogue import Profile, ProtocolEntry, Variant, features_of, progress_of, wider_of
+
+if TYPE_CHECKING:  # NumPy, which a browser's Python may lack
+    from fencepost.proofs.engines.explore import Exploration, Progress
 
 Reporter = Callable[[Any], None]
 
@@ -113,13 +113,15 @@ def cut_induction(entry: ProtocolEntry, variant: Variant, obligations: Sequence[
 
 
 def run_explore(
-    entry: ProtocolEntry, variant: Variant, bound: Mapping[str, int], *, report: Callable[[Progress],
-    None] | None = None,
+    entry: ProtocolEntry, variant: Variant, bound: Mapping[str, int], *,
+    report: "Callable[[Progress], None] | None" = None,
     engine: str = "numpy", checkpoint: Path | None = None, symmetry: bool = False, partial_order: bool = False,
     only: Collection[str] | None = None,
-) -> tuple[list[Result], Exploration]:  # fmt: skip
+) -> "tuple[list[Result], Exploration]":  # fmt: skip
     """Explore every reachable state within the bounds, and return verdicts with shortest traces, and the exploration
     itself. ``only`` names the properties to judge, if not all."""
+    from fencepost.proofs.engines.explore import explore
+
     asked = _with(variant.asked, "always", "step", "sometimes")
     asked = asked if only is None else {name: item for name, item in asked.items() if name in only}
     spec = without_unread_ghosts(variant.spec, asked.values())
@@ -132,7 +134,7 @@ def run_explore(
 
 
 def _explored(
-    entry: ProtocolEntry, variant: Variant, item: Property, bound: Mapping[str, int], made: Exploration
+    entry: ProtocolEntry, variant: Variant, item: Property, bound: Mapping[str, int], made: "Exploration"
 ) -> Result:
     evidence: dict[str, Any] = {"distinct": made.distinct, "generated": made.generated, "depth": made.depth}
     if item.name in made.traces:
@@ -145,7 +147,7 @@ def _explored(
 
 def run_features(
     entry: ProtocolEntry, variant: Variant, profile: Profile
-) -> tuple[list[Result], dict[str, Exploration]]:
+) -> "tuple[list[Result], dict[str, Exploration]]":
     """Explore every reachable state within the variant's bounds, within those of each feature, and, up to the names of
     elements, within the wider ones of the profile. Return one verdict for each property, and the explorations by
     feature.
@@ -155,6 +157,8 @@ def run_features(
     has the dangers of all explorations, until it is known where the property could have been broken
     (`fencepost.proofs.necessity.killers`).
     """
+    from fencepost.proofs.engines.explore import explore
+
     asked = _with(variant.asked, "always", "step", "sometimes")
     wider = wider_of(variant, profile)
     bounds = features_of(variant, profile) | wider
@@ -169,14 +173,14 @@ def run_features(
     return found, explored
 
 
-def _deciding(item: Property, explored: Mapping[str, Exploration]) -> list[str]:
+def _deciding(item: Property, explored: "Mapping[str, Exploration]") -> list[str]:
     decisive = "holds" if item.kind == "sometimes" else "violated"
     return [feature for feature, made in explored.items() if made.verdicts[item.name] == decisive]
 
 
 def _together(
     entry: ProtocolEntry, variant: Variant, item: Property, bounds: Mapping[str, Mapping[str, int]],
-    explored: Mapping[str, Exploration], deciding: Sequence[str],
+    explored: "Mapping[str, Exploration]", deciding: Sequence[str],
 ) -> Result:  # fmt: skip
     """Return the result that decides: the shortest violation or witness, else the first, with all states and times."""
     name = item.name
@@ -203,6 +207,8 @@ def _together(
 
 def run_equal(entry: ProtocolEntry, variant: Variant, bound: Mapping[str, int]) -> list[Result]:
     """Return, for each action and property, whether what the explorer executes in the bounds agrees with its terms."""
+    from fencepost.proofs.readings.equal.obligations import Readings
+
     readings = Readings(variant.spec, variant.asked, bound)
     found = []
     for one in readings.all():
@@ -214,6 +220,9 @@ def run_equal(entry: ProtocolEntry, variant: Variant, bound: Mapping[str, int]) 
 
 def run_progress(entry: ProtocolEntry, variant: Variant) -> list[Result]:
     """Judge the progress properties on the whole graph within their own bounds, of which the worst verdict counts."""
+    from fencepost.proofs.engines.explore import explore
+    from fencepost.proofs.engines.progress import check_progress
+
     asked = _with(variant.asked, "eventually")
     found: dict[str, Result] = {}
     violated: dict[str, list[str]] = {name: [] for name in asked}
@@ -246,9 +255,11 @@ def _evidence(spec: Spec, trace: Trace, item: Property, bound: Mapping[str, int]
     }
 
 
-def _taken(item: Refinement, made: Exploration, among: Collection[str] | None = None) -> dict[str, Any]:
+def _taken(item: Refinement, made: "Exploration", among: Collection[str] | None = None) -> dict[str, Any]:
     """Return which actions of the core the explored steps took, which they never took, without dead ones, and which
     they took although the refinement excludes it. ``among`` restricts the actions to look for."""
+    from fencepost.proofs.engines.explore import coverage, unsaid
+
     taken = coverage(made, item.name, among)
     never = [action for action, by in taken.items() if not by and item.core.actions[action].dead is None]
     wrong = [f"{action} is {step}" for action, step in unsaid(made, item.name)]

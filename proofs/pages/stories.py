@@ -3,6 +3,7 @@ property."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from fencepost.model.language.properties import Property
 from fencepost.model.language.protocol import Action, Spec
@@ -21,7 +22,9 @@ from fencepost.proofs.readings.failing import failing
 from fencepost.proofs.readings.plain import Plain, PlainError
 from fencepost.proofs.readings.words import differences, name_in_words, parameters_in_words, say_state, sort_in_words
 from fencepost.proofs.results import Event, State, Trace
-from fencepost.properties.history.naming import Naming
+
+if TYPE_CHECKING:  # NumPy, which a browser's Python may lack
+    from fencepost.properties.history.naming import Naming
 
 # A lane is a process, which is a member of a sort that acts or has state of its own, such as a broker or a partition.
 # Members of the sorts in `HANDED_OVER`, such as requests and transactions, are what processes hand to each other. A
@@ -296,13 +299,13 @@ def in_order(named: Iterable[Sequence[str]]) -> list[str]:
     return [*ordered, *([CENTRE] if CENTRE in seen else [])]
 
 
-def lane_name(lane: str, naming: Naming) -> str:
+def lane_name(lane: str, naming: "Naming") -> str:
     """Return a lane of events by the name that its process has, where it has one."""
     column, _, number = lane.partition(" ")
     return next(iter(naming.records({column: int(number)}))) if number else lane
 
 
-def event_step(kind: str, filled: Filled, lanes: Sequence[str], naming: Naming, says: str) -> Step:
+def event_step(kind: str, filled: Filled, lanes: Sequence[str], naming: "Naming", says: str) -> Step:
     """Return an event as a step in its lane. ``says`` is a sentence about the event."""
     named = event_lanes_of(filled)
     own, *others = [lanes.index(lane) for lane in named]

@@ -12,20 +12,22 @@ Every danger that is *out* has a reason: the model's own (``outside``), or else 
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from fencepost.model.dangers import DANGERS
 from fencepost.model.language.properties import Property
 from fencepost.model.language.protocol import Spec
 from fencepost.model.language.tree.terms import TRUE, Term
 from fencepost.model.language.tree.types import bound_of, has_bound
-from fencepost.proofs.engines.explore import Exploration
 from fencepost.proofs.engines.induction import Proof, invariant
 from fencepost.proofs.readings.solver.models import Shrinker
 from fencepost.proofs.readings.solver.solving import RLIMIT, Question
 from fencepost.proofs.results import Result, Verdict
 from fencepost.proofs.scope.cells import Cell, Engine, Scope
 from fencepost.properties.registry import called
+
+if TYPE_CHECKING:  # NumPy, which a browser's Python may lack
+    from fencepost.proofs.engines.explore import Exploration
 
 SEARCHING: tuple[Engine, ...] = ("explore", "progress")
 """The engines in this tuple search states within bounds, so that each promise has a scope of its own."""
@@ -64,7 +66,7 @@ def scope_of(spec: Spec, engine: Literal["induction", "explore", "progress"], ev
     return scope_of_search(spec, evidence, engine)
 
 
-def met_by(spec: Spec, explored: Exploration) -> dict[str, int | None]:
+def met_by(spec: Spec, explored: "Exploration") -> dict[str, int | None]:
     """Return the dangers that an exploration met. A danger that is tagged on actions has the number of steps."""
     met: dict[str, int | None] = {p.danger: None for name, p in spec.presences.items() if name in explored.met}
     for name, action in spec.actions.items():
@@ -75,7 +77,7 @@ def met_by(spec: Spec, explored: Exploration) -> dict[str, int | None]:
 
 
 def scope_of_search(
-    spec: Spec, explored: Sequence[Exploration], engine: Literal["explore", "progress"] = "explore"
+    spec: Spec, explored: "Sequence[Exploration]", engine: Literal["explore", "progress"] = "explore"
 ) -> Scope:
     """Return the scope of several explorations together, with every danger that one of them met."""
     met: dict[str, int | None] = {}
@@ -91,7 +93,7 @@ def scope_of_search(
 
 
 def scope_of_features(
-    spec: Spec, explored: Mapping[str, Exploration], engine: Literal["explore", "progress"] = "explore"
+    spec: Spec, explored: "Mapping[str, Exploration]", engine: Literal["explore", "progress"] = "explore"
 ) -> Scope:
     """Return the scope of explorations by feature: what they met together, and what each of them met."""
     alone = {feature: scope_of_search(spec, [made], engine) for feature, made in explored.items()}
