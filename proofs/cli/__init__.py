@@ -20,15 +20,9 @@ from fencepost.proofs.cli.shared.interrupts import interruptible, leave
 from fencepost.proofs.configuration import KEYS, taken
 
 COMMANDS = (
-<<<<<<< HEAD
-    "verify", "releases", "prove", "audit", "explore", "explorer", "dangers", "necessity", "mutants", "show",
-    "validate", "list",
-    "simulate", "export", "agree", "generate", "replay", "record", "doctor", "findings", "schema", "new", "language",
-=======
-    "verify", "releases", "prove", "explore", "explorer", "desk", "dangers", "necessity", "mutants", "show",
+    "verify", "releases", "prove", "audit", "explore", "explorer", "desk", "dangers", "necessity", "mutants", "show",
     "validate", "list", "simulate", "export", "agree", "generate", "replay", "record", "doctor", "findings", "schema",
     "new", "language",
->>>>>>> desk-36
 )  # fmt: skip
 """Each command is in the module of its name, except `list`, since a module of that name hides the built-in."""
 
