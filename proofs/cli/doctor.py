@@ -105,9 +105,10 @@ def _follow(
     gate: Gate,
 ) -> int:  # fmt: skip
     """Print what breaks a rule as it comes, until it is interrupted."""
-    from fencepost.proofs.doctor.diagnosis import MOST, begun
+    from fencepost.proofs.doctor.diagnosis import begun
     from fencepost.proofs.doctor.following import follow, stopping
     from fencepost.proofs.doctor.report import cases, of_broken, report
+    from fencepost.proofs.doctor.scanning import MOST
     from fencepost.proofs.doctor.traces import Broken
 
     found, rows = begun(source), list["Line"]()

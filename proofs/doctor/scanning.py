@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 from fencepost.model.language.checks.errors import InputError
 from fencepost.proofs.doctor.partition_checks import MARK, PartitionLedger
-from fencepost.proofs.doctor.source import DiskSource, Lies, Producers, first_since
+from fencepost.proofs.doctor.source import DiskSource, Producers, Stored, first_since
 from fencepost.proofs.doctor.traces import Broken
 from fencepost.proofs.recording.logs.log_dirs import Place, segment_files
 from fencepost.proofs.recording.transactions.group_offsets import TOPIC as OFFSETS
@@ -37,7 +37,7 @@ class Cut(NamedTuple):
     (exclusive). Of batches before offset `judged`, only producers are read."""
 
     place: Place
-    lies: Lies
+    stored: Stored
     first: int
     until: int
     judged: int
@@ -61,27 +61,29 @@ class Scan:
 
 def cuts(source: DiskSource, place: Place, since_ms: int = -1, size: int = CUT) -> list[Cut]:
     """Return the cuts of a partition, at least one, in order of offset."""
-    lies = source.lies(place)
-    judged = first_since(lies, since_ms)
-    begins, filled = [lies.first], 0
-    for file in segment_files(lies.folder, lies.first):
-        if filled >= size and lies.first < int(file.stem) < lies.end:
+    stored = source.stored(place)
+    judged = first_since(stored, since_ms)
+    begins, filled = [stored.first], 0
+    for file in segment_files(stored.folder, stored.first):
+        if filled >= size and stored.first < int(file.stem) < stored.end:
             begins.append(int(file.stem))
             filled = 0
         filled += file.stat().st_size
-    return [Cut(place, lies, begin, until, judged) for begin, until in pairwise([*begins, max(lies.end, lies.first)])]
+    return [
+        Cut(place, stored, begin, until, judged) for begin, until in pairwise([*begins, max(stored.end, stored.first)])
+    ]
 
 
 def scan(cut: Cut, ledger: PartitionLedger, producers: Producers) -> Scan:
     """Read a cut; `ledger` and `producers` are of what is before it. Raise RecordingError for a log that is damaged,
     and InputError where the directory is not on this machine."""
-    lies, judged = cut.lies, cut.judged
-    if not lies.folder.is_dir():
+    stored, judged = cut.stored, cut.judged
+    if not stored.folder.is_dir():
         todo = "mount the directories there under the same path, or use a master on this machine, as local[2]"
-        raise InputError(f"{lies.folder}: not on the worker {socket.gethostname()}: {todo}")
+        raise InputError(f"{stored.folder}: not on the worker {socket.gethostname()}: {todo}")
     made = Scan(ledger, producers)
     marks = [made.marks]
-    for piece in lies.segments(cut.first, after=max(0, producers.next_offset), until=cut.until):
+    for piece in stored.segments(cut.first, after=max(0, producers.next_offset), until=cut.until):
         made.producers.add(piece)
         if piece.last_offsets[-1] < judged:
             continue

@@ -200,8 +200,8 @@ class DiskSource:
         return found
 
     def segments(self, place: Place, since_ms: int = -1, start: int = -1) -> Iterator[Segment]:
-        lies = self.lies(place)
-        yield from lies.segments(max(start, first_since(lies, since_ms)), self._progress)
+        stored = self.stored(place)
+        yield from stored.segments(max(start, first_since(stored, since_ms)), self._progress)
 
     @property
     def lag_s(self) -> float:
@@ -212,9 +212,9 @@ class DiskSource:
         end, news = time.monotonic() + wait_ms / 1000, False
         for place, start in starts.items():
             try:
-                lies = self.lies(place)
-                self.high[place] = lies.end
-                for piece in lies.segments(max(start, lies.first), self._progress):
+                stored = self.stored(place)
+                self.high[place] = stored.end
+                for piece in stored.segments(max(start, stored.first), self._progress):
                     news = True
                     yield place, piece
             except (RecordingError, InputError, OSError) as error:
@@ -232,9 +232,9 @@ class DiskSource:
             if place.topic in topics and each.partitions[place].is_dir() and each.topic_id(place)
         }  # fmt: skip
 
-    def lies(self, place: Place) -> Lies:
+    def stored(self, place: Place) -> Stored:
         part = self._part(place)
-        return Lies(part.replica.folder, max(part.replica.start, 0), part.end)
+        return Stored(part.replica.folder, max(part.replica.start, 0), part.end)
 
     def ends(self, place: Place) -> tuple[int, int, int]:
         part = self._part(place)
@@ -304,8 +304,8 @@ class DiskSource:
             self.gaps.append(line)
 
 
-class Lies(NamedTuple):
-    """A `Lies` says where the committed part of a partition is: in `folder`, from offset `first` to before `end`."""
+class Stored(NamedTuple):
+    """A `Stored` says where the committed part of a partition is: in `folder`, from offset `first` to before `end`."""
 
     folder: Path
     first: int
@@ -328,11 +328,11 @@ class Lies(NamedTuple):
                 return
 
 
-def first_since(lies: Lies, since_ms: int) -> int:
+def first_since(stored: Stored, since_ms: int) -> int:
     """Return the offset from which on segments are not older than `since_ms`, by the time of their files."""
-    files = segment_files(lies.folder, lies.first)
+    files = segment_files(stored.folder, stored.first)
     old = [file for file in files[:-1] if file.stat().st_mtime * 1000 < since_ms]
-    return max(lies.first, int(files[len(old)].stem)) if old else lies.first
+    return max(stored.first, int(files[len(old)].stem)) if old else stored.first
 
 
 def part_of(segment: Segment, rows: np.ndarray) -> Segment:

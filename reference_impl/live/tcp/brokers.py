@@ -117,10 +117,13 @@ class Brokers:
         theirs = self.offered.bounds.get(API_KEYS["metadata"])
         if theirs is None or theirs.most < WITH_TOPIC_IDS or not names:
             return {}
-        named = tuple(build("metadata", WITH_TOPIC_IDS, "MetadataRequestTopic", name=name) for name in sorted(names))
+        named = tuple(
+            build("metadata", WITH_TOPIC_IDS, "MetadataRequestTopic", name=name, topic_id=None)
+            for name in sorted(names)
+        )
         request = build(
             "metadata", WITH_TOPIC_IDS, topics=named, allow_auto_topic_creation=False,
-            include_cluster_authorized_operations=False, include_topic_authorized_operations=False,
+            include_topic_authorized_operations=False,
         )  # fmt: skip
         answer = self.ask_any(request)
         with reading(request, answer):

@@ -148,6 +148,7 @@ def _hundred(benches: Sequence[Mapping[str, Any]]) -> list[str]:
 if __name__ == "__main__":
     _, word, report, further = sys.argv
     assert word == "add", __doc__
+    sys.path.insert(0, str(Path(__file__).parents[1]))  # whose first sentences are headings
     whole = with_later(json.loads(Path(report).read_text()), json.loads(Path(further).read_text()))
     Path(report).write_text(json.dumps(whole, indent=4))
     Path(report).with_suffix(".md").write_text(document(whole))

@@ -131,3 +131,29 @@ def test_a_live_broker_is_followed(jars: Path, tmp_path: Path) -> None:
             assert [(each.kind, each.second.place) for _, each in follower.found] == [
                 ("marker_without", Place("planted", 1))
             ]
+
+
+def written(bootstrap: str, many: int) -> None:
+    """So many batches."""
+    producer = Producer({"bootstrap.servers": bootstrap, "enable.idempotence": True, "log_level": 0})
+    for number in range(many):
+        producer.produce("anew", b"%d" % number, partition=0)
+        assert producer.flush(30) == 0
+
+
+def test_a_topic_is_made_anew(jars: Path, tmp_path: Path) -> None:
+    """All of the new one is read, although the former one had more records; nothing is wrong with either."""
+    with KafkaCluster(jars, tmp_path / "kafka", size=1) as cluster:
+        admin = AdminClient({"bootstrap.servers": cluster.bootstrap, "log_level": 0})
+        admin.create_topics([NewTopic("anew", 1, 1)])["anew"].result()
+        with Follower(cluster.bootstrap, tmp_path / "doctor.npz") as follower:
+            written(cluster.bootstrap, 10)
+            follower.wait(lambda: follower.counts.batches == 10)
+            admin.delete_topics(["anew"])["anew"].result()
+            end = time.monotonic() + 20
+            while "anew" in admin.list_topics(timeout=20).topics and time.monotonic() < end:
+                time.sleep(0.1)
+            admin.create_topics([NewTopic("anew", 1, 1)])["anew"].result()
+            written(cluster.bootstrap, 3)
+            follower.wait(lambda: follower.counts.batches == 13)
+            assert follower.kinds == []

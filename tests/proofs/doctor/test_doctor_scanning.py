@@ -13,7 +13,7 @@ from fencepost.model.language.checks.errors import InputError
 from fencepost.proofs.doctor.diagnosis import examine
 from fencepost.proofs.doctor.partition_checks import PartitionLedger
 from fencepost.proofs.doctor.scanning import Cut, cuts, scan
-from fencepost.proofs.doctor.source import DiskSource, Lies, Producers
+from fencepost.proofs.doctor.source import DiskSource, Producers, Stored
 from fencepost.proofs.recording.errors import RecordingError
 from fencepost.proofs.recording.logs.log_dirs import INDEX, Place, each_segment, position_before
 from prepared_stream import Stream, planted
@@ -24,7 +24,7 @@ Workers = Callable[[int], Executor]
 
 @pytest.fixture
 def planted_logs(tmp_path: Path) -> Path:
-    """Four segments of each partition, with a gap and a marker that lies in the second one."""
+    """Four segments of each partition, with a gap and a marker that lies, in the second one."""
     node, stream = tmp_path / "node-1", Stream(producers=60, partitions=3, logs=2, rounds=3)
     for number, chunk in enumerate(stream.chunks(4)):
         for place, content in planted(chunk) if number == 1 else chunk:
@@ -72,7 +72,7 @@ def test_a_segment_that_overlaps_the_cut_before_it(planted_logs: Path) -> None:
 def test_a_worker_without_the_directory(tmp_path: Path) -> None:
     place = Place("t", 0)
     with pytest.raises(InputError, match=r"not on the worker .*: mount the directories there"):
-        scan(Cut(place, Lies(tmp_path / "t-0", 0, 1), 0, 1, 0), PartitionLedger(place, 0, True), Producers(place))
+        scan(Cut(place, Stored(tmp_path / "t-0", 0, 1), 0, 1, 0), PartitionLedger(place, 0, True), Producers(place))
 
 
 def test_portions_are_the_segment(planted_logs: Path) -> None:
