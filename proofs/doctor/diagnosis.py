@@ -389,7 +389,7 @@ def _judged(opened: Opened, decided: _Decided, found: Examined, others: _Others)
 
 
 def _fits(model: Model, seen: Seen) -> bool:
-    return reached(model, seen).columns.shape[1] > 0
+    return bool(reached(model, seen).columns.shape[1])
 
 
 def _ways(tried: Sequence[Model], seen: Seen) -> tuple[Loaded, ...]:

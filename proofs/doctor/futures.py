@@ -39,6 +39,8 @@ from numpy.typing import NDArray
 
 BLOCK = 1 << 14
 MOST_STATES = 2_000_000
+MOST_LATER = 300_000
+"""So many states are looked at for a later transaction that is under way, which takes it few steps, and not all."""
 BEYOND = 2
 """An operator's view has whether a coordinator is 0, 1, or this many epochs or more ahead of the transaction."""
 QUIET = dict(clients=2, transactions=2, partitions=1, fail_overs=0, fences=0)
@@ -161,7 +163,7 @@ class Model:
     def protocol(self) -> type[Protocol]:
         own = self.variant.properties.protocol
         mixed = (Operated, LateMarkerCore, own) if self.late == "1" else (Operated, own)
-        return combined(*mixed)  # type: ignore[arg-type]  # classes are hashable
+        return combined(*mixed)
 
     @property
     def spec(self) -> Spec:
@@ -237,7 +239,7 @@ def _with_a_later_one(
     layout, starts = made.layout, _spent(made.layout, widened(made, small, columns))
     if not opened:
         return Reached(layout, starts, (), first.distinct, first.complete)
-    second = explore(spec, {}, room, start=Starts(starts), max_states=max_states)
+    second = explore(spec, {}, room, start=Starts(starts), max_states=min(max_states, MOST_LATER))
     places, columns = _fitting(second, lambda each: _fits(layout, each, seen))
     came: tuple[Event, ...] = ()
     if places:
