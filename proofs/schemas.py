@@ -377,7 +377,7 @@ class BrokenBy(TypedDict):
 class Decision(TypedDict):
     """A `Decision` object is what may follow in a model when an operator commits, aborts, fences, or does nothing."""
 
-    decision: Literal["commit", "abort", "fenced", "left alone"]
+    decision: Literal["commit", "abort", "commit both", "abort both", "fenced", "left alone"]
     possible: bool
     states: Annotated[int, Meta(description="How many were explored after it.")]
     complete: Annotated[bool, Meta(description="Was everything within the bounds explored?")]
@@ -388,6 +388,8 @@ class Way(TypedDict):
     """A `Way` object is a model that reaches what is seen of an open transaction."""
 
     variant: Annotated[str, Meta(description="PROTOCOL/VARIANT.")]
+    late_markers: Annotated[bool, Meta(description="Are markers taken that come late?")]
+    elsewhere: Annotated[list[str], Meta(description="Partitions that were looked at with the one that is open.")]
     bounds: Bounds
     states: Annotated[int, Meta(description="How many reachable states look so; all of them were explored from.")]
     complete: Annotated[bool, Meta(description="Were all reachable states within the bounds looked at?")]

@@ -84,6 +84,8 @@ def doctor(
     rows = lines(found)
     console.print(headline(found, rows), markup=False)
     _print(rows, FEW if not verbose else len(rows), verbose)
+    if verbose and rows:
+        console.print("client hosts: no request of Kafka names the host of a producer", markup=False)
     if again is not None:
         of = f"{again.repeated:,} of {again.records:,} records of committed transactions"
         console.print(f"same key: {of} have key and value of one in an earlier committed transaction", markup=False)
@@ -191,7 +193,9 @@ def _print(rows: "list[Line]", most: int, verbose: bool) -> None:
 
 def _print_way(way: dict[str, Any]) -> None:
     bounds = ", ".join(f"{name} {size}" for name, size in way["bounds"].items() if size)
-    console.print(f"   {way['variant']} within {bounds}: {way['states']:,} states look so", markup=False)
+    more = f" with {', '.join(way['elsewhere'])}" if way["elsewhere"] else ""
+    more += ", and markers that come late" if way["late_markers"] else ""
+    console.print(f"   {way['variant']}{more} within {bounds}: {way['states']:,} states look so", markup=False)
     console.print(f"     a shortest run to one: {'; '.join(way['came'])}", markup=False)
     for each in way["decisions"]:
         for broken in each["breaks"]:

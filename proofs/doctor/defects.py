@@ -13,7 +13,7 @@ from types import MappingProxyType
 
 from fencepost.proofs.scope.findings import FINDINGS
 
-HANGING = "hanging"
+HANGING, TORN = "hanging", "torn"
 OFFSETS_HANG = "transactional-offsets/offsets-marker-dropped"
 """On a partition of group offsets, a dropped marker is a finding of this variant."""
 LATE_RECORD = "transactions/v1-hanging"
@@ -95,13 +95,13 @@ UNDECIDED: Mapping[str, str] = MappingProxyType({
 
 def known_here(kind: str, release: str, variants: Iterable[str] = ()) -> tuple[str, ...]:
     """Return the findings, with their status, that leave a trace of this kind and were seen on a minor release such as
-    4.0, or on any if that is empty; of a hanging transaction those of the `variants` that reach it."""
+    4.0, or on any if that is empty; of one that hangs or is torn those of the `variants` that reach it."""
     ways, found = set(variants), []
     for each in FINDINGS:
         limits = NAMED.get(each.name, {})
-        if kind not in limits or (release and limits[kind] not in ("", release)):
+        if not limits or kind not in (*limits, TORN) or (release and limits.get(kind, "") not in ("", release)):
             continue
-        if kind == HANGING and not ways & {*each.variants, *([LATE_RECORD] if each.name == VOUCHES else [])}:
+        if kind in (HANGING, TORN) and not ways & {*each.variants, *([LATE_RECORD] if each.name == VOUCHES else [])}:
             continue
         if not release or any(exact.startswith(f"{release}.") for exact in each.seen):
             found.append(f"{each.name} ({each.status})")

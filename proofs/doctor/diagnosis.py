@@ -7,7 +7,7 @@ before the coordinator says that the transaction is complete.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -17,7 +17,18 @@ import numpy as np
 from fencepost.model.language.checks.errors import InputError
 from fencepost.model.releases import NAMES
 from fencepost.proofs.doctor.checks import Checks
-from fencepost.proofs.doctor.futures import BEYOND, Loaded, Seen, futures, models
+from fencepost.proofs.doctor.elsewhere import MOST_PLACES, Pair, Wanted, fates
+from fencepost.proofs.doctor.futures import (
+    BEYOND,
+    Loaded,
+    Model,
+    Other,
+    Seen,
+    futures,
+    models,
+    reached,
+    with_late_markers,
+)
 from fencepost.proofs.doctor.scanning import CUT, MOST, Scan, scanned
 from fencepost.proofs.doctor.source import OPEN, Active, DiskSource, Listed, Source, aborting, logged, places_of
 from fencepost.proofs.doctor.traces import Broken
@@ -47,11 +58,14 @@ Reading = Callable[[Place, int], None]  # so many bytes of a partition were read
 
 
 class Prepared(NamedTuple):
-    """A `Prepared` is the record of the transaction log that decided a transaction. `outcome` is COMMIT or ABORT."""
+    """A `Prepared` is the record of the transaction log that decided a transaction. `outcome` is COMMIT or ABORT, and
+    `started_ms` when it began."""
 
     offset: int
     time_ms: int
     outcome: str
+    started_ms: int
+    places: tuple[Place, ...]
 
 
 class Fenced(NamedTuple):
@@ -80,8 +94,11 @@ class Opened:
     """An `Opened` is a transaction that is open in a partition, from `active.first_offset` on.
 
     `epoch` and `since_ms` are of its first batch, `listed` is its coordinator's entry, `prepared` the decision in the
-    transaction log, and `behind` the number of offsets that readers wait for. `verdict` is running, slow, overdue,
-    stuck, hanging, or unexplained, which is what no model reaches; `ways` has the models in which it can come about."""
+    transaction log, and `waiting` the number of offsets that readers wait for. `verdict` is running, slow, overdue,
+    stuck, hanging, torn, which is open here and decided elsewhere too early, or unexplained, which is what no model
+    reaches; `ways` has the models in which it can come about, `late` the same with markers that come late, and `usual`
+    the one without a fault. `pairs` has its other partitions; those of `unseen` were not looked at, and None are not
+    known."""
 
     active: Active
     epoch: int
@@ -93,6 +110,10 @@ class Opened:
     seen: Seen | None = None
     verdict: str = "unexplained"
     ways: tuple[Loaded, ...] = ()
+    usual: Loaded | None = None
+    late: tuple[Loaded, ...] = ()
+    pairs: tuple[Pair, ...] = ()
+    unseen: tuple[Place, ...] | None = ()
 
 
 @dataclass
@@ -135,7 +156,7 @@ def begun(source: Source) -> Examined:
     newest = max((each for name, each in levels.items() if name.startswith("node ")), default="")
     release = column_of(newest)
     version = "2" if levels.get("transaction.version", "2" if release >= "4" else "0") == "2" else "1"
-    return Examined(source.name, release, newest, version)
+    return Examined(source.name, release, newest if newest != NAMES[-1] else "", version)
 
 
 def examine(
@@ -159,6 +180,7 @@ def examine(
     for place in (*(data if workers is None else ()), *logs):
         reader.read(place)
     before = {(a.place, a.producer_id): a for place in data for a in source.active(place) if a.first_offset >= 0}
+    ends = {place: checks.next_offset(place) for place in data}
     listed = {each.producer_id: each for each in source.listed(transactional_ids)}
     found.ids, found.now_ms = len(listed), source.now_ms()
     for missing in set(transactional_ids) - {each.transactional_id for each in listed.values()}:
@@ -174,7 +196,8 @@ def examine(
     reader.settle(last=True)
     opened = [_opened(source, each, listed.get(each.producer_id)) for each in still]
     decided = _decisions(source, logs, [each.active.producer_id for each in opened], found.names)
-    found.opened = [_judged(each, decided, found) for each in opened]
+    others = _Others(source, ends, set(before), opened)
+    found.opened = [_judged(each, decided, found, others) for each in opened]
     found.fenced = [each for each in reader.fenced if each.aborted_ms >= since_ms]
     if transactional_ids:
         _restrict(found, transactional_ids)
@@ -311,30 +334,88 @@ def _decisions(source: Source, logs: Sequence[Place], producer_ids: Sequence[int
                 if kafka in ("Ongoing", "PrepareCommit"):  # the coordinator may abort with its own version
                     found.versions[state.producer_id] = "2" if state.client_version >= 2 else "1"
                 if kafka.startswith("Prepare") and state.client_version >= 2:
-                    prepared = Prepared(offset, time_ms, OUTCOMES[kafka])
+                    prepared = Prepared(offset, time_ms, OUTCOMES[kafka], state.started_ms, places_of(state))
                     found.prepared[state.producer_id, state.epoch - 1] = prepared
     return found
 
 
-def _judged(opened: Opened, decided: _Decided, found: Examined) -> Opened:
+class _Others:
+    """An `_Others` finds the other partitions of open transactions. `before` has where a producer had something open
+    before the coordinators were asked, and `opened` what was open then and after."""
+
+    def __init__(
+        self, source: Source, ends: Mapping[Place, int], before: Collection[tuple[Place, int]], opened: Sequence[Opened]
+    ) -> None:
+        self.source, self.ends, self.before, self.opened = source, ends, before, opened
+
+    def of(self, opened: Opened, seen: Seen, version: str) -> tuple[tuple[Pair, ...], tuple[Place, ...] | None]:
+        """Return what is seen in other partitions of a transaction, and which were not looked at, None if no log says
+        which these are."""
+        mine, prepared, listed = opened.active, opened.prepared, opened.listed
+        own = listed is not None and listed.state in OPEN and seen.behind == 0 and mine.place in listed.places
+        beside = {
+            each.active.place for each in self.opened
+            if (each.active.producer_id, each.epoch) == (mine.producer_id, opened.epoch)
+        }  # fmt: skip
+        stated = prepared.places if prepared is not None else listed.places if listed is not None and own else ()
+        places = sorted({*stated, *beside} - {mine.place})
+        later = seen.phase != "IDLE" and seen.listed is False and prepared is not None and seen.behind != 0
+        looked = [
+            place for place in places
+            if place in self.ends and not (later and listed is not None and place not in listed.places)
+        ][:MOST_PLACES]  # fmt: skip
+        at_some = {place for place, producer_id in self.before if producer_id == mine.producer_id}
+        since_ms = prepared.started_ms if prepared is not None else listed.start_ms if listed is not None else -1
+        wanted = Wanted(mine.producer_id, opened.epoch, max(since_ms, 0) or opened.since_ms, looked, version == "2")
+        known = fates(self.source, wanted, {place: place in beside for place in at_some | beside}, self.ends)
+        found: dict[Other, tuple[Place, ...]] = {}
+        for place in looked:
+            there = None if listed is None or seen.phase == "PREPARED" else place in listed.places
+            other = Other(known.get(place), there)
+            found[other] = (*found.get(other, ()), place)
+        unseen = tuple(place for place in places if place not in looked)
+        return tuple(Pair(*each) for each in found.items()), unseen if prepared is not None or own else None
+
+
+def _judged(opened: Opened, decided: _Decided, found: Examined, others: _Others) -> Opened:
     """Return what an open transaction is. It hangs if no run of the release's model without a partition's fault reaches
-    what is seen of it."""
+    what is seen of it in its partition, and it is torn if none reaches what is seen in another one as well."""
     prepared = decided.prepared.get((opened.active.producer_id, opened.epoch))
     version = decided.versions.get(opened.active.producer_id, found.version)
     name = opened.transactional_id or found.names.get(opened.active.producer_id, "")
+    opened = replace(opened, transactional_id=name, prepared=prepared)
     seen = _seen(opened, prepared, version)
     if seen is None:
-        return replace(opened, transactional_id=name, prepared=prepared)
+        return opened
     first, *faulty = models(found.release, version)
     usual = futures(first, seen)
-    if usual.fitting:
-        return replace(
-            opened, transactional_id=name, prepared=prepared, seen=seen, ways=(usual,),
-            verdict=_timely(opened, prepared, found.now_ms),
-        )  # fmt: skip
-    ways = tuple(loaded for loaded in (futures(model, seen) for model in faulty) if loaded.fitting)
-    verdict = "hanging" if ways else "unexplained"
-    return replace(opened, transactional_id=name, prepared=prepared, seen=seen, ways=ways, verdict=verdict)
+    pairs, unseen = others.of(opened, seen, version)
+    torn = [each for each in pairs if not _fits(first, seen._replace(other=each.other))] if usual.fitting else []
+    late = with_late_markers(first, found.release, version)
+    if usual.fitting and not torn:
+        verdict, tried, ways = _timely(opened, prepared, found.now_ms), [first], [usual]
+        if verdict == "running":
+            return replace(opened, seen=seen, verdict=verdict, usual=usual, ways=(usual,), unseen=unseen)
+    elif torn:
+        tried, ways = [*faulty, *([late] if late is not None else [])], [usual]
+        explained = all(any(_fits(each, seen._replace(other=pair.other)) for each in tried) for pair in torn)
+        verdict = "torn" if explained else "unexplained"
+    else:
+        ways = [loaded for model in faulty if (loaded := futures(model, seen)).fitting]
+        tried, verdict = [loaded.model for loaded in ways], "hanging" if ways else "unexplained"
+    return replace(
+        opened, seen=seen, verdict=verdict, usual=usual, ways=tuple(ways), unseen=unseen,
+        pairs=tuple(pair._replace(ways=_ways(tried, seen._replace(other=pair.other))) for pair in pairs),
+        late=_ways([model for each in ways if (model := with_late_markers(each.model, found.release, version))], seen),
+    )  # fmt: skip
+
+
+def _fits(model: Model, seen: Seen) -> bool:
+    return bool(reached(model, seen).columns.shape[1])
+
+
+def _ways(tried: Sequence[Model], seen: Seen) -> tuple[Loaded, ...]:
+    return tuple(loaded for loaded in (futures(model, seen) for model in tried) if loaded.fitting)
 
 
 def _seen(opened: Opened, prepared: Prepared | None, version: str) -> Seen | None:
@@ -347,8 +428,11 @@ def _seen(opened: Opened, prepared: Prepared | None, version: str) -> Seen | Non
         return None
     if result is None and behind == 0 and phase == "ONGOING" and version == "2":
         result = "NONE"  # each end raises the epoch
-    outcome = None if phase == "ONGOING" else OUTCOMES.get(listed.state)
-    return Seen(phase, outcome, min(behind, BEYOND), opened.active.place in listed.places, result)
+    outcome, mine = None if phase == "ONGOING" else OUTCOMES.get(listed.state), opened.active.place in listed.places
+    if phase == "PREPARED" and mine and listed.coordinator < 0:
+        return Seen(phase, outcome, min(behind, BEYOND), None, result)  # a log does not say which markers are missing
+    elsewhere = Other(None, True) if phase != "IDLE" and not mine and listed.places else None
+    return Seen(phase, outcome, min(behind, BEYOND), mine, result, elsewhere)
 
 
 def _timely(opened: Opened, prepared: Prepared | None, now_ms: int) -> str:

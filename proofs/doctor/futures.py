@@ -3,13 +3,18 @@
 An operator does not see all of a state: not what is under way in the network, nor what a producer has been answered. So
 a view is loaded as every state, reachable in the model within the bounds, of which an operator sees the same. From all
 of these the model is explored breadth-first, after each decision that the operator can take.
+
+A view has one partition, with two transactions before it, or two partitions of one transaction, so that it may be torn
+(txn.P2). Two partitions and two transactions have millions of states. So of a view of two partitions the states are
+sought with one transaction; if none fits, also with a second one, which begins when the first is over but still open in
+the partition that hangs, and without a further fault. From what fits, the futures have two transactions again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from functools import cache
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,13 +24,14 @@ from fencepost.model.language.protocol import Protocol, Spec, combined
 from fencepost.model.language.tree.types import EnumType, MapType
 from fencepost.model.releases import each_of
 from fencepost.model.transactions.abstract.away import Operated
+from fencepost.model.transactions.abstract.cores import LateMarkerCore, Prompt
 from fencepost.proofs.engines.explore import Exploration, Starts, explore, sets
 from fencepost.proofs.engines.explore.emit import conditions
 from fencepost.proofs.engines.explore.kernels import Kernels
 from fencepost.proofs.engines.explore.packing import Words
-from fencepost.proofs.engines.explore.traces import Expansion, runs_to
-from fencepost.proofs.readings.ground import ground
-from fencepost.proofs.readings.ground.layout import Layout, lay_out
+from fencepost.proofs.engines.explore.traces import Expansion, runs_to, trace_to
+from fencepost.proofs.readings.ground import Ground, ground
+from fencepost.proofs.readings.ground.layout import Layout
 from fencepost.proofs.results import Event, Trace
 from fencepost.properties.catalogue import Variant, find
 from fencepost.properties.transactions.claims.core import Promises
@@ -33,9 +39,14 @@ from numpy.typing import NDArray
 
 BLOCK = 1 << 14
 MOST_STATES = 2_000_000
+MOST_LATER = 300_000
+"""So many states are looked at for a later transaction that is under way, which takes it few steps, and not all."""
 BEYOND = 2
 """An operator's view has whether a coordinator is 0, 1, or this many epochs or more ahead of the transaction."""
 QUIET = dict(clients=2, transactions=2, partitions=1, fail_overs=0, fences=0)
+PAIR = dict(partitions=2, transactions=1)
+LATE_PAIR = dict(partitions=2, clients=1)
+"""A marker that comes late is of an earlier transaction, so that there are two, of one client."""
 FAULTS = ("absences", "tails", "restarts", "expiries")
 VARIANTS = {
     "2": ("transaction-partitions/parked-v2", "transaction-partitions/dropped-v2", "transaction-partitions/unclean-v2"),
@@ -45,30 +56,54 @@ VARIANTS = {
     ),
 }  # fmt: skip
 """By transaction version, these variants have what can go wrong with an open transaction in one partition."""
+LATE = {"2": "transactions/v2-before-kip-1228", "1": "transactions/v1-late-marker"}
+"""By transaction version, in these variants a marker that comes late decides the next transaction."""
 Columns = NDArray[np.uint64]
 """`Columns` has a row for each field of a layout, and a column for each state."""
 COMMIT, ABORT, LEFT, FENCED = "commit", "abort", "left alone", "fenced"
-DECISIONS = {
-    COMMIT: ("intervene", {"p": 0, "commit": True}), ABORT: ("intervene", {"p": 0, "commit": False}),
-    FENCED: ("take_over", {}), LEFT: (None, {}),
+COMMIT_BOTH, ABORT_BOTH = "commit both", "abort both"
+Steps = tuple[tuple[str, Mapping[str, Any]], ...]
+DECISIONS: Mapping[str, Steps] = {
+    COMMIT: (("intervene", {"p": 0, "commit": True}),), ABORT: (("intervene", {"p": 0, "commit": False}),),
+    FENCED: (("take_over", {}),), LEFT: (),
 }  # fmt: skip
-"""These are the operator's decisions, each with the step of the model that it is: a marker of the operator's own, or a
+"""These are the operator's decisions, each with the steps of the model that it is: a marker of the operator's own, or a
 new producer's InitProducerId for the transactional id, or no step."""
+OF_BOTH: Mapping[str, Steps] = {
+    COMMIT_BOTH: tuple(("intervene", {"p": p, "commit": True}) for p in (0, 1)),
+    ABORT_BOTH: tuple(("intervene", {"p": p, "commit": False}) for p in (0, 1)),
+}
+"""These are further decisions where the transaction is open in two partitions."""
+
+
+class Other(NamedTuple):
+    """An `Other` is what an operator sees of the transaction in one more partition: its `fate` there, a member of
+    `Fate`, and whether the coordinator's transaction has that partition. None is unknown."""
+
+    fate: str | None
+    listed: bool | None
 
 
 class Seen(NamedTuple):
     """A `Seen` is what an operator sees of a transaction that is open in a partition.
 
     `phase` and `outcome` are the coordinator's, the latter of what is prepared or ended last; `behind` is by how many
-    epochs the coordinator is ahead, `BEYOND` at most; `listed` whether the coordinator's transaction has the partition.
-    `result` is the outcome in the transaction's own Prepare record. The values are names of members of `Phase` and
-    `Outcome`. Where one is None it is not known, and every possible value is explored."""
+    epochs the coordinator is ahead, `BEYOND` at most; `listed` whether the coordinator's transaction has the partition,
+    and waits for its marker if it is prepared. `result` is the outcome in the transaction's own Prepare record. The
+    values are names of members of `Phase` and `Outcome`. Where one is None it is not known, and every possible value is
+    explored. `other` is of a second partition, if one is looked at."""
 
     phase: str
     outcome: str | None
     behind: int | None
-    listed: bool
+    listed: bool | None
     result: str | None = None
+    other: Other | None = None
+
+    @property
+    def both(self) -> bool:
+        """Whether the transaction is open in two partitions."""
+        return self.other is not None and self.other.fate == "OPEN"
 
 
 @dataclass(frozen=True)
@@ -97,11 +132,12 @@ class Future:
 
 @dataclass(frozen=True)
 class Loaded:
-    """A `Loaded` is the view in one model: how many states fit, a shortest run to one, and the futures. Where no state
-    fits, the model of this release does not reach what is seen within the bounds."""
+    """A `Loaded` is the view in one model: how many states were reached, how many of these fit, a shortest run to one,
+    and the futures. Where no state fits, the model of this release does not reach what is seen within the bounds."""
 
     model: Model
     bounds: Mapping[str, int]
+    reached: int
     fitting: int
     came: tuple[Event, ...]
     futures: tuple[Future, ...]
@@ -110,10 +146,12 @@ class Loaded:
 
 @dataclass(frozen=True)
 class Model:
-    """A `Model` is a variant of the catalogue by name, with the faults that may come before what is seen."""
+    """A `Model` is a variant of the catalogue by name, with the faults that may come before what is seen. `late` is the
+    transaction version whose partitions take a marker that comes late, or empty."""
 
     name: str
     faults: tuple[tuple[str, int], ...] = ()
+    late: str = ""
 
     @property
     def variant(self) -> Variant:
@@ -123,12 +161,26 @@ class Model:
 
     @property
     def protocol(self) -> type[Protocol]:
-        return combined(Operated, self.variant.properties.protocol)  # type: ignore[arg-type]  # classes are hashable
+        own = self.variant.properties.protocol
+        mixed = (Operated, LateMarkerCore, own) if self.late == "1" else (Operated, own)
+        return combined(*mixed)
+
+    @property
+    def spec(self) -> Spec:
+        reading = find(LATE["2"])[1].reading if self.late == "2" else None  # type: ignore[union-attr]  # it is there
+        return settle(self.protocol.spec, *reading or ())
 
     def bounds(self, seen: Seen) -> dict[str, int]:
-        """Return bounds with room for the view, and for one more transaction after it."""
-        behind = BEYOND if seen.behind is None else seen.behind
-        return QUIET | dict.fromkeys(FAULTS, 0) | dict(self.faults) | {"epochs": behind + 2, "interventions": 1}
+        """Return bounds with room for the view, and for one more transaction after it; a fault may hit each partition
+        in which it is open."""
+        epochs = (BEYOND if seen.behind is None else seen.behind) + (3 if self.late else 2)
+        pair = {} if seen.other is None else LATE_PAIR if self.late else PAIR
+        faults = {fault: 2 * size if seen.both else size for fault, size in self.faults}
+        return QUIET | dict.fromkeys(FAULTS, 0) | pair | faults | {"epochs": epochs, "interventions": 1}
+
+    def room(self, seen: Seen) -> dict[str, int]:
+        """Return the bounds of what comes after the view."""
+        return self.bounds(seen) | {"transactions": QUIET["transactions"]}
 
 
 def models(release: str, version: str) -> list[Model]:
@@ -143,74 +195,160 @@ def models(release: str, version: str) -> list[Model]:
     return [Model(found[0].name), *(model for model in found if model.variant.expected)]
 
 
+def with_late_markers(model: Model, release: str, version: str) -> Model | None:
+    """Return the model with markers that come late, where partitions of the release take these in this version."""
+    variant = find(LATE[version])[1]
+    assert variant is not None
+    takes = any(release in kafka.releases for kafka in each_of(variant.of))
+    prompt = version == "2" or issubclass(model.variant.properties.protocol, Prompt)  # otherwise it has them already
+    return replace(model, late=version) if takes and prompt else None
+
+
+class Reached(NamedTuple):
+    """A `Reached` has the states that fit a view, with the layout of these, a shortest run to one, and of all states
+    that were reached how many these were and whether they were all."""
+
+    layout: Layout
+    columns: Columns
+    came: tuple[Event, ...]
+    states: int
+    complete: bool
+
+
+@cache
+def reached(model: Model, seen: Seen, *, max_states: int = MOST_STATES) -> Reached:
+    """Return the states of a model that fit a view."""
+    spec, bounds = model.spec, model.bounds(seen) | {"interventions": 0}
+    first = explore(spec, {}, bounds, max_states=max_states)
+    layout = first.kernels.ground.layout
+    places, columns = _fitting(first, lambda each: _fits(layout, each, seen))
+    came = runs_to(first.kernels, first.states, places[:1])[0] if places else ()
+    found = Reached(layout, columns, tuple(came), first.distinct, first.complete)
+    room = model.room(seen) | {"interventions": 0}
+    return found if places or room == bounds else _with_a_later_one(spec, first, room, seen, max_states)
+
+
+def _with_a_later_one(
+    spec: Spec, first: Exploration, room: Mapping[str, int], seen: Seen, max_states: int
+) -> Reached:  # fmt: skip
+    """Return the states that fit once a later transaction goes on. The coordinator adds nothing of that until this one
+    is over, so that it begins where this one is over and still open in a partition."""
+    small = first.kernels.ground.layout
+    opened, columns = _fitting(first, lambda each: _fits(small, each, Seen("IDLE", None, None, None)))
+    made = ground(spec, {}, room)
+    layout, starts = made.layout, _spent(made.layout, widened(made, small, columns))
+    if not opened:
+        return Reached(layout, starts, (), first.distinct, first.complete)
+    second = explore(spec, {}, room, start=Starts(starts), max_states=min(max_states, MOST_LATER))
+    places, columns = _fitting(second, lambda each: _fits(layout, each, seen))
+    came: tuple[Event, ...] = ()
+    if places:
+        run = trace_to(second.kernels, second.states, *places[0])
+        begin = _spent(layout, np.array(layout.encode(run.states[0]), np.uint64)[:, None])
+        at = opened[int(np.flatnonzero((starts == begin).all(axis=0))[0])]
+        came = (*runs_to(first.kernels, first.states, [at])[0], *run.events)
+    complete = first.complete and second.complete
+    return Reached(layout, columns, came, first.distinct + second.distinct, complete)
+
+
 @cache
 def futures(model: Model, seen: Seen, *, max_states: int = MOST_STATES) -> Loaded:
     """Load a view into a model, and explore what every decision may lead to, with no further fault."""
-    spec, bounds = settle(model.protocol.spec), model.bounds(seen)
-    quiet = bounds | {"interventions": 0}
-    reached = explore(spec, {}, quiet, max_states=max_states)
-    layout, places = lay_out(spec, quiet), list[tuple[int, int]]()
-    fitting = [np.zeros((len(layout.fields), 0), np.uint64)]
-    for depth, row, columns in _states(reached):
-        rows = np.flatnonzero(_fits(layout, columns, seen))
-        places += [(depth, row + int(rows[0]))] if len(rows) and not places else []
-        fitting.append(columns[:, rows])
-    every = np.concatenate(fitting, axis=1)
-    came = runs_to(reached.kernels, reached.states, places)[0] if places else ()
-    for index in layout.budgets.values():  # whatever faults were left do not happen any more
-        every[index] = layout.fields[index].high
-    asked = {n: p for n, p in Promises.asked_of(model.protocol).properties.items() if p.role in ("promise", "step")}
-    kernels = Kernels(ground(spec, asked, bounds))
-    found = [_future(spec, asked, kernels, every, each, max_states) for each in DECISIONS] if places else []
-    return Loaded(model, bounds, every.shape[1], tuple(came), tuple(found), reached.complete)
+    fits, spec, room = reached(model, seen, max_states=max_states), model.spec, model.room(seen)
+    found: list[Future] = []
+    if fits.columns.shape[1]:
+        asked = {n: p for n, p in Promises.asked_of(model.protocol).properties.items() if p.role in ("promise", "step")}
+        kernels = Kernels(ground(spec, asked, room))
+        every = _spent(kernels.ground.layout, widened(kernels.ground, fits.layout, fits.columns))
+        decisions = {**DECISIONS, **OF_BOTH} if seen.both else DECISIONS
+        found = [_future(spec, asked, kernels, every, each, max_states) for each in decisions.items()]
+    return Loaded(
+        model, model.bounds(seen), fits.states, fits.columns.shape[1], fits.came, tuple(found), fits.complete
+    )  # fmt: skip
 
 
-ENUMERATED = ("phase", "outcome", "result")
+def widened(larger: Ground, layout: Layout, columns: Columns) -> Columns:
+    """Return states where there are more elements, with which nothing has happened yet. No budget is spent."""
+    found = np.repeat(np.array(larger.initial, np.uint64)[:, None], columns.shape[1], axis=1)
+    for name, place in layout.places.items():
+        there = larger.layout.places[name]
+        for row, index in enumerate(np.ndindex(*place.sizes)):
+            at = int(np.ravel_multi_index(index, there.sizes)) if index else 0
+            found[there.first + at] = columns[place.first + row]
+    return found
+
+
+def _spent(layout: Layout, columns: Columns) -> Columns:
+    """Return the states where whatever faults were left do not happen any more."""
+    columns = columns.copy()
+    for index in layout.budgets.values():
+        columns[index] = layout.fields[index].high
+    return columns
+
+
+def _fitting(
+    found: Exploration, fits: Callable[[Columns], NDArray[np.bool_]]
+) -> tuple[list[tuple[int, int]], Columns]:  # fmt: skip
+    """Return the states that fit, each with its depth and row."""
+    layout, places = found.kernels.ground.layout, list[tuple[int, int]]()
+    columns = [np.zeros((len(layout.fields), 0), np.uint64)]
+    for depth, row, each in _states(found):
+        rows = np.flatnonzero(fits(each))
+        places += [(depth, row + at) for at in rows.tolist()]
+        columns.append(each[:, rows])
+    return places, np.concatenate(columns, axis=1)
+
+
+ENUMERATED = ("phase", "outcome", "result", "fate")
 """These fields of a view have members of enumerations, those of the variables of the same name."""
+
+
+def values(layout: Layout, columns: Columns, name: str) -> NDArray[np.int64]:
+    """Return a variable in some states (columns), with an axis for each of its keys before that of the states."""
+    place = layout.places[name]
+    size = int(np.prod(place.sizes, dtype=int))
+    found: NDArray[np.int64] = columns[place.first : place.first + size].astype(np.int64)
+    return found.reshape(*place.sizes, -1)
 
 
 def views(layout: Layout, columns: Columns) -> tuple[NDArray[np.bool_], dict[str, NDArray[np.int64]]]:
     """Return which transactions (rows) of some states (columns) are open in the partition, and each field of their
     view, in numbers."""
-
-    def values(name: str) -> NDArray[np.int64]:
-        place = layout.places[name]
-        size = int(np.prod(place.sizes, dtype=int))
-        found: NDArray[np.int64] = columns[place.first : place.first + size].astype(np.int64)
-        return found.reshape(*place.sizes, -1)
-
-    fate, number = values("fate"), values("number")
+    at = partial(values, layout, columns)
+    fate, number = at("fate"), at("number")
     whole = np.ones_like(number)
-    return fate[:, 0] == _members(layout, "fate").index("OPEN"), {
-        "phase": whole * values("phase"),
-        "outcome": whole * values("outcome"),
-        "behind": np.minimum(values("epoch") - number, BEYOND),
-        "listed": whole * values("parts")[0],
-        "result": values("result"),
+    waits = at("parts") & ~at("marked") & 1
+    fields = {
+        "phase": whole * at("phase"),
+        "outcome": whole * at("outcome"),
+        "behind": np.minimum(at("epoch") - number, BEYOND),
+        "listed": whole * waits[0],
+        "result": at("result"),
     }
+    if fate.shape[1] > 1:
+        fields |= {"fate": fate[:, 1], "other": whole * waits[1]}
+    return fate[:, 0] == members(layout, "fate").index("OPEN"), fields
 
 
-def seen_in(layout: Layout, columns: Columns, row: int) -> Iterator[Seen]:
-    """Yield what an operator sees of each open transaction in one state."""
-    opened, fields = views(layout, columns[:, row : row + 1])
-    for txn in np.flatnonzero(opened[:, 0]):
-        at: dict[str, Any] = {name: int(values[txn, 0]) for name, values in fields.items()}
-        for name in ENUMERATED:
-            at[name] = _members(layout, name)[at[name]]
-        yield Seen(**at | {"listed": bool(at["listed"])})
+def fitting(layout: Layout, columns: Columns, seen: Seen) -> NDArray[np.bool_]:
+    """Return which transactions (rows) of some states (columns) look so."""
+    fits, fields = views(layout, columns)
+    asked = {name: wanted for name, wanted in seen._asdict().items() if name != "other"}
+    if seen.other is not None:
+        asked |= {"fate": seen.other.fate, "other": seen.other.listed}
+    for name, wanted in asked.items():
+        if wanted is not None:
+            value = members(layout, name).index(wanted) if name in ENUMERATED else int(wanted)
+            np.logical_and(fits, fields[name] == value, out=fits)
+    return fits
 
 
 def _fits(layout: Layout, columns: Columns, seen: Seen) -> NDArray[np.bool_]:
-    fits, fields = views(layout, columns)
-    for name, wanted in seen._asdict().items():
-        if wanted is not None:
-            value = _members(layout, name).index(wanted) if name in ENUMERATED else int(wanted)
-            np.logical_and(fits, fields[name] == value, out=fits)
-    some: NDArray[np.bool_] = np.logical_or.reduce(fits, axis=0)
+    some: NDArray[np.bool_] = np.logical_or.reduce(fitting(layout, columns, seen), axis=0)
     return some
 
 
-def _members(layout: Layout, variable: str) -> tuple[str, ...]:
+def members(layout: Layout, variable: str) -> tuple[str, ...]:
     kind = layout.spec.types[variable]
     kind = kind.value if isinstance(kind, MapType) else kind
     assert isinstance(kind, EnumType)
@@ -225,45 +363,46 @@ def _states(reached: Exploration) -> Iterator[tuple[int, int, Columns]]:
 
 
 def _future(
-    spec: Spec, asked: Mapping[str, Property], kernels: Kernels, every: Columns, decision: str, most: int
+    spec: Spec, asked: Mapping[str, Property], kernels: Kernels, every: Columns, decision: tuple[str, Steps], most: int
 ) -> Future:
-    after = _decided(kernels, every, decision)
+    name, steps = decision
+    after = _decided(kernels, every, steps)
     if not after.shape[1]:
-        return Future(decision, (), 0, True, possible=False)
+        return Future(name, (), 0, True, possible=False)
     bounds, made = kernels.ground.bounds, kernels.ground
     found = explore(spec, asked, bounds, start=Starts(after), stop_when_violated="all", max_states=most)
     breaks = []
-    for name in found.violated:
-        steps, broken = found.traces.steps(name), 0
-        if not steps:
-            (holds,) = conditions(kernels.packing, [made.always[name]])(_words(kernels, after))
+    for promise in found.violated:
+        depth, broken = found.traces.steps(promise), 0
+        if not depth:
+            (holds,) = conditions(kernels.packing, [made.always[promise]])(_words(kernels, after))
             broken = int(np.sum(~np.broadcast_to(holds, after.shape[1])))
-        breaks.append(Break(name, asked[name].rule or "", steps, broken == after.shape[1], found.traces[name]))
+        rule = asked[promise].rule or ""
+        breaks.append(Break(promise, rule, depth, broken == after.shape[1], found.traces[promise]))
     breaks.sort(key=lambda each: each.steps)
-    return Future(decision, tuple(breaks), found.distinct, found.complete or len(breaks) == len(asked))
+    return Future(name, tuple(breaks), found.distinct, found.complete or len(breaks) == len(asked))
 
 
-def _decided(kernels: Kernels, every: Columns, decision: str) -> Columns:
+def _decided(kernels: Kernels, every: Columns, steps: Steps) -> Columns:
     """Return the states after the decision, from each state that allows it, with no further decision."""
-    action, parameters = DECISIONS[decision]
     spent = kernels.ground.layout.budgets["interventions"]
+    for action, parameters in steps:
+        every = every.copy()
+        every[spent] = 0
+        fits = [
+            number for number, each in enumerate(kernels.instances)
+            if each.action == action and parameters.items() <= each.parameters.items()
+        ]  # fmt: skip
+        found = [every[:, :0]]
+        for start in range(0, every.shape[1], BLOCK):
+            words = _words(kernels, every[:, start : start + BLOCK])
+            made = Expansion(kernels, sets.to_set_order(words))
+            rows = np.flatnonzero(np.isin(made.instances, fits))
+            found.append(_fields(kernels, tuple(word[rows] for word in made.words)))
+        every = np.concatenate(found, axis=1)
     every = every.copy()
-    every[spent] = action is None
-    if action is None:
-        return every
-    fits = [
-        number for number, each in enumerate(kernels.instances)
-        if each.action == action and parameters.items() <= each.parameters.items()
-    ]  # fmt: skip
-    found = [every[:, :0]]
-    for start in range(0, every.shape[1], BLOCK):
-        words = _words(kernels, every[:, start : start + BLOCK])
-        made = Expansion(kernels, sets.to_set_order(words))
-        rows = np.flatnonzero(np.isin(made.instances, fits))
-        found.append(_fields(kernels, tuple(word[rows] for word in made.words)))
-    after = np.concatenate(found, axis=1)
-    after[spent] = 1
-    return after
+    every[spent] = 1
+    return every
 
 
 def _words(kernels: Kernels, fields: Columns) -> Words:

@@ -11,7 +11,18 @@ from fencepost.proofs.cases import Case
 from fencepost.proofs.doctor.checks import KINDS
 from fencepost.proofs.doctor.defects import OFFSETS_HANG, known_here
 from fencepost.proofs.doctor.diagnosis import Copies, Examined, Fenced, Opened
-from fencepost.proofs.doctor.futures import ABORT, COMMIT, FENCED, LEFT, Future, Loaded
+from fencepost.proofs.doctor.elsewhere import Pair
+from fencepost.proofs.doctor.futures import (
+    ABORT,
+    ABORT_BOTH,
+    COMMIT,
+    COMMIT_BOTH,
+    FENCED,
+    LATE,
+    LEFT,
+    Future,
+    Loaded,
+)
 from fencepost.proofs.doctor.same_key import SameKey
 from fencepost.proofs.doctor.traces import Broken, Trace
 from fencepost.proofs.readings.words import name_in_words
@@ -212,22 +223,30 @@ def _of_open(opened: Opened, found: Examined) -> Line:
     says += f". Readers with read_committed stop here, {_many(opened.waiting, 'offset')} before the end."
     if opened.verdict == "hanging":
         ways = {loaded.model.name.partition("/")[2]: loaded.model.variant.says for loaded in opened.ways}
-        says += f" It can have come so: {'; or '.join(f'{way} ({name})' for name, way in ways.items())}."
+        says += f" {_hangs(opened)} It can have come so: "
+        says += f"{'; or '.join(f'{way} ({name})' for name, way in ways.items())}."
+    if opened.verdict == "torn":
+        says += f" It is decided elsewhere, which is too early: {_there(opened.pairs)}."
     wrong = opened.verdict not in ("slow", "running")
     rules = ("txn.P10",) if wrong else ()
-    variants = {loaded.model.name for loaded in opened.ways}
+    both = [*opened.ways, *(loaded for pair in opened.pairs for loaded in pair.ways)]
+    variants = {LATE[loaded.model.late] if loaded.model.late else loaded.model.name for loaded in both
+                if loaded.model.faults or loaded.model.late}  # fmt: skip
     if active.place.topic == OFFSETS:
         variants = {OFFSETS_HANG} if any("dropped" in each for each in variants) else variants
     known = known_here(opened.verdict, found.known_release, variants)
     return Line(
         opened.verdict, wrong, says, tuple(_todo(opened)), rules, known, *active.place, active.first_offset,
         opened.transactional_id, active.producer_id, opened.epoch, iso(opened.since_ms),
-        futures=tuple(_as_dict(loaded) for loaded in opened.ways),
+        futures=(
+            *(_as_dict(loaded) for loaded in (*opened.ways, *opened.late)),
+            *(_as_dict(loaded, pair) for pair in opened.pairs for loaded in pair.ways),
+        ),
     )  # fmt: skip
 
 
 _VERDICTS = {
-    "hanging": "hangs", "slow": "is slow, not hanging", "running": "is under way",
+    "hanging": "hangs", "torn": "is torn", "slow": "is slow, not hanging", "running": "is under way",
     "overdue": "is overdue", "stuck": "waits for its marker",
     "unexplained": "is unexplained: no run of the models of this release reaches what is seen, within the bounds",
 }  # fmt: skip
@@ -241,12 +260,12 @@ def _node(opened: Opened) -> str:
 
 def _todo(opened: Opened) -> Iterator[str]:
     """Yield what to do, what each decision may break, and within which bounds that was explored."""
-    place, ways = opened.active.place, opened.ways
+    place = opened.active.place
     abort = f"kafka-transactions.sh abort --topic {place.topic} --partition {place.partition}"
     abort += f" --start-offset {opened.active.first_offset}"
-    commits, aborts = _safe(ways, COMMIT), _safe(ways, ABORT)
+    commits, aborts = _safe(opened, COMMIT), _safe(opened, ABORT)
     if opened.verdict == "slow":
-        safe = _safe(ways, FENCED) and _safe(ways, LEFT)
+        safe = _safe(opened, FENCED) and _safe(opened, LEFT)
         yield "Wait for its owner" + (", or fence it by a new instance with its transactional id." if safe else ".")
     elif opened.verdict == "overdue":
         yield "Its coordinator does not abort it: fence it by a new instance, or restart the coordinator's node."
@@ -263,44 +282,106 @@ def _todo(opened: Opened) -> Iterator[str]:
             "COMMIT it, by a WriteTxnMarkers request to the leader, since Kafka's own tools only abort. Until then "
             "keep its producer from beginning another transaction, whose end would decide this one."
         )
-    if ways:
-        yield " ".join(_explored(ways))
+    if opened.ways:
+        yield " ".join(_explored(opened))
 
 
-def _explored(ways: Sequence[Loaded]) -> Iterator[str]:
+def _hangs(opened: Opened) -> str:
+    """Return what it means that a transaction hangs: no state without a fault looks so."""
+    usual = opened.usual
+    assert usual is not None
+    partly = "" if usual.complete else ", which are not all within these bounds,"
+    return (
+        f"Without a fault of a partition no transaction looks so in any of the {usual.reached:,} states of "
+        f"{usual.model.name.partition('/')[2]} that were explored{partly} ({_bounds(usual)})."
+    )
+
+
+def _bounds(loaded: Loaded) -> str:
+    return ", ".join(f"{name} {size}" for name, size in loaded.bounds.items() if size and name not in UNTOLD)
+
+
+def _there(pairs: Sequence[Pair]) -> str:
+    """Return what was seen in other partitions."""
+    return ", ".join(f"{', '.join(map(str, pair.places))} ({FATES[pair.other.fate]})" for pair in pairs)
+
+
+def _explored(opened: Opened) -> Iterator[str]:
     """Yield what each decision may break, and within which bounds that was explored."""
-    possible = {
-        name: [each for way in ways for each in way.futures if each.decision == decision and each.possible]
-        for decision, name in NAMED.items()
-    }
-    fine = [NAMED[decision] for decision in NAMED if _safe(ways, decision)]
+    fine = [NAMED[decision] for decision in NAMED if _safe(opened, decision)]
     if fine:
         yield f"{', or '.join([fine[0], *(name.lower() for name in fine[1:])])}, no promise is broken."
-    for name, mine in possible.items():
+    for decision, name in NAMED.items():
+        mine = [each for each in _after(opened, decision) if each.possible]
         if mine and name not in fine:
             yield f"{name}, it {_breaks(mine)}."
-    bounds = ", ".join(f"{name} {size}" for name, size in ways[0].bounds.items() if size and name not in UNTOLD)
+    twice = [pair for pair in opened.pairs if pair.other.fate == "OPEN"]
+    alone = [f for pair in twice for way in pair.ways for f in way.futures if f.decision in OF_ONE]
+    if tears := [b.steps for f in alone for b in f.breaks if b.rule == "txn.P2"]:
+        steps = f"in {_many(min(tears), 'step')}" if min(tears) else "at once"
+        yield f"So decide all partitions alike: a marker in one alone can break txn.P2 (one fate) {steps}."
+    late = [(name, [f for way in opened.late for f in way.futures if f.decision == decision and f.possible])
+            for decision, name in NAMED.items()]  # fmt: skip
+    if words := [f"{name[:1].lower()}{name[1:]}, it {_breaks(each)}" for name, each in late
+                 if name in fine and any(f.breaks or not f.complete for f in each)]:  # fmt: skip
+        yield f"An earlier transaction's marker that comes late can still decide it ({LATE_SAYS}): {'; '.join(words)}."
+    yield from _looked_at(opened)
+    pairs = [way for pair in opened.pairs for way in pair.ways]
+    ways = [*opened.ways, *pairs, *opened.late]
     states, after = sum(way.fitting for way in ways), sum(f.states for way in ways for f in way.futures)
-    which = ", ".join(dict.fromkeys(way.model.name.partition("/")[2] for way in ways))
+    which = ", ".join(dict.fromkeys(_name(way) for way in ways))
     whole = "" if all(way.complete for way in ways) else "; not all within these bounds was explored"
-    explored = f"Explored: {states:,} states of {which} that look so, {after:,} after these; {bounds}"
+    two = f", and {_bounds(pairs[0])}" if pairs else ""
     yield (
-        f"{explored}; no further fault{whole}. Not explored: other partitions of the transaction, which may have been "
-        "decided otherwise; and markers that come late on 4.0 and 4.1 (KAFKA-19446)."
+        f"Explored: {states:,} states of {which} that look so, {after:,} after these; {_bounds(ways[0])}{two}; no "
+        f"further fault{whole}."
     )
+
+
+def _name(loaded: Loaded) -> str:
+    return (LATE[loaded.model.late] if loaded.model.late else loaded.model.name).partition("/")[2]
+
+
+def _looked_at(opened: Opened) -> Iterator[str]:
+    """Yield which other partitions of the transaction were looked at, and which were not."""
+    judged = [pair for pair in opened.pairs if pair.ways]
+    if judged:
+        yield f"Looked at with it: {_there(judged)}."
+    for pair in opened.pairs:
+        if not pair.ways:
+            yield f"No model reaches what is seen in {_there([pair])} too, and so tears there were not judged."
+    if opened.unseen is None:
+        yield "No log that was read says which further partitions it has."
+    elif opened.unseen:
+        few = ", ".join(map(str, opened.unseen[:3])) + (" …" if len(opened.unseen) > 3 else "")
+        yield f"Not looked at: {_many(len(opened.unseen), 'partition')} of it more ({few})."
 
 
 NAMED = {
     COMMIT: "If a marker of yours commits it", ABORT: "If a marker of yours aborts it",
     FENCED: "If a new instance fences it", LEFT: "If it is left alone",
 }  # fmt: skip
+OF_ONE = {COMMIT: COMMIT_BOTH, ABORT: ABORT_BOTH}
+"""Where a transaction is open in two partitions, this decision in one belongs to that decision in both."""
+FATES = {None: "not known", "ABSENT": "nothing of it", "OPEN": "open", "COMMITTED": "committed", "ABORTED": "aborted"}
+LATE_SAYS = "KIP-1228; in version 1 an epoch has many transactions"
 UNTOLD = ("interventions", "absences", "tails", "restarts", "expiries")
 """The sentence has these bounds in words."""
 
 
-def _safe(ways: Sequence[Loaded], decision: str) -> bool:
+def _after(opened: Opened, decision: str) -> list[Future]:
+    """Return the futures of a decision in every way to come here, in all partitions in which it is open."""
+    of_two = [
+        (way, OF_ONE.get(decision, decision) if pair.other.fate == "OPEN" else decision)
+        for pair in opened.pairs for way in pair.ways
+    ]  # fmt: skip
+    every = [*((way, decision) for way in opened.ways), *of_two]
+    return [each for way, wanted in every for each in way.futures if each.decision == wanted]
+
+
+def _safe(opened: Opened, decision: str) -> bool:
     """Return whether a decision is possible, was explored to the end, and breaks no promise in any way to come here."""
-    mine = [each for loaded in ways for each in loaded.futures if each.decision == decision and each.possible]
+    mine = [each for each in _after(opened, decision) if each.possible]
     return bool(mine) and all(each.complete and not each.breaks for each in mine)
 
 
@@ -319,10 +400,11 @@ def _breaks(futures: Sequence[Future]) -> str:
     return f"can break {', '.join(words)}"
 
 
-def _as_dict(loaded: Loaded) -> dict[str, Any]:
+def _as_dict(loaded: Loaded, pair: Pair | None = None) -> dict[str, Any]:
     return {
-        "variant": loaded.model.name, "bounds": dict(loaded.bounds), "states": loaded.fitting,
-        "complete": loaded.complete, "came": [str(event) for event in loaded.came],
+        "variant": loaded.model.name, "late_markers": bool(loaded.model.late),
+        "elsewhere": [] if pair is None else list(map(str, pair.places)), "bounds": dict(loaded.bounds),
+        "states": loaded.fitting, "complete": loaded.complete, "came": [str(event) for event in loaded.came],
         "decisions": [
             {
                 "decision": future.decision, "possible": future.possible, "states": future.states,

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from command_line import Ran, fencepost, read_json
-from fencepost.proofs.doctor.source import DiskSource
+from fencepost.proofs.doctor.source import DiskSource, release_of
 from fencepost.proofs.recording.logs.log_dirs import Place
 from fencepost.proofs.recording.transactions.cluster_logs import read_cluster
 from transaction_logs import TRANSACTIONAL, batch, marker, real_logs, sent, write_log
@@ -174,3 +174,68 @@ def test_real_logs_are_fine(tmp_path: Path) -> None:
     ran = fencepost("doctor", "--logs", *nodes)
     assert ran.code == 0, ran.out
     assert ran.out.startswith("0 findings in 2 transactional ids, 1 topic, 20 batches, 2026-11-21T19:32:25Z to ")
+
+
+def two_partitions(folder: Path, first: Sequence[bytes], partitions: Sequence[int]) -> Path:
+    """A transaction (B) that was committed and is still open in payments-1, with what payments-0 has of it."""
+    then = NOW - 30_000
+    log = [
+        state(0, "pay-b", B, ONGOING, then, partitions, then),
+        state(1, "pay-b", (200, 1), PREPARE_COMMIT, then, partitions, then),
+        state(2, "pay-b", (200, 1), COMPLETE_COMMIT, then),
+    ]  # fmt: skip
+    return write_cluster(folder, [[sent(0, B, 0, b"one"), *first], [sent(0, B, 0, b"two")]], log)
+
+
+def test_a_transaction_is_decided_as_in_its_other_partition(tmp_path: Path) -> None:
+    """It is committed in one of two: a marker that aborts the other tears it; a third one was not looked at."""
+    folder = two_partitions(tmp_path / "node-1", [marker(1, (200, 1), commit=True)], [0, 1, 5])
+    ran, (found,) = examined(folder, tmp_path)
+    assert (ran.code, found["kind"], found["partition"]) == (1, "hanging", 1)
+    assert "Without a fault of a partition no transaction looks so in any of the " in found["says"]
+    what = found["todo"][1]
+    assert "COMMIT it" in found["todo"][0] and "commits it, no promise is broken" in what
+    assert "aborts it, it can break " in what and "txn.P2 (one fate) at once" in what
+    assert "Looked at with it: payments-0 (committed). Not looked at: 1 partition of it more (payments-5)." in what
+    assert {way["variant"] for way in found["futures"] if way["elsewhere"] == ["payments-0"]}
+    assert "KAFKA-19446" not in what
+
+
+def test_a_transaction_that_is_open_in_two_is_decided_in_both(tmp_path: Path) -> None:
+    folder = two_partitions(tmp_path / "node-1", [], [0, 1])
+    ran, found = examined(folder, tmp_path, "--verbose")
+    assert (ran.code, [each["kind"] for each in found]) == (1, ["hanging", "hanging"])
+    for each in found:
+        assert "commits it, no promise is broken" in each["todo"][1]
+        assert "So decide all partitions alike: a marker in one alone can break txn.P2" in each["todo"][1]
+
+
+def test_what_follows_a_partition_is_of_its_own_transaction(tmp_path: Path) -> None:
+    """The marker of a later transaction of the same producer is none of this one's."""
+    later = [marker(1, (200, 1), commit=True), sent(2, (200, 1), 0, b"three"), marker(3, (200, 2), commit=False)]
+    folder = two_partitions(tmp_path / "node-1", later, [0, 1])
+    _, found = examined(folder, tmp_path)
+    (hangs,) = [each for each in found if each["kind"] == "hanging"]
+    assert "payments-0 (committed)" in hangs["todo"][1]
+
+
+def test_a_late_marker_is_among_the_futures_of_4_0(four: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """There, one that is left alone can be decided by a marker that comes late; in 4.2 it can not."""
+    for release, late in (("4.0", True), ("4.2", False)):
+        monkeypatch.setattr(DiskSource, "releases", lambda source, r=release: {"node 1": r, "transaction.version": "2"})
+        ran, (slow,) = examined(four, tmp_path, "--transactional-id", "pay-c")
+        assert f"(Kafka {release}, transaction version 2)" in ran.out
+        assert "or if it is left alone, no promise is broken" in slow["todo"][1]
+        assert ("marker that comes late can still decide it (KIP-1228" in slow["todo"][1]) == late
+        assert ("if it is left alone, it can break txn.P3" in slow["todo"][1]) == late
+
+
+@pytest.mark.parametrize("level", [0, 99])
+def test_a_release_that_is_not_known_is_judged_as_the_newest(level: int, four: Path, tmp_path: Path) -> None:
+    """Whether nothing tells it, or it is newer than what is known here, and whatever is found."""
+    release = release_of(level)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(DiskSource, "releases", lambda source: {"node 1": release, "transaction.version": "2"})
+        for name in ("pay-a", "pay-b", "pay-c", "pay-d"):
+            ran, found = examined(four, tmp_path, "--transactional-id", name)
+            assert found and "(of an unknown release, judged as trunk, transaction version 2)" in ran.out

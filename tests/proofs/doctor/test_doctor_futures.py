@@ -7,15 +7,31 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pytest
-from fencepost.model.language.derived.mutations import settle
 from fencepost.proofs.doctor import futures as module
-from fencepost.proofs.doctor.futures import ABORT, BEYOND, COMMIT, DECISIONS, FENCED, LEFT, Model, Seen, futures, models
+from fencepost.proofs.doctor.futures import (
+    ABORT,
+    ABORT_BOTH,
+    BEYOND,
+    COMMIT,
+    COMMIT_BOTH,
+    DECISIONS,
+    FENCED,
+    LEFT,
+    OF_BOTH,
+    Model,
+    Other,
+    Seen,
+    futures,
+    models,
+    with_late_markers,
+)
 from fencepost.proofs.readings.plain import Plain
 from fencepost.proofs.results import State
 from fencepost.properties.transactions.claims.core import Promises
 
 DROPPED = Model("transaction-partitions/dropped-v2", (("absences", 1),))
 PHASES, OUTCOMES, OPEN = ("IDLE", "ONGOING", "PREPARED"), ("NONE", "COMMIT", "ABORT"), 1
+FATES = ("ABSENT", "OPEN", "COMMITTED", "ABORTED")
 Node = tuple[Any, ...]
 Steps = dict[tuple[str, str], int]
 
@@ -24,7 +40,7 @@ class Small:
     """A model within bounds, walked through by the plain reading: states with what they have spent of the budgets."""
 
     def __init__(self, model: Model, bounds: dict[str, int]) -> None:
-        self.bounds, self.plain = bounds, Plain(settle(model.protocol.spec), {}, bounds)
+        self.bounds, self.plain = bounds, Plain(model.spec, {}, bounds)
         self.budgets = sorted({a.budget for a in self.plain.spec.actions.values() if a.budget is not None})
         properties = Promises.asked_of(model.protocol).properties.values()
         self.promises = [each for each in properties if each.role in ("promise", "step")]
@@ -68,14 +84,14 @@ class Small:
         return node[0], tuple(self.bounds[budget] for budget in self.budgets)
 
     def decided(self, node: Node, decision: str) -> Iterator[Node]:
-        action, parameters = DECISIONS[decision]
-        if action is None:
-            yield self.spent(node)
-            return
         faultless = node[0], tuple(0 if b == "interventions" else self.bounds[b] for b in self.budgets)
-        for event, after in self.after(faultless):
-            if event.action == action and parameters.items() <= event.parameters.items():
-                yield self.spent(after)
+        nodes = [faultless]
+        for action, parameters in {**DECISIONS, **OF_BOTH}[decision]:
+            nodes = [
+                (after[0], faultless[1]) for each in nodes for event, after in self.after(each)
+                if event.action == action and parameters.items() <= event.parameters.items()
+            ]  # fmt: skip
+        yield from map(self.spent, nodes)
 
     def broken(self, starts: set[Node]) -> dict[str, int]:
         """The fewest steps in which each promise breaks from any of these."""
@@ -94,36 +110,49 @@ class Small:
         return found
 
 
-def views(state: State) -> Iterator[Seen]:
-    """What an operator sees of each open transaction, written anew."""
+def views(state: State, *, two: bool = False) -> Iterator[Seen]:
+    """What an operator sees of each open transaction, written anew, with a second partition or without."""
+
+    def waits(partition: int) -> bool:
+        return bool(state["parts"].get((partition,), False)) and not state["marked"].get((partition,), False)
+
     for (txn, partition), fate in state["fate"].items():
         if fate == OPEN and partition == 0:
             behind = min(state["epoch"] - state["number"].get((txn,), 0), BEYOND)
-            listed = bool(state["parts"].get((0,), False))
             result = OUTCOMES[state["result"].get((txn,), 0)]
-            yield Seen(PHASES[state["phase"]], OUTCOMES[state["outcome"]], behind, listed, result)
+            other = Other(FATES[state["fate"].get((txn, 1), 0)], waits(1)) if two else None
+            yield Seen(PHASES[state["phase"]], OUTCOMES[state["outcome"]], behind, waits(0), result, other)
 
 
 @pytest.fixture
-def small(monkeypatch: pytest.MonkeyPatch) -> Small:
-    """One producer with one transaction, and a partition that goes away."""
+def small(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Iterator[Small]:
+    """One producer with one transaction, in one partition or two, one of which goes away."""
     quiet = module.QUIET | dict.fromkeys(module.FAULTS, 0) | {"clients": 1, "transactions": 1}
-    bounds = quiet | dict(DROPPED.faults) | {"epochs": 3, "interventions": 1}
+    bounds = quiet | {"partitions": request.param, "absences": 1, "epochs": 2, "interventions": 1}
     monkeypatch.setattr(Model, "bounds", lambda model, seen: bounds)
-    return Small(DROPPED, bounds)
+    monkeypatch.setattr(Model, "room", lambda model, seen: bounds)
+    module.reached.cache_clear()
+    yield Small(DROPPED, bounds)
+    module.reached.cache_clear()
 
 
+@pytest.mark.parametrize("small", [1, 2], indirect=True, ids=["one partition", "two partitions"])
 def test_a_view_has_the_futures_of_every_state_that_looks_so(small: Small) -> None:
     """Of each view that a reachable state has: as many states, and the same promises in the same number of steps after
     each decision, as a walk through the plain reading finds from those states one by one."""
+    two = small.bounds["partitions"] == 2
     fitting: dict[Seen, set[Node]] = defaultdict(set)
     for node in small.reachable():
-        for seen in views(small.state(node)):
+        for seen in views(small.state(node), two=two):
             fitting[seen].add(node)
     assert len(fitting) >= 5 and any(not seen.listed for seen in fitting)
+    if two:  # it may be open in both, decided in one alone, and not there yet
+        assert {seen.other.fate for seen in fitting if seen.other} == set(FATES)
+        assert any(seen.both for seen in fitting)
     for seen, nodes in fitting.items():
         loaded = futures.__wrapped__(DROPPED, seen)
         assert (loaded.fitting, loaded.complete) == (len(nodes), True), seen
+        assert {each.decision for each in loaded.futures} == {*DECISIONS, *(OF_BOTH if seen.both else ())}
         for future in loaded.futures:
             starts = {after for node in nodes for after in small.decided(node, future.decision)}
             assert future.possible == bool(starts), (seen, future.decision)
@@ -166,3 +195,50 @@ def test_models_are_of_the_release() -> None:
     names = {release: [m.name.partition("/")[2] for m in models(release, "2")] for release in ("4.1", "4.3")}
     assert names == {"4.1": ["unclean-v2"] * 2, "4.3": ["dropped-v2", "dropped-v2", "unclean-v2"]}
     assert all(not models(release, version)[0].faults for release, version in (("3.9", "1"), ("4.4.0", "2")))
+
+
+def test_one_of_two_partitions_is_decided_for_both() -> None:
+    """Where the other has its marker, the same outcome breaks nothing, and the other one tears the transaction at once.
+    Where both are open, a marker in one alone leaves a tear to come, and the same in both does not."""
+    decided = Seen("IDLE", "COMMIT", 1, False, "COMMIT", Other("COMMITTED", False))
+    assert not futures(Model(DROPPED.name), decided).fitting
+    found = broken(DROPPED, decided)
+    assert found[COMMIT] == set() and "txn.P2" in found[ABORT] and "txn.P2" in found[LEFT]
+    found = broken(DROPPED, decided._replace(other=Other("OPEN", False)))
+    assert "txn.P2" in found[COMMIT] & found[ABORT] and "txn.P2" not in found[ABORT_BOTH]
+    assert found[COMMIT_BOTH] == set() and found[ABORT_BOTH] >= {"txn.P4", "txn.P5"}
+
+
+def test_a_later_transaction_goes_on_beside_it() -> None:
+    """The id's next transaction is under way in the other partition: nothing changes about the one that hangs."""
+    seen = Seen("ONGOING", None, 1, False, "COMMIT", Other("COMMITTED", True))
+    assert not futures(Model(DROPPED.name), seen).fitting
+    loaded, found = futures(DROPPED, seen), broken(DROPPED, seen)
+    assert found[COMMIT] == set() and "txn.P2" in found[ABORT]
+    assert [event.action for event in loaded.came].count("begin") == 2 and "drop" in str(loaded.came)
+
+
+@pytest.mark.parametrize(("release", "version"), [("4.0.0", "2"), ("4.1", "2"), ("3.9", "1"), ("4.3", "1")])
+def test_late_markers_are_among_the_futures(release: str, version: str) -> None:
+    """Left alone, a slow transaction can be decided by a marker of an earlier one, where the release takes that."""
+    usual = models(release, version)[0]
+    late, seen = with_late_markers(usual, release, version), Seen("ONGOING", None, 0, True, "NONE")
+    assert late is not None
+    assert broken(usual, seen)[LEFT] == set()
+    found = broken(late, seen)
+    assert found[LEFT] >= {"txn.P3", "txn.P4", "txn.P5"}
+
+
+def test_late_markers_are_of_the_release() -> None:
+    """From 4.2 on partitions refuse them under version 2; a model of any network has them already."""
+    assert with_late_markers(models("4.2", "2")[0], "4.2", "2") is None
+    assert with_late_markers(Model("transactions/v1-hanging"), "3.9", "1") is None
+
+
+def test_a_late_marker_tears_a_transaction() -> None:
+    """Committed in one partition while it goes on in another: in 4.0 by a late marker, and otherwise not at all."""
+    seen = Seen("ONGOING", None, 0, True, "NONE", Other("COMMITTED", True))
+    usual, *faulty = models("4.0.0", "2")
+    late = with_late_markers(usual, "4.0.0", "2")
+    assert late is not None and module.reached(late, seen).columns.shape[1]
+    assert not any(module.reached(model, seen).columns.shape[1] for model in (usual, *faulty))
