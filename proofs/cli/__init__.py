@@ -25,6 +25,8 @@ COMMANDS = (
     "new", "language",
 )  # fmt: skip
 """Each command is in the module of its name, except `list`, since a module of that name hides the built-in."""
+LOOKUP = ("findings", "language", "list", "schema")
+"""The modules of these commands are in the package `lookup`."""
 
 COMPLETION, HYPOTHESIS = "_FENCEPOST_COMPLETE", "HYPOTHESIS_STORAGE_DIRECTORY"
 """Click reads the first environment variable for completions, and Hypothesis its folder from the second."""
@@ -73,8 +75,8 @@ class Lazy(click.Group):
 
         if cmd_name not in COMMANDS:
             return None
-        name = _file_of(cmd_name)
-        command = getattr(import_module(f"{__name__}.{name}"), name)
+        name = _module_of(cmd_name)
+        command = getattr(import_module(f"{__name__}.{name}"), name.rpartition(".")[2])
         assert isinstance(command, click.Command)
         command.epilog = "Exit codes: see fencepost --help."
         if all(param.name != "quiet" for param in command.params):
@@ -97,12 +99,13 @@ class Lazy(click.Group):
         return super().resolve_command(ctx, args)
 
 
-def _file_of(command: str) -> str:
-    return "list_protocols" if command == "list" else command
+def _module_of(command: str) -> str:
+    name = "list_protocols" if command == "list" else command
+    return f"lookup.{name}" if command in LOOKUP else name
 
 
 def _first_sentence(command: str) -> str:
-    source = Path(__file__).with_name(f"{_file_of(command)}.py").read_text(encoding="utf-8")
+    source = Path(__file__).parent.joinpath(f"{_module_of(command).replace('.', '/')}.py").read_text(encoding="utf-8")
     found = re.search(r'^@click.command.*?^    """(.*?)(?:\n|""")', source, re.DOTALL | re.MULTILINE)
     assert found is not None, f"{command} has no docstring"
     return found[1]

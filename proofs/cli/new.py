@@ -23,7 +23,7 @@ def new(package: str) -> int:
 
     No file that is there is changed. Example: fencepost new lease
     """
-    from fencepost.proofs.beginning import example, from_model
+    from fencepost.proofs.authoring.beginning import example, from_model
 
     if not all(part.isidentifier() and part.islower() for part in package.split(".")):
         raise InputError(f"{package!r} is no name of a package: write it in small letters, such as lease or my.lease")

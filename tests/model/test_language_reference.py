@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from command_line import fencepost
 from fencepost.model import language
-from fencepost.proofs.language_reference import REMARKS, page, word, words
+from fencepost.proofs.authoring.language_reference import REMARKS, page, word, words
 
 ROOT = Path(__file__).parents[2]
 UNWRITTEN = {"Action", "ModelError", "Property", "Spec", "Int"}

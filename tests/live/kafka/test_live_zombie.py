@@ -1,6 +1,6 @@
 """The zombie against Apache Kafka: paused in a transaction, fenced, resumed.  Recorded, and judged clean.
 
-The same scenario against librdkafka's mock is judged broken (`tests/live/wire/test_proxy_zombie.py`).
+The same scenario against librdkafka's mock is judged broken (`tests/live/wire/proxy/test_proxy_zombie.py`).
 """
 
 from __future__ import annotations

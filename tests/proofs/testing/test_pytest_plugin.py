@@ -45,7 +45,7 @@ def test_agreeing_implementation_passes(pytester):
 
 def test_a_package_of_the_working_directory_is_found_by_its_name(pytester):
     """As commands find it, without a point in the name."""
-    from fencepost.proofs.beginning import example
+    from fencepost.proofs.authoring.beginning import example
 
     folder = pytester.mkpydir("lease")
     for name, text in example("lease").items():

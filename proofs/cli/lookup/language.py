@@ -17,7 +17,7 @@ def language(name: str | None, table: Path | None) -> int:
     Without WORD, each word has its first sentence. With it, its form, what it means, and a line of a real model in
     which it stands, with the place. Example: fencepost language leads_to
     """
-    from fencepost.proofs.language_reference import page, word, words
+    from fencepost.proofs.authoring.language_reference import page, word, words
 
     if table is not None:
         write_text(table, page())
