@@ -15,12 +15,13 @@ import certificates_campaign
 import pytest
 from command_line import fencepost, read_json
 from fencepost.proofs.engines.induction import prove
-from fencepost.proofs.engines.second import asking
+from fencepost.proofs.engines.second import asking, certificates
 from fencepost.proofs.engines.second import ethos as of_ethos
 from fencepost.proofs.engines.second.asking import Z3Again, ask_cvc5, prove_by_cvc5
 from fencepost.proofs.engines.second.auditing import NoCertificates, audit, problems_of, read_index
 from fencepost.proofs.engines.second.certificates import INDEX, PROOF, Certificates, hash_of, hash_of_index, write
 from fencepost.proofs.engines.second.ethos import Ethos, NoChecker, foreign, reference
+from fencepost.proofs.engines.second.statements import needed_steps
 from fencepost.proofs.readings.solver.solving import Question
 from fencepost.properties.catalogue import find
 from second_campaign import each_variant, proved
@@ -55,9 +56,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("certificates") / "dir"
     entry, variant = find(VARIANT)
     assert variant is not None
-    certificates = Certificates()
-    certificates.add(entry, variant, prove(variant.spec, variant.promised), [], Z3Again())
-    write(folder, certificates, {})
+    own = Certificates()
+    own.add(entry, variant, prove(variant.spec, variant.promised), [], Z3Again())
+    write(folder, own, {})
     return folder
 
 
@@ -383,6 +384,33 @@ def test_the_command_prints_a_table_and_ends_with_a_code(copied: Path, tmp_path:
     missing(copied)
     ran = fencepost("audit", copied)
     assert ran.code == 1 and "refused: " in ran.err and "is missing" in ran.err
+
+
+def test_what_a_whole_inherits_is_stated_of_the_whole(
+    tmp_path: Path, credulous: Ethos, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each step of it; where that is not inductive, and the part's proof is Z3's, so is the standing."""
+    monkeypatch.setattr(certificates, "prove_by_cvc5", lambda _: (asking.Answer("unknown", 0.0, "it is tired"), ""))
+    entry, variant = find("transaction-log/metadata")
+    assert variant is not None
+    proof, made, folder = prove(variant.spec, variant.promised), Certificates(), tmp_path / "dir"
+    assert proof.inherited
+    made.add(entry, variant, proof, [], Z3Again())
+    write(folder, made, {})
+    [audited] = audit(folder, read_index(folder), credulous, cores=2)
+    needed = needed_steps(variant.spec, variant.promised)
+    assert {step.step for step in audited.steps} == needed and audited.problems == ()
+    assert {p.standing for p in audited.promises} == {"proved by Z3 alone"}
+    inherited = next(n for n, row in enumerate(made.rows) if row["property"] in proof.inherited)
+    row = row_of(folder, inherited)
+    (folder / row["file"]).unlink()
+    edited(folder, lambda index: index["certificates"].pop(inherited))
+    for verdict, standing in (("holds", "proved by Z3 alone"), ("violated", "not proved")):
+        why = {**row, "verdict": verdict, "why": "of the part"}
+        edited(folder, lambda index, why=why: index.update(without=[why]))  # type: ignore[misc]
+        [audited] = audit(folder, read_index(folder), credulous, cores=2)
+        [left] = [step for step in audited.steps if step.why == "of the part"]
+        assert (left.standing, audited.problems) == (standing, ())
 
 
 @pytest.mark.usefixtures("named")
