@@ -6,6 +6,7 @@ the refusal is the audit's own. The others need Ethos.
 
 import copy
 import json
+import random
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -24,6 +25,7 @@ from fencepost.proofs.engines.second.ethos import Ethos, NoChecker, foreign, ref
 from fencepost.proofs.engines.second.statements import needed_steps
 from fencepost.proofs.readings.solver.solving import Question
 from fencepost.properties.catalogue import find
+from nights import night
 from second_campaign import each_variant, proved
 
 VARIANT = "source-offsets/merged-at-the-start"
@@ -98,6 +100,16 @@ def test_ethos_calls_every_proof_correct(made: Path) -> None:
     assert ETHOS is not None
     [variant] = audit(made, read_index(made), ETHOS, cores=2)
     assert (variant.certified, variant.problems) == (STEPS, ())
+
+
+@needs_ethos
+@pytest.mark.nightly
+def test_a_variant_of_each_night_is_certified(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another one each night; the campaign has all."""
+    monkeypatch.setenv(certificates_campaign.CHECKED, str(tmp_path))
+    which = random.Random(night() or 1).choice(proved())
+    row = certificates_campaign.of_variant(which)
+    assert row["refused"] == [] and row["certified"] >= 0.99 * row["steps"], (which, row["rest"])
 
 
 def edited(folder: Path, change: Callable[[dict[str, Any]], None], *, hashed: bool = True) -> None:
