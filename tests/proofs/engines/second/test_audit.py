@@ -19,7 +19,7 @@ from fencepost.proofs.engines.induction import prove
 from fencepost.proofs.engines.second import asking, certificates
 from fencepost.proofs.engines.second import ethos as of_ethos
 from fencepost.proofs.engines.second.asking import Z3Again, ask_cvc5, prove_by_cvc5
-from fencepost.proofs.engines.second.auditing import NoCertificates, audit, problems_of, read_index
+from fencepost.proofs.engines.second.auditing import NoCertificates, _missing, audit, problems_of, read_index
 from fencepost.proofs.engines.second.certificates import INDEX, PROOF, Certificates, hash_of, hash_of_index, write
 from fencepost.proofs.engines.second.ethos import Ethos, NoChecker, foreign, reference
 from fencepost.proofs.engines.second.statements import needed_steps
@@ -398,31 +398,28 @@ def test_the_command_prints_a_table_and_ends_with_a_code(copied: Path, tmp_path:
     assert ran.code == 1 and "refused: " in ran.err and "is missing" in ran.err
 
 
-def test_what_a_whole_inherits_is_stated_of_the_whole(
+def test_what_cvc5_gives_up_on_is_proved_by_z3_alone(
     tmp_path: Path, credulous: Ethos, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each step of it; where that is not inductive, and the part's proof is Z3's, so is the standing."""
+    """By the word of the directory, so that nothing of it is certified, and nothing is wrong with it."""
     monkeypatch.setattr(certificates, "prove_by_cvc5", lambda _: (asking.Answer("unknown", 0.0, "it is tired"), ""))
-    entry, variant = find("transaction-log/metadata")
+    entry, variant = find(VARIANT)
     assert variant is not None
-    proof, made, folder = prove(variant.spec, variant.promised), Certificates(), tmp_path / "dir"
-    assert proof.inherited
-    made.add(entry, variant, proof, [], Z3Again())
-    write(folder, made, {})
-    [audited] = audit(folder, read_index(folder), credulous, cores=2)
-    needed = needed_steps(variant.spec, variant.promised)
-    assert {step.step for step in audited.steps} == needed and audited.problems == ()
-    assert {p.standing for p in audited.promises} == {"proved by Z3 alone"}
-    inherited = next(n for n, row in enumerate(made.rows) if row["property"] in proof.inherited)
-    row = row_of(folder, inherited)
-    (folder / row["file"]).unlink()
-    edited(folder, lambda index: index["certificates"].pop(inherited))
-    for verdict, standing in (("holds", "proved by Z3 alone"), ("violated", "not proved")):
-        why = {**row, "verdict": verdict, "why": "of the part"}
-        edited(folder, lambda index, why=why: index.update(without=[why]))  # type: ignore[misc]
-        [audited] = audit(folder, read_index(folder), credulous, cores=2)
-        [left] = [step for step in audited.steps if step.why == "of the part"]
-        assert (left.standing, audited.problems) == (standing, ())
+    own = Certificates()
+    own.add(entry, variant, prove(variant.spec, variant.promised), [], Z3Again())
+    write(tmp_path / "dir", own, {})
+    [audited] = audit(tmp_path / "dir", read_index(tmp_path / "dir"), credulous, cores=2)
+    assert {step.step for step in audited.steps} == needed_steps(variant.spec, variant.promised)
+    assert {p.standing for p in audited.promises} == {"proved by Z3 alone"} and audited.problems == ()
+    assert {step.why for step in audited.rest} == {"cvc5: it is tired"}
+
+
+def test_only_a_part_proves_steps_that_the_whole_does_not_state() -> None:
+    """And that proof is Z3's."""
+    row = {"verdict": "holds", "why": "proved of the part"}
+    assert _missing(row, inherits=True) == ("proved by Z3 alone", "proved of the part")
+    assert _missing(row, inherits=False) == _missing(None, inherits=True) == ("refused", "is missing")
+    assert _missing({**row, "verdict": "violated"}, inherits=True)[0] == "not proved"
 
 
 @pytest.mark.usefixtures("named")
