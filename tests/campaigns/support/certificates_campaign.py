@@ -39,9 +39,9 @@ CHECKED = "FENCEPOST_CHECKED"
 HEAD = f"""# Steps whose proofs are certified
 
 Made by `tests/campaigns/support/certificates_campaign.py page`. Of every main variant that is proved: the steps of its
-induction are recomputed from the model, also those of its parts; each is stated in SMT-LIB 2, proved by cvc5, and the
-proof is checked by Ethos against that statement. *Certified* are the steps of which Ethos says *correct*. What is
-trusted then is the model language, the text that states a step, Ethos, and the rules of cvc5's proof format; no solver.
+induction are recomputed from the model, of the whole where it has parts; each is stated in SMT-LIB 2, proved by cvc5,
+and the proof is checked by Ethos against that statement. *Certified* are the steps of which Ethos says *correct*. Then
+the model language, the text that states a step, Ethos, and the rules of cvc5's proof format are trusted, and no solver.
 `fencepost prove PROTOCOL/VARIANT --certificates DIR` makes such certificates, and `fencepost audit DIR` checks them.
 To have Ethos: {HOW_TO_GET}.
 """

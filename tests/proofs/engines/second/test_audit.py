@@ -6,6 +6,7 @@ the refusal is the audit's own. The others need Ethos.
 
 import copy
 import json
+import random
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -15,14 +16,16 @@ import certificates_campaign
 import pytest
 from command_line import fencepost, read_json
 from fencepost.proofs.engines.induction import prove
-from fencepost.proofs.engines.second import asking
+from fencepost.proofs.engines.second import asking, certificates
 from fencepost.proofs.engines.second import ethos as of_ethos
 from fencepost.proofs.engines.second.asking import Z3Again, ask_cvc5, prove_by_cvc5
-from fencepost.proofs.engines.second.auditing import NoCertificates, audit, problems_of, read_index
+from fencepost.proofs.engines.second.auditing import NoCertificates, _missing, audit, problems_of, read_index
 from fencepost.proofs.engines.second.certificates import INDEX, PROOF, Certificates, hash_of, hash_of_index, write
 from fencepost.proofs.engines.second.ethos import Ethos, NoChecker, foreign, reference
+from fencepost.proofs.engines.second.statements import needed_steps
 from fencepost.proofs.readings.solver.solving import Question
 from fencepost.properties.catalogue import find
+from nights import night
 from second_campaign import each_variant, proved
 
 VARIANT = "source-offsets/merged-at-the-start"
@@ -55,9 +58,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("certificates") / "dir"
     entry, variant = find(VARIANT)
     assert variant is not None
-    certificates = Certificates()
-    certificates.add(entry, variant, prove(variant.spec, variant.promised), [], Z3Again())
-    write(folder, certificates, {})
+    own = Certificates()
+    own.add(entry, variant, prove(variant.spec, variant.promised), [], Z3Again())
+    write(folder, own, {})
     return folder
 
 
@@ -97,6 +100,16 @@ def test_ethos_calls_every_proof_correct(made: Path) -> None:
     assert ETHOS is not None
     [variant] = audit(made, read_index(made), ETHOS, cores=2)
     assert (variant.certified, variant.problems) == (STEPS, ())
+
+
+@needs_ethos
+@pytest.mark.nightly
+def test_a_variant_of_each_night_is_certified(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another one each night; the campaign has all."""
+    monkeypatch.setenv(certificates_campaign.CHECKED, str(tmp_path))
+    which = random.Random(night() or 1).choice(proved())
+    row = certificates_campaign.of_variant(which)
+    assert row["refused"] == [] and row["certified"] >= 0.99 * row["steps"], (which, row["rest"])
 
 
 def edited(folder: Path, change: Callable[[dict[str, Any]], None], *, hashed: bool = True) -> None:
@@ -383,6 +396,30 @@ def test_the_command_prints_a_table_and_ends_with_a_code(copied: Path, tmp_path:
     missing(copied)
     ran = fencepost("audit", copied)
     assert ran.code == 1 and "refused: " in ran.err and "is missing" in ran.err
+
+
+def test_what_cvc5_gives_up_on_is_proved_by_z3_alone(
+    tmp_path: Path, credulous: Ethos, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the word of the directory, so that nothing of it is certified, and nothing is wrong with it."""
+    monkeypatch.setattr(certificates, "prove_by_cvc5", lambda _: (asking.Answer("unknown", 0.0, "it is tired"), ""))
+    entry, variant = find(VARIANT)
+    assert variant is not None
+    own = Certificates()
+    own.add(entry, variant, prove(variant.spec, variant.promised), [], Z3Again())
+    write(tmp_path / "dir", own, {})
+    [audited] = audit(tmp_path / "dir", read_index(tmp_path / "dir"), credulous, cores=2)
+    assert {step.step for step in audited.steps} == needed_steps(variant.spec, variant.promised)
+    assert {p.standing for p in audited.promises} == {"proved by Z3 alone"} and audited.problems == ()
+    assert {step.why for step in audited.rest} == {"cvc5: it is tired"}
+
+
+def test_only_a_part_proves_steps_that_the_whole_does_not_state() -> None:
+    """And that proof is Z3's."""
+    row = {"verdict": "holds", "why": "proved of the part"}
+    assert _missing(row, inherits=True) == ("proved by Z3 alone", "proved of the part")
+    assert _missing(row, inherits=False) == _missing(None, inherits=True) == ("refused", "is missing")
+    assert _missing({**row, "verdict": "violated"}, inherits=True)[0] == "not proved"
 
 
 @pytest.mark.usefixtures("named")
