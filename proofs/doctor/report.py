@@ -229,9 +229,9 @@ def _of_open(opened: Opened, found: Examined) -> Line:
         says += f" It is decided elsewhere, which is too early: {_there(opened.pairs)}."
     wrong = opened.verdict not in ("slow", "running")
     rules = ("txn.P10",) if wrong else ()
-    both = [*opened.ways, *(loaded for pair in opened.pairs for loaded in pair.ways)]
-    variants = {LATE[loaded.model.late] if loaded.model.late else loaded.model.name for loaded in both
-                if loaded.model.faults or loaded.model.late}  # fmt: skip
+    pairs = [loaded for pair in opened.pairs for loaded in pair.ways if loaded.model.faults or loaded.model.late]
+    both = (loaded.model for loaded in (*opened.ways, *pairs))
+    variants = {LATE[model.late] if model.late else model.name for model in both}
     if active.place.topic == OFFSETS:
         variants = {OFFSETS_HANG} if any("dropped" in each for each in variants) else variants
     known = known_here(opened.verdict, found.known_release, variants)
