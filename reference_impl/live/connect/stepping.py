@@ -65,6 +65,9 @@ from fencepost.reference_impl.live.tcp.connection import NoAnswer, WireError
 QUIET_S = 0.12
 LOOKS, LOOK_S = 3, 0.004
 SETTLED_S = 60.0
+SILENT_S = 10.0
+"""Where nothing was heard for so long, nothing works: on a crowded machine some thread always waits for a core, and one
+that works has had a third of a second of it by then, at 30 threads for each core."""
 PATIENCE_S = 90.0  # a user's
 BUSY_S = 5.0  # an answer that takes longer waits for something else
 AWAITED_S, AWAITED_BRIEFLY_S = 10.0, 1.5  # what has been silent for so long does not go on by itself
@@ -341,7 +344,7 @@ class Gates(ABC):
         timeout_s = SETTLED_S if timeout_s is None else timeout_s
         deadline, looks, silent, why = time.monotonic() + timeout_s, 0, 0.0, ""
         while time.monotonic() < deadline:
-            busy = self._sounds() or self._runs()
+            busy = self._sounds() or (self._runs() if time.monotonic() - self._last < SILENT_S else "")
             looks = 0 if busy else looks + 1
             if looks >= LOOKS:
                 looks, silent = 0, silent or time.monotonic()
