@@ -2,8 +2,9 @@
 proxies, and tasks that are about to poll at the control server, until each is released, refused or lost.
 
 That nothing else is under way has to be waited for (`Gates.settle`): no request is without an answer but those that
-wait here, no thread of any JVM runs or wants to, and all of it has been silent for a moment. A task that waits here
-can't see that it is to stop; so when the group, the topic or a user has stirred, each gets an empty poll first.
+wait here, no thread of any JVM runs or wants to, and all of it has been silent for a moment, or for long. Where that
+does not come true, the call of the driver fails with what is under way (`NotAtRest`). A task that waits here can't see
+that it is to stop; so when the group, the topic or a user has stirred, each gets an empty poll first.
 
 A worker may be silent for longer, and go on by itself. Where nothing waits here but polls, `settle` waits for that too:
 
