@@ -2,8 +2,9 @@
 proxies, and tasks that are about to poll at the control server, until each is released, refused or lost.
 
 That nothing else is under way has to be waited for (`Gates.settle`): no request is without an answer but those that
-wait here, no thread of any JVM runs or wants to, and all of it has been silent for a moment. A task that waits here
-can't see that it is to stop; so when the group, the topic or a user has stirred, each gets an empty poll first.
+wait here, no thread of any JVM runs or wants to, and all of it has been silent for a moment, or for long. Where that
+does not come true, the call of the driver fails with what is under way (`NotAtRest`). A task that waits here can't see
+that it is to stop; so when the group, the topic or a user has stirred, each gets an empty poll first.
 
 A worker may be silent for longer, and go on by itself. Where nothing waits here but polls, `settle` waits for that too:
 
@@ -65,6 +66,9 @@ from fencepost.reference_impl.live.tcp.connection import NoAnswer, WireError
 QUIET_S = 0.12
 LOOKS, LOOK_S = 3, 0.004
 SETTLED_S = 60.0
+SILENT_S = 10.0
+"""Where nothing was heard for so long, nothing works: on a crowded machine some thread always waits for a core, and one
+that works has had a third of a second of it by then, at 30 threads for each core."""
 PATIENCE_S = 90.0  # a user's
 BUSY_S = 5.0  # an answer that takes longer waits for something else
 AWAITED_S, AWAITED_BRIEFLY_S = 10.0, 1.5  # what has been silent for so long does not go on by itself
@@ -341,7 +345,7 @@ class Gates(ABC):
         timeout_s = SETTLED_S if timeout_s is None else timeout_s
         deadline, looks, silent, why = time.monotonic() + timeout_s, 0, 0.0, ""
         while time.monotonic() < deadline:
-            busy = self._sounds() or self._runs()
+            busy = self._sounds() or (self._runs() if time.monotonic() - self._last < SILENT_S else "")
             looks = 0 if busy else looks + 1
             if looks >= LOOKS:
                 looks, silent = 0, silent or time.monotonic()

@@ -20,7 +20,7 @@ SLOW_TO_STOP = 1
 Driving = Callable[..., LiveSearch]
 
 
-@pytest.fixture(params=[OLD_CONNECT, BROKERS])
+@pytest.fixture(scope="module", params=[OLD_CONNECT, BROKERS])
 def driving(request: Any, cache: Path, installed: Callable[[str], Installed]) -> Iterator[Driving]:
     """A search of a variant on the old release, in which this finding ends a program, and on one without it."""
     installed(request.param), installed(BROKERS)
