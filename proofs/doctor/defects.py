@@ -71,7 +71,7 @@ SILENT: Mapping[str, str] = MappingProxyType({
     "an abort without records is left for the next batch": _HERDER,
 })  # fmt: skip
 _TWICE = "the output has records twice (--same-key), and the offset of the group goes back, which is not looked for"
-_FENCES = "the id is fenced again and again, and each time is printed; how many tell a collision is not decided"
+_FENCES = "the id is fenced again and again, and each time is printed; how many mean a collision is not decided"
 UNDECIDED: Mapping[str, str] = MappingProxyType({
     "duplicates older than the last batch are refused after a restart":
         "the second copy has a number of its own; its bytes are looked for in transactions alone (--same-key)",
