@@ -16,7 +16,9 @@ from fencepost.proofs.cli.shared.progress import spinner
 HOST = "127.0.0.1"
 
 
-class _Silent(SimpleHTTPRequestHandler):
+class Served(SimpleHTTPRequestHandler):
+    """A `Served` answers with files of a folder, and logs nothing, since the terminal is for the page's address."""
+
     extensions_map = SimpleHTTPRequestHandler.extensions_map | {
         ".js": "text/javascript", ".mjs": "text/javascript", ".wasm": "application/wasm",
     }  # fmt: skip
@@ -44,7 +46,7 @@ def desk(folder: Path, serve: bool, no_browser: bool) -> int:
     console.print(f"{folder / 'index.html'}: {size / 1e6:.1f} MB; any web server serves the folder", markup=False)
     if not serve:
         return 0
-    with ThreadingHTTPServer((HOST, 0), partial(_Silent, directory=str(folder))) as server:
+    with ThreadingHTTPServer((HOST, 0), partial(Served, directory=str(folder))) as server:
         url = f"http://{HOST}:{server.server_address[1]}/"
         console.print(url, markup=False, soft_wrap=True)
         console.file.flush()

@@ -19,10 +19,11 @@ from typing import Any
 
 import fencepost
 from fencepost.model.rules import RULES
+from fencepost.proofs.desk.inside import NEED_NUMPY
 from fencepost.proofs.desk.parts import IMPORTS, PARTS, Z3, files_of
 from fencepost.proofs.desk.questions import QUESTIONS
 from fencepost.proofs.readings.words import name_in_words
-from fencepost.properties.catalogue import ProtocolEntry, Variant, protocols
+from fencepost.properties.catalogue import Variant, protocols
 from fencepost.properties.registry import BUILT_IN, PROTOCOLS
 
 OWN = ("desk.html", "desk.css", "desk.js", "editor.js", "worker.js", "offline.js")
@@ -76,16 +77,13 @@ def own_files() -> dict[str, bytes]:
 def catalogue() -> tuple[dict[str, Any], dict[str, str]]:
     """Return what can be chosen, as JSON, and the text of each file of rules."""
     texts: dict[str, str] = {}
-    every = [entry for entry in protocols().values() if entry.name in BUILT_IN or _is_built_in(entry)]
+    left_out = NEED_NUMPY + tuple(PROTOCOLS.keys() - BUILT_IN)
+    every = [entry for entry in protocols().values() if entry.name not in left_out]
     listed = [
         {"name": e.name, "says": e.says, "variants": [_variant(v, texts) for v in e.variants]} for e in every
     ]  # fmt: skip
     questions = [asdict(q) | {"rule_says": RULES[q.rule].says} for q in QUESTIONS]
     return {"protocols": listed, "questions": questions, "z3": Z3}, texts
-
-
-def _is_built_in(entry: ProtocolEntry) -> bool:
-    return all(entry.name not in (own, PROTOCOLS[own]) for own in PROTOCOLS.keys() - BUILT_IN)
 
 
 def _variant(variant: Variant, texts: dict[str, str]) -> dict[str, Any]:

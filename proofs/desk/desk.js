@@ -260,14 +260,12 @@ function verdicts(lines, mark) {
   box.replaceChildren();
   const all = add(box, "ul", { class: mark && "old" });
   for (const pieces of lines) {
-    const line = add(all, "li");
-    pieces.forEach(([words, colour], place) => {
-      const split = place === 0 && /^ {4}(.*?) {2,}(.*)$/s.exec(words);
-      if (split) {
-        add(line, "span", { class: "name" }, split[1]);
-        if (split[2]) add(line, "span", {}, split[2]);
-      } else add(line, "span", { class: place === 0 && pieces.length > 1 ? "name" : colour }, place === 0 ? words.trim() : words);
-    });
+    // A line of the command is a name, padded, and what is said of it.
+    const split = /^ {4}(\S.*?)(?: {2,}| $)(.*)$/s.exec(pieces[0][0]);
+    const line = add(all, "li", { class: split ? "two" : "" });
+    if (split) add(line, "span", {}, split[1]);
+    const rest = add(line, "span");
+    pieces.forEach(([words, colour], place) => add(rest, "span", { class: colour }, place ? words : split ? split[2] : words.trim()));
   }
 }
 

@@ -31,9 +31,12 @@ from fencepost.proofs.readings.solver.solving import RLIMIT
 from fencepost.proofs.readings.words import name_in_words
 from fencepost.properties.catalogue import ProtocolEntry, Variant, bounds_of, find
 from fencepost.properties.nearest import quantity
+from fencepost.properties.registry import PROTOCOLS
 from rich.text import Text
 
 ROOT = Path(fencepost.__file__).parent
+NEED_NUMPY = ("source-offsets",)
+"""The catalogues of these protocols import NumPy, so that they are not on the desk."""
 OFTEN = 5
 """Progress of a proof is reported after so many obligations."""
 Report = Callable[[str], None]
@@ -201,6 +204,8 @@ def _outcome(name: str, witness: bool, found: PlainSearch) -> str:
 
 def ready() -> str:
     """Import what the first proof needs, and return the releases of what judges."""
+    for protocol in NEED_NUMPY:  # others are looked up among all
+        PROTOCOLS.pop(protocol, None)
     import_module("fencepost.properties.catalogue")
     z3 = import_module("z3")
     return json.dumps({"python": sys.version.split()[0], "z3": z3.get_version_string()})

@@ -1,0 +1,150 @@
+"""The desk in a real browser: edits are proved there as by the command, and a link opens an edit with its verdict."""
+
+import json
+import threading
+import time
+from collections.abc import Iterator
+from functools import partial
+from http.server import ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+from browser import BROWSER, DRIVER, WHY_NOT, Browser, browser
+from desk_edits import EDITS, by_command, edited, unpacked
+from fencepost.proofs.cli.desk import HOST, Served
+from fencepost.proofs.desk.build import build
+from fencepost.proofs.desk.parts import Unreachable
+
+pytestmark = pytest.mark.nightly
+LARGEST = 30_000_000
+SECONDS = 240
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("desk")
+    try:
+        assert build(made) < LARGEST
+    except Unreachable as error:
+        pytest.skip(str(error))
+    return made
+
+
+@pytest.fixture(scope="module")
+def url(folder: Path) -> Iterator[str]:
+    with ThreadingHTTPServer((HOST, 0), partial(Served, directory=str(folder))) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://{HOST}:{server.server_address[1]}/"
+        server.shutdown()
+
+
+@pytest.fixture(scope="module")
+def window(url: str) -> Iterator[Browser]:
+    if BROWSER is None or DRIVER is None:
+        pytest.skip(WHY_NOT)
+    with browser() as found:
+        found.resize(1400, 1000)
+        found.open(url)
+        until(found, "document.documentElement.dataset.ready")
+        yield found
+
+
+def until(window: Browser, script: str) -> None:
+    """As `Browser.until`, for what takes Z3 its time."""
+    end = time.monotonic() + SECONDS
+    while not window.run(f"return Boolean({script})"):
+        assert time.monotonic() < end, (script, window.text("body"))
+        time.sleep(0.2)
+
+
+def proved(window: Browser) -> dict[str, str]:
+    until(window, "document.documentElement.dataset.answer || document.querySelector('#mistake').innerText")
+    assert window.text("#mistake") == ""
+    return dict(json.loads(window.run("return document.documentElement.dataset.answer")))
+
+
+def link(edit: tuple[str, str, str, str], folder: Path) -> str:
+    """The address that the page gives an edit, by its own functions."""
+    was = (folder / "rules" / f"{edit[1]}.txt").read_text(encoding="utf-8")
+    old, new = was.split("\n"), was.replace(edit[2], edit[3]).split("\n")
+    start = next(at for at, (a, b) in enumerate(zip(old, new, strict=False)) if a != b)
+    end = next(at for at, (a, b) in enumerate(zip(old[::-1], new[::-1], strict=False)) if a != b)
+    end = min(end, min(len(old), len(new)) - start)
+    return json.dumps([edit[1], was, start, len(old) - end, new[start : len(new) - end]])
+
+
+HASHED = """
+const [path, was, from, to, lines] = JSON.parse(arguments[0]);
+let found = 0x811c9dc5;
+for (let at = 0; at < was.length; at++) found = Math.imul(found ^ was.charCodeAt(at), 0x01000193) >>> 0;
+const text = JSON.stringify([[path, found.toString(36), from, to, lines]]);
+const edit = btoa(String.fromCharCode(...new TextEncoder().encode(text))).replaceAll("+", "-").replaceAll("/", "_");
+return `#${new URLSearchParams({ at: arguments[1], file: path, edit: edit.replace(/=+$/, ""), do: "prove" })}`;
+"""
+
+
+@pytest.mark.timeout(2 * SECONDS + 60)
+@pytest.mark.parametrize("edit", EDITS, ids=lambda edit: f"{edit[0]}: {edit[2].strip()[:30]}")
+def test_an_edit_has_the_verdicts_of_the_command(
+    window: Browser, url: str, folder: Path, tmp_path: Path, edit: tuple[str, str, str, str]
+) -> None:
+    package = unpacked((folder / "python.zip").read_bytes(), tmp_path)
+    assert edited(package, edit)
+    window.open(url + str(window.run(HASHED, link(edit, folder), edit[0])))
+    assert proved(window) == by_command(package, edit)
+    assert window.complaints() == []
+
+
+@pytest.mark.timeout(2 * SECONDS)
+def test_the_first_question_is_answered_and_can_be_linked_to(window: Browser, url: str) -> None:
+    window.open("about:blank")
+    window.open(url)
+    window.until("document.querySelector('#change')")
+    assert window.text("#asks") == "What if the answer left before the commit? Change one line and see."
+    window.click("#change")
+    verdicts = proved(window)
+    assert verdicts["granted_is_booked"] == "violated" and verdicts["persisted_once"] == "holds"
+    assert window.count("#run .step") == 1 and "answer" in window.text("#run")
+    before = window.url()
+    window.open("about:blank")
+    window.open(before)
+    assert proved(window) == verdicts and window.url() == before
+
+
+@pytest.mark.timeout(2 * SECONDS)
+def test_it_can_be_stopped_and_goes_on(window: Browser, url: str) -> None:
+    window.open("about:blank")
+    window.open(url)
+    window.until("document.querySelector('#change')")
+    window.click("#prove")
+    window.click("#stop")
+    assert "stopped" in window.text("#state") and window.count("#verdicts li") == 0
+    until(window, "document.documentElement.dataset.ready && document.querySelector('#state').innerText === 'ready'")
+
+
+@pytest.mark.parametrize(("width", "height"), [(500, 800), (1400, 1000)])
+def test_nothing_is_cut_off(window: Browser, url: str, width: int, height: int) -> None:
+    window.resize(width, height)
+    window.open("about:blank")
+    window.open(url)
+    window.until("document.querySelector('#change')")
+    assert window.run("return document.documentElement.scrollWidth <= innerWidth")
+    names = window.run("return [...document.querySelectorAll('select, button')].filter((one) => "
+                       "!(one.labels?.length || one.innerText.trim() || one.ariaLabel)).length")  # fmt: skip
+    assert names == 0
+    window.resize(1400, 1000)
+
+
+@pytest.mark.timeout(2 * SECONDS)
+def test_the_second_visit_needs_no_server(window: Browser, folder: Path) -> None:
+    server = ThreadingHTTPServer((HOST, 0), partial(Served, directory=str(folder)))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    url = f"http://{HOST}:{server.server_address[1]}/"
+    window.open(url)
+    until(window, "document.documentElement.dataset.ready")
+    server.shutdown()
+    server.server_close()
+    window.open("about:blank")
+    window.open(url)
+    until(window, "document.documentElement.dataset.ready")
+    assert "What if the answer left" in window.text("#asks")
