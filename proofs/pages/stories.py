@@ -62,7 +62,8 @@ class Step:
 
 @dataclass(frozen=True)
 class Standing:
-    """A `Standing` states whether a property holds after each number of steps. ``broken_at`` is the first failure."""
+    """A `Standing` states whether a property holds after each number of steps. ``broken_at`` is the first failure, and
+    ``sentence`` what is wrong there."""
 
     name: str
     says: str
@@ -70,6 +71,7 @@ class Standing:
     role: str
     holds: tuple[bool, ...]
     broken_at: int | None
+    sentence: str = ""
 
 
 @dataclass(frozen=True)
@@ -125,10 +127,11 @@ def narrate(asked: Asked, spec: Spec, properties: Mapping[str, Property], bounds
     judged = {name: one for name, each in every.items() if (one := standing_of(plain, each, trace)) is not None}
     own = judged.get(asked.of.name)
     broken_at = own.broken_at if own is not None and asked.of.kind != "sometimes" else None
-    found = failing(plain, asked.of, trace, broken_at) if broken_at is not None else None
+    endless = asked.of.kind == "eventually"
+    found = failing(plain, asked.of, trace, broken_at or 0) if broken_at is not None or endless else None
     return Story(
         asked.title, asked.says, name_in_words(asked.of.name), one_line(asked.of.doc),
-        asked.verdict + (found.headline if found else ""),
+        f"{asked.verdict}: {found.sentence}" if found else asked.verdict,
         asked.good, (*([str(found)] if found else []), *asked.about), asked.left_out, tuple(lanes), steps,
         tuple(tuple(say_state(spec, state)) for state in trace.states),
         tuple(judged.values()),
@@ -254,7 +257,9 @@ def standing_of(plain: Plain, one: Property, trace: Trace) -> Standing | None:
     except PlainError:  # the property needs bounds that are not given
         return None
     broken = next((steps for steps, held in enumerate(holds) if not held), None)
-    return Standing(name_in_words(one.name), one_line(one.doc), one.rule or "", one.role, holds, broken)
+    wrong = failing(plain, one, trace, broken) if broken is not None and one.kind != "sometimes" else None
+    sentence = wrong.sentence if wrong is not None else ""
+    return Standing(name_in_words(one.name), one_line(one.doc), one.rule or "", one.role, holds, broken, sentence)
 
 
 def rules_of(steps: Iterable[Step]) -> dict[str, str]:
