@@ -25,9 +25,9 @@ from fencepost.properties.history.naming import Naming
 
 # A lane is a process, which is a member of a sort that acts or has state of its own, such as a broker or a partition.
 # Members of the sorts in `HANDED_OVER`, such as requests and transactions, are what processes hand to each other. A
-# step is in the lane of the actor that the model names (`by`), and reaches the one that it names (`to`), if any. Where
-# the model names none, it is in the lane of its first process, or in `CENTRE` if something handed over comes first or
-# nothing is named, and reaches the other processes that it names, and those whose entries it changes.
+# step is in the lane of the actor that the model names (`by`), or else of its first process, or in `CENTRE` of a
+# protocol that names no actors. It reaches the actor that the model names (`to`), or else the other processes that the
+# step names, and those whose entries it changes.
 
 HANDED_OVER = frozenset({"Call", "Id", "Part", "Prefix", "Record", "Request", "Send", "Txn"})
 """Members of these sorts have no lane. Members of any other sort, also of the user's own protocol, are processes."""
@@ -187,12 +187,17 @@ def _actor(spec: Spec, action: Action, event: Event, before: State, word: str) -
     return f"{sort_in_words(kind.value)} {before[word].get(tuple(event.parameters[key] for key in keys), 0)}"
 
 
+def _looked_up(spec: Spec, action: Action, word: str) -> bool:
+    """Return whether an actor is a member of a sort, which the step names, or a variable at what the step names."""
+    return word in dict(action.parameters) or keys_of(word, action.parameters, spec.types) is not None
+
+
 def others_of(spec: Spec) -> list[str]:
     """Return the lanes of no sort that steps of a protocol may be in, or reach."""
     found: dict[str, None] = {}
     for action in spec.actions.values():
-        words = (action.by or ("" if _acts(action) else CENTRE), action.to)
-        found |= {word: None for word in words if word and word not in {*dict(action.parameters), *spec.types}}
+        words = (action.by or ("" if _acts(action) else CENTRE), action.to or "")
+        found |= {word: None for word in words if word and not _looked_up(spec, action, word)}
     return list(found)
 
 
@@ -200,10 +205,10 @@ def _route(spec: Spec, event: Event, before: State, after: State) -> tuple[str, 
     """Return the lane of a step and those that it reaches."""
     action = spec.actions[event.action]
     own = _actor(spec, action, event, before, action.by) if action.by else lane_of(action, event)
-    if action.by or action.to:
-        reached = [_actor(spec, action, event, before, action.to)] if action.to else []
-    else:
+    if action.to is None:
         reached = [*_named(action, event), *_touched(spec, before, after)]
+    else:
+        reached = [_actor(spec, action, event, before, action.to)] if action.to else []
     return own, [lane for lane in dict.fromkeys(reached) if lane != own]
 
 
@@ -211,7 +216,8 @@ def lanes_of(spec: Spec, trace: Trace) -> list[str]:
     """Return every lane that has a step or is reached by one, with those of no sort after the first sort."""
     routes = [_route(spec, event, *trace.states[place : place + 2]) for place, event in enumerate(trace.events)]
     seen = dict.fromkeys(lane for own, reached in routes for lane in (own, *reached)) or {CENTRE: None}
-    return with_actors([lane for lane in seen if " " in lane], [lane for lane in seen if " " not in lane])
+    numbered = [lane for lane in seen if lane.rpartition(" ")[2].isdigit()]
+    return with_actors(numbered, [lane for lane in seen if lane not in numbered])
 
 
 def with_actors(numbered: Sequence[str], others: Sequence[str]) -> list[str]:

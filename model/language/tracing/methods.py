@@ -82,6 +82,27 @@ def keys_of(word: str, parameters: Sequence[tuple[str, ScalarType]], types: Mapp
     return [found[0] for found in keys] if all(len(found) == 1 for found in keys) else None
 
 
+PASSIVE = frozenset(
+    {
+        "Call",
+        "Connector",
+        "Id",
+        "Log",
+        "Part",
+        "Partition",
+        "Prefix",
+        "Record",
+        "Request",
+        "Send",
+        "Task",
+        "Txn",
+        "Write",
+    }
+)
+"""Members of these sorts take no step, unless `by` of an action names one. Members of any other sort, also of the
+user's own protocol, do."""
+
+
 def check_actor(
     action: str, word: str, parameters: Sequence[tuple[str, ScalarType]], types: Mapping[str, Type],
     actors: Sequence[str], where: Place,

@@ -2,10 +2,12 @@
 
 import pytest
 from fencepost.model.language import Map, Nat, Properties, Protocol, Set, Sort, action, exists, forall, implies, lemma
+from fencepost.model.language.tracing.methods import PASSIVE
+from fencepost.model.language.tree.types import AtomsType
 from fencepost.proofs.cli.shared.pages import story_of
 from fencepost.proofs.engines.explore import explore
 from fencepost.proofs.engines.progress import check_progress
-from fencepost.proofs.pages.stories import CENTRE, Story
+from fencepost.proofs.pages.stories import CENTRE, Story, others_of
 from fencepost.proofs.readings.failing import failing
 from fencepost.proofs.readings.plain import Plain
 from fencepost.proofs.results import Event, Trace
@@ -57,11 +59,11 @@ def test_lanes_are_actors(late: Story) -> None:
     assert (routes["append"], routes["mark"]) == (("partition 0",), ("coordinator", "partition 0"))
 
 
-def test_where_the_model_names_no_actor_the_sorts_do() -> None:
+def test_where_the_model_names_no_actor_the_first_sort_does() -> None:
     reported = story("group-fencing/draft", "nothing_twice")
     routes = {s.action: (reported.lanes[s.lane], *(reported.lanes[to] for to in s.reaches)) for s in reported.steps}
-    assert CENTRE in reported.lanes and routes["rebalance"][0] == CENTRE
-    assert routes["commit"] == ("member 1", "partition 0")
+    assert CENTRE not in reported.lanes and routes["rebalance"][0] == "coordinator"
+    assert routes["commit"] == ("member 1", "partition 0") and routes["send"] == ("member 1", "coordinator")
     said = "an input is processed twice in what is committed, by step 15, commit(member 1)"
     assert reported.verdict == f"broken after 15 steps: {said}"
     assert reported.about[0] == "What fails: not (twice). There twice is yes."
@@ -163,3 +165,13 @@ def test_every_promise_has_a_headline_of_its_own() -> None:
         if one.role in ("promise", "step", "progress") and not one.broken
     }  # fmt: skip
     assert not without
+
+
+def test_every_action_has_an_actor() -> None:
+    """The model names it, or the first parameter of a sort is one; and whom it names has a lane."""
+    for entry in protocols().values():
+        for variant in entry.variants:
+            for step in variant.spec.actions.values():
+                first = next((kind.name for _, kind in step.parameters if isinstance(kind, AtomsType)), "")
+                assert step.by or first not in {*PASSIVE, ""}, f"{entry.name}/{variant.name}: {step.name}"
+            assert CENTRE not in others_of(variant.spec)
