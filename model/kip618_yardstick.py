@@ -78,6 +78,8 @@ class Stage(Enumeration):
 class Kip618Yardstick(Protocol):
     """Leaders write sets and counts and fence producers in between, and workers start tasks by what they read."""
 
+    actors = ("coordinator",)
+
     outside = (
         *excused(
             "the brokers keep txn.P1: once an id is fenced (618.12), nothing of an older epoch commits",

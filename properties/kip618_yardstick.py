@@ -11,7 +11,10 @@ from fencepost.properties.entries import Profile, ProtocolEntry, Variant, Wider
 class Kip618YardstickProperties(Properties, of=Kip618Yardstick):
     """The yardstick promises which tasks can commit, and which set each count covers."""
 
-    @promise(rule="618.P1")
+    @promise(
+        rule="618.P1",
+        broken="task {i} on {v} and task {j} on {w} are able to commit, and are of different generations",
+    )
     def no_zombie(s):
         """All tasks that are able to commit are of one generation."""
         return forall(
@@ -19,7 +22,7 @@ class Kip618YardstickProperties(Properties, of=Kip618Yardstick):
             lambda v, w, i, j: implies(s.effective(v, i) & s.effective(w, j), s.generation[v, i] == s.generation[w, j]),
         )  # fmt: skip
 
-    @promise(rule="618.P3")
+    @promise(rule="618.P3", broken="the count at {k} of the config topic is not the size of the set before it")
     def counts_match(s):
         """Each count is of the set that it stands after, so it covers every producer of that generation."""
 

@@ -45,6 +45,8 @@ from fencepost.model.task_counts.abstract.core import Instance, Task
 class EndToEnd(Tasks, Protocol):
     """The `EndToEnd` model reaches from the sources of a connector to the sink of a group."""
 
+    actors = ("coordinator", "leader", "group")
+
     connect: Part[Admission] = part(joint=["open_producer", "fence", "stop"])
     ids: Part[Handed] = part(joint=["hand_out"])
     group: Part[Delivered] = part(joint=["commit"], sorts={delivered.Offset: Offset})
@@ -87,7 +89,7 @@ class EndToEnd(Tasks, Protocol):
         s.txn.initialise(k, i)
         s.source.open(k, s.id[i])
 
-    @fault(budget="fences", danger="late-copy")
+    @fault(budget="fences", danger="late-copy", by="leader", to="coordinator")
     def fence(s, i: Task):
         """A leader's round, or a late request of an abandoned round, fences the transactional id of a task."""
         s.connect.fence(i)
@@ -106,7 +108,7 @@ class EndToEnd(Tasks, Protocol):
     def record_at(s, p, i):
         return s.source.record[p, i]
 
-    @action(fair="weak")
+    @action(fair="weak", by="group")
     def copy(s, upto: Offset):
         """A transaction of the group is committed, and what it copied is in the sink."""
         require(upto <= s.given(s.watched), rule="txn.17")

@@ -33,6 +33,8 @@ from fencepost.model.task_counts.abstract.cores import ShippedCore
 class Detailed(Tasks, Protocol):
     """The model reaches from the sources of a connector to the sink of a group, over the cores of the parts."""
 
+    actors = ("coordinator", "leader")
+
     connect: Part[ShippedCore] = part(joint=["open_producer", "fence", "fence_late", "stop"])
     ids: Part[Kraft] = part(joint=["hand_out"])
     group: Part[Shipped] = part(joint=["process", "commit"])

@@ -15,13 +15,15 @@ class Admission(Protocol):
     leaves out leaders, rounds, count records and views of the config topic. A task begins to poll only when no instance
     of another set can commit, and a producer that is opened fences the other producers of its task."""
 
+    actors = ("leader",)
+
     opened: Set[Instance]  # it has opened its producer
     polls: Set[Instance]  # it may poll
     live: Set[Instance]  # its producer has not been fenced since it was opened
     of: Map[Instance, Generation]  # the set that it was started from; 0: none
     task: Map[Instance, Task]
 
-    @action
+    @action(by="leader", to="k")
     def assign(s, k: Instance, i: Task, g: Generation):
         """An instance is assigned a task of a set."""
         require(~s.opened[k] & (0 < g))
@@ -36,7 +38,7 @@ class Admission(Protocol):
         s.live = each(lambda j: (j == k) | (s.live[j] & either("618.18", s.task[j] != i, fences_nobody=True)))
         s.opened[k] = True
 
-    @action(fair="weak")
+    @action(fair="weak", by="leader", to="k")
     def let_poll(s, k: Instance):
         """An instance may poll when no instance of another set can commit any more."""
         require(s.opened[k] & ~s.polls[k])
@@ -66,6 +68,8 @@ class Admission(Protocol):
 
 class Handed(Protocol):
     """In the `Handed` model each producer id is handed out once, and brokers, blocks and controllers are left out."""
+
+    actors = ("broker",)
 
     given: Set[Id]
     twice: Bool  # an id was handed out again

@@ -48,6 +48,8 @@ class CoreOfInstances(Protocol):
 class OverCore(Protocol):
     """The model reaches from the sources of a connector to the sink of a group, with transaction.version 2."""
 
+    actors = ("coordinator", "leader")
+
     whole: Part[EndToEnd] = part(
         joint=[
             "plan", "open_producer", "open_producer_again", "retake", "fence", "begin", "send", "send_offsets",
@@ -89,7 +91,7 @@ class OverCore(Protocol):
 
     # What Connect and its tasks do
 
-    @action
+    @action(by="leader")
     def plan(s, g: Generation, p: Partition, i: Task):
         """A source partition is planned for a task."""
         require(p != s.offsets)
@@ -111,7 +113,7 @@ class OverCore(Protocol):
         s.whole.open_producer_again(k)
         s.core.initialize(k, to)
 
-    @fault(budget="fences", danger="late-copy")
+    @fault(budget="fences", danger="late-copy", by="leader", to="coordinator")
     def fence(s, to: ProducerEpoch):
         """Admin.fenceProducers fences the watched transactional id."""
         s.whole.fence(s.watched)
@@ -130,14 +132,14 @@ class OverCore(Protocol):
         require(s.whole.connect.polls[c] & (e != s.core.epoch))
         s.core.begin(c, t, e)
 
-    @action
+    @action(by="core.owner", to="p")
     def produce(s, t: Txn, p: Partition):
         """A record is sent, and is in flight."""
         k = s.core.owner[t]
         require(s.polls(t) & (p != s.offsets) & ~s.core.sent[t, s.offsets] & s.whole.source.resumed[k, p])
         s.core.send(t, p)
 
-    @action
+    @action(by="core.owner")
     def produce_offsets(s, t: Txn):
         """Offsets are sent when the records are acknowledged."""
         some = exists(Partition, lambda p: (p != s.offsets) & s.core.sent[t, p])
@@ -145,20 +147,20 @@ class OverCore(Protocol):
         require(s.polls(t) & some & all_there)
         s.core.send(t, s.offsets)
 
-    @action(fair="weak")
+    @action(fair="weak", by="core.owner", to="coordinator")
     def ask_commit(s, t: Txn):
         """An instance sends EndTxn that asks for a commit."""
         require(s.is_present(t))
         s.whole.ask_commit(s.core.owner[t])
         s.core.commit(t)
 
-    @action
+    @action(by="core.owner", to="coordinator")
     def ask_commit_in_vain(s, t: Txn):
         """An instance sends EndTxn for a transaction that is aborted or is to be aborted."""
         require(s.polls(t) & ~s.is_present(t))
         s.core.commit(t)
 
-    @action
+    @action(by="core.owner", to="coordinator")
     def ask_abort(s, t: Txn):
         """An instance that has ended has asked for an abort."""
         require(~s.whole.connect.opened[s.core.owner[t]])
@@ -178,7 +180,7 @@ class OverCore(Protocol):
 
     # What the logs take
 
-    @action(fair="strong")
+    @action(fair="strong", by="p")
     def append(s, t: Txn, p: Partition):
         """The first record of the present transaction arrives at its log."""
         require(s.is_present(t) & (p != s.offsets) & s.polls(t))
@@ -186,7 +188,7 @@ class OverCore(Protocol):
         s.whole.send(k, p, s.whole.source.next[k, p] + 1)
         s.core.append(t, p)
 
-    @action(fair="weak")
+    @action(fair="weak", by="p")
     def append_more(s, t: Txn, p: Partition, i: Offset):
         """Another record of the present transaction arrives at a log where the transaction is open."""
         open_there = s.core.fate[t, p] == Fate.OPEN
@@ -194,35 +196,35 @@ class OverCore(Protocol):
         require(~s.core.sent[t, s.offsets])
         s.whole.send(s.core.owner[t], p, i)
 
-    @action
+    @action(by="p")
     def append_late(s, t: Txn, p: Partition):
         """A record arrives from an instance that has ended."""
         require(s.is_present(t) & (p != s.offsets) & ~s.polls(t))
         s.whole.send_late(s.core.owner[t], p)
         s.core.append(t, p)
 
-    @action
+    @action(by="p")
     def append_in_vain(s, t: Txn, p: Partition):
         """A record arrives of a transaction that is to be aborted."""
         require(~s.is_present(t) & (p != s.offsets))
         s.whole.txn.accept_in_vain(s.core.owner[t], p)
         s.core.append(t, p)
 
-    @action(fair="strong")
+    @action(fair="strong", by="p")
     def append_offsets(s, t: Txn, p: Partition):
         """The offsets of the present transaction arrive."""
         require(s.is_present(t) & (p == s.offsets) & s.polls(t))
         s.whole.send_offsets(s.core.owner[t])
         s.core.append(t, p)
 
-    @action
+    @action(by="p")
     def append_offsets_late(s, t: Txn, p: Partition):
         """The offsets of an instance that has ended arrive."""
         require(s.is_present(t) & (p == s.offsets) & ~s.polls(t))
         s.whole.send_offsets_late(s.core.owner[t])
         s.core.append(t, p)
 
-    @action
+    @action(by="p")
     def append_offsets_in_vain(s, t: Txn, p: Partition):
         """The offsets of a transaction that is to be aborted arrive."""
         require(~s.is_present(t) & (p == s.offsets))

@@ -42,6 +42,8 @@ class Name(Nat, upto="names - 1"):
 class Producers(Protocol):
     """Producers write records to logs of their own choice, and all of them write offsets to one more log."""
 
+    actors = ("coordinator", "admin")
+
     known: Set[Producer]  # it has initialised an id
     name: Map[Producer, Name]  # the transactional id that it initialised last
     open: Set[Producer]  # it has begun a transaction with the newest epoch, which is not decided
@@ -64,7 +66,7 @@ class Producers(Protocol):
         s.known[k] = True
         s.name[k] = n
 
-    @action
+    @action(by="admin", to="coordinator")
     def fence(s, n: Name):
         """An administrator receives the answer that the transactional id is fenced."""
         require(s.all_settled(n), rule="txn.3")
@@ -97,19 +99,19 @@ class Producers(Protocol):
         require(s.is_current(k))
         s.has_offsets[k] = True
 
-    @action
+    @action(by="coordinator", to="k")
     def commit(s, k: Producer):
         """EndTxn that asks for a commit takes effect, whenever and however often it was sent."""
         require(s.is_current(k) & s.has_something(k))
         s.decide(k, Outcome.COMMIT)
 
-    @action
+    @action(by="coordinator", to="k")
     def abort(s, k: Producer):
         """EndTxn that asks for an abort takes effect, even if nothing of the transaction has arrived."""
         require(s.is_current(k))
         s.decide(k, Outcome.ABORT)
 
-    @action(fair="weak", danger="time-out")
+    @action(fair="weak", danger="time-out", by="coordinator", to="k")
     def give_up(s, k: Producer):
         """The transaction takes too long, or an initialisation finds it open: it is aborted, its producer fenced."""
         require(s.is_current(k))
@@ -134,21 +136,21 @@ class Producers(Protocol):
         require(s.awaits_offsets[k] & (s.outcome[k] == Outcome.ABORT))
         s.has_offsets[k] = True
 
-    @action(fair="weak")
+    @action(fair="weak", by="coordinator", to="q")
     def mark(s, k: Producer, q: Log):
         """The marker arrives at a log of records."""
         require(s.awaits[k, q])
         s.awaits[k, q] = False
         s.has[k, q] = False
 
-    @action(fair="weak")
+    @action(fair="weak", by="coordinator")
     def mark_offsets(s, k: Producer):
         """The marker arrives at the log of offsets."""
         require(s.awaits_offsets[k])
         s.awaits_offsets[k] = False
         s.has_offsets[k] = False
 
-    @action(fair="weak")
+    @action(fair="weak", by="coordinator")
     def complete(s, k: Producer):
         """The marker has arrived at every log that holds something of the transaction, and is sent to no other."""
         require(s.is_decided(k) & ~s.has_something(k))

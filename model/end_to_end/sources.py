@@ -34,6 +34,8 @@ from fencepost.model.task_counts.abstract.core import Instance
 class Sources(Protocol):
     """The model has source partitions, the instances that read them, and their records and offsets in Kafka."""
 
+    actors = ("task",)
+
     under: Map[Instance, Id]  # the producer id of its records
     resumed: Set[Instance, Partition]  # it has read the stored offset
     base: Map[Instance, Partition, Offset]  # where its transaction begins

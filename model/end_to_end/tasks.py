@@ -41,7 +41,7 @@ class Tasks:
     id: Map[Task, Id]
     asked: Set[Instance]  # its request to commit is in flight
 
-    @action
+    @action(by="leader")
     def plan(s, g: Generation, p: Partition, i: Task):
         """The connector's configurations of a set assign the source partition to one task."""
         require(~exists(Task, lambda j: s.planned[g, j, p]))
@@ -84,7 +84,7 @@ class Tasks:
         require(s.polls(k) & ~s.asked[k] & s.txn.has_offsets[k] & s.txn.is_current(k))
         s.asked[k] = True
 
-    @action(fair="weak")
+    @action(fair="weak", by="coordinator", to="k")
     def commit(s, k: Instance):
         """The coordinator accepts the request to commit."""
         require(s.asked[k])
@@ -119,7 +119,7 @@ class Tasks:
         require(~s.is_starting(k) & ~s.polls(k) & s.txn.known[k])
         s.txn.initialise(k, s.txn.name[k])
 
-    @action
+    @action(by="coordinator", to="k")
     def abort(s, k: Instance):
         """An instance has asked for an abort when it ended, and the coordinator accepts that."""
         require(~s.polls(k))
@@ -127,14 +127,14 @@ class Tasks:
 
     # Markers
 
-    @action(fair="weak")
+    @action(fair="weak", by="coordinator", to="p")
     def mark(s, k: Instance, p: Partition):
         """A marker arrives at a log of records."""
         commit = s.txn.outcome[k] == Outcome.COMMIT
         s.txn.mark(k, p)
         s.source.mark(k, p, commit)
 
-    @action(fair="weak")
+    @action(fair="weak", by="coordinator")
     def mark_offsets(s, k: Instance):
         """A marker, which names the producer id, arrives at the log of source offsets."""
         i, commit = s.source.under[k], s.txn.outcome[k] == Outcome.COMMIT

@@ -63,7 +63,7 @@ class ShippedByRequests(Shipped):
 
     # The coordinator
 
-    @action
+    @action(by="m", to="coordinator")
     def arrive(s, m: Member):
         """JoinGroup arrives from a member that waits for its answer, perhaps not for the first time."""
         require(s.joining[m])
@@ -75,7 +75,7 @@ class ShippedByRequests(Shipped):
         require(s.joining[m] & ~s.copies[m])
         s.copies[m] = True
 
-    @action(danger="late-copy")
+    @action(danger="late-copy", by="m", to="coordinator")
     def arrive_late(s, m: Member):
         """A copy of JoinGroup arrives at any time; for an unknown member id (UNKNOWN_MEMBER_ID) it has no effect."""
         require(s.copies[m] & s.known[m])
@@ -87,7 +87,7 @@ class ShippedByRequests(Shipped):
         s.joined[m] = True
         s.phase = Phase.PREPARING
 
-    @action(danger="time-out")
+    @action(danger="time-out", by="coordinator", to="m")
     def put_out(s, m: Member):
         """The coordinator removes a member that leaves or sends no heartbeat in time, and the generation goes on
         without it until the next one begins."""
@@ -107,7 +107,7 @@ class ShippedByRequests(Shipped):
         s.target = each(lambda p: None)
         s.phase = Phase.COMPLETING
 
-    @action
+    @action(by="leader", to="coordinator")
     def choose(s, m: Member, p: Partition):
         """The leader's assignment gives a partition to a member."""
         require((s.phase == Phase.COMPLETING) & s.known[m] & (s.target[p] == None))  # noqa: E711
@@ -123,7 +123,7 @@ class ShippedByRequests(Shipped):
         require(s.phase == Phase.COMPLETING)
         s.phase = Phase.STABLE
 
-    @action
+    @action(by="coordinator", to="m")
     def give(s, m: Member):
         """SyncGroup of the newest generation is answered, perhaps not for the first time."""
         require((0 < s.syncing[m]) & (s.syncing[m] == s.newest) & (s.phase == Phase.STABLE) & s.known[m])
@@ -140,7 +140,7 @@ class ShippedByRequests(Shipped):
         learned of the newest one (REBALANCE_IN_PROGRESS)."""
         return s.known[m] & (s.newest == e) & (s.phase != Phase.COMPLETING)
 
-    @action
+    @action(by="coordinator", to="m")
     def fetch(s, m: Member, p: Partition):
         """OffsetFetch is answered, unless its member is gone."""
         require(s.asked[m, p] & ~s.says[m, p] & s.is_up(m))
@@ -150,7 +150,7 @@ class ShippedByRequests(Shipped):
 
     # The member
 
-    @action
+    @action(by="m", to="coordinator")
     def join(s, m: Member):
         """A member that polls gives up what it has and asks to join, because it was removed or a heartbeat's answer has
         announced a rebalance."""
@@ -197,7 +197,7 @@ class ShippedByRequests(Shipped):
         """Return the generation in which the member was last given a partition."""
         return when(s.knows[m] < s.answered[m], s.answered[m], s.knows[m])
 
-    @action
+    @action(by="m", to="coordinator")
     def ask(s, m: Member, p: Partition):
         """A member sends OffsetFetch for a partition that it was assigned."""
         require(~s.idle[m] & s.assigned[m, p] & ~s.has[m, p] & (s.stage[m] == Stage.POLLING) & s.is_up(m))

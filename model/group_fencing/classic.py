@@ -133,7 +133,7 @@ class Draft(Classic):
     def asks(s, m):
         return ~s.ready[m] & s.is_up(m) & (s.stage[m] == Stage.POLLING) & exists(Partition, lambda p: s.assigned[m, p])
 
-    @action(fair="weak")
+    @action(fair="weak", by="coordinator", to="m")
     def answer(s, m: Member):
         """InitProducerId is answered, because nothing that could change the offsets of the assigned partitions is
         pending."""
@@ -248,7 +248,7 @@ class ByAssignment(Draft):
         )
         s.remembered_epoch[m] = s.knows[m]
 
-    @action(fair="weak")
+    @action(fair="weak", by="coordinator", to="m")
     def answer(s, m: Member):
         """InitProducerId is answered when no other producer is remembered for the assigned partitions."""
         alone = ~exists(Member, lambda n: s.is_in_the_way(m, n))

@@ -38,7 +38,7 @@ class Cooperative(Shipped):
         s.assigned[m, p] = True
         s.has[m, p] = False
 
-    @action
+    @action(by="coordinator")
     def take_away(s, m: Member, p: Partition):
         """A partition becomes free because its owner has not joined in time."""
         require((s.owner[p] == m) & (s.epoch[m] == 0))

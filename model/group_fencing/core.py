@@ -76,6 +76,8 @@ class Fate(Enumeration):
 class Group(Protocol):
     """Members of one group read, process and write in transactions, and its coordinator accepts their offsets."""
 
+    actors = ("coordinator", "leader")
+
     newest: Epoch  # the newest epoch of the group
     epoch: Map[Member, Epoch]  # the epoch under which the coordinator knows a member; 0: it does not
     owner: Map[Partition, Option[Member]]  # the member to which the coordinator has assigned the partition
@@ -146,7 +148,7 @@ class Group(Protocol):
     def is_in(s, m, p):
         return s.first[m, p] < s.next[m, p]
 
-    @action
+    @action(by="m", to="coordinator")
     def send(s, m: Member):
         """A member sends TxnOffsetCommit with the epoch that the application has read; the request may be long under
         way."""
@@ -158,7 +160,7 @@ class Group(Protocol):
         """Return the epoch of the group's metadata, as it was when the records were polled."""
         return s.stamp[m]
 
-    @action
+    @action(by="coordinator", to="m")
     def accept(s, m: Member):
         """TxnOffsetCommit arrives while its transaction is open, and its offsets are pending from now on."""
         require(s.has_arrived(m))
@@ -170,7 +172,7 @@ class Group(Protocol):
         s.pending = each(lambda n, p: when((n == m) & s.is_in(m, p), s.next[m, p], s.pending[n, p]))
         s.stage[m] = Stage.ACCEPTED
 
-    @action
+    @action(by="coordinator", to="m")
     def refuse(s, m: Member):
         """The group's coordinator refuses the TxnOffsetCommit, and the application gives its transaction up."""
         require(s.has_arrived(m) & ~s.is_taken(m) & ~s.crashed[m])
@@ -261,7 +263,7 @@ class Group(Protocol):
 
     # The coordinators
 
-    @action(fair="weak", rule="447.10", danger="time-out")
+    @action(fair="weak", rule="447.10", danger="time-out", by="coordinator", to="m")
     def give_up(s, m: Member):
         """A transaction is aborted and its producer fenced, because it timed out or a restarted member initialises its
         id."""
@@ -269,7 +271,7 @@ class Group(Protocol):
         s.fate[m] = Fate.ABORTED
         s.fenced[m] = True
 
-    @fault(budget="fencings")
+    @fault(budget="fencings", by="coordinator", to="m")
     def fence(s, m: Member):
         """Another producer initialises the member's id, or an administrator fences it, and there is nothing to
         abort."""
@@ -277,7 +279,7 @@ class Group(Protocol):
         s.fate[m] = Fate.NONE
         s.fenced[m] = True
 
-    @action(fair="weak")
+    @action(fair="weak", by="coordinator")
     def end(s, m: Member):
         """The marker reaches the group's coordinator, and a transaction that has begun since is open from now on."""
         commits = s.fate[m] == Fate.COMMITTED

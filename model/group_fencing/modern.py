@@ -55,7 +55,7 @@ class Modern(Group):
 
     # The group's coordinator
 
-    @fault(budget="rebalances", danger=("rebalance", "time-out"))
+    @fault(budget="rebalances", danger=("rebalance", "time-out"), by="coordinator", to="m")
     def expel(s, m: Member, g: Epoch):
         """The coordinator removes a member that sends no heartbeat in time, and its partitions are free."""
         require(((0 < s.epoch[m]) | s.left[m]) & (s.newest < g))
@@ -76,7 +76,7 @@ class Modern(Group):
         s.epoch[m] = g
         s.knows[m] = g
 
-    @action
+    @action(by="coordinator", to="m")
     def advance(s, m: Member, g: Epoch):
         """The group changes and the member retains what it has: its epoch follows, and it will learn of that."""
         require((0 < s.epoch[m]) & (s.epoch[m] < g) & (s.newest <= g))
@@ -84,7 +84,7 @@ class Modern(Group):
         s.newest = g
         s.epoch[m] = g
 
-    @action
+    @action(by="coordinator", to="m")
     def assign(s, m: Member, p: Partition):
         """A free partition is added to the partitions of a member."""
         require((s.owner[p] == None) & (0 < s.epoch[m]) & ~s.assigned[m, p])  # noqa: E711
@@ -92,7 +92,7 @@ class Modern(Group):
         s.since[p] = s.epoch[m]
         s.assigned[m, p] = True
 
-    @action
+    @action(by="m", to="coordinator")
     def release(s, m: Member, p: Partition, g: Epoch):
         """The coordinator learns, from a heartbeat or as the member joins again, that the member has given up a
         partition that is to go to another one. The partition is free, and the member's epoch follows."""
@@ -107,7 +107,7 @@ class Modern(Group):
         s.owner[p] = None
         s.epoch[m] = g
 
-    @fault(budget="fences", danger=("late-copy", "duplicate"))
+    @fault(budget="fences", danger=("late-copy", "duplicate"), by="m", to="coordinator")
     def mishear(s, m: Member, p: Partition, g: Epoch):
         """A late copy of a heartbeat in which the member had nothing, such as that with which it joined, frees a
         partition that the member has and that is to go to another one."""
@@ -145,7 +145,7 @@ class Modern(Group):
         """Drop the partitions of the leaving member in the background."""
         s.drop(m)
 
-    @action
+    @action(by="coordinator")
     def let_go(s, m: Member, p: Partition):
         """A partition that a static member was to give up when it left is free at once
         (GroupMetadataManager.consumerGroupStaticMemberGroupLeave leaves no partition pending revocation)."""
@@ -186,7 +186,7 @@ class Modern(Group):
 
     # The member
 
-    @action(fair="weak")
+    @action(fair="weak", by="coordinator", to="m")
     def learn(s, m: Member):
         """A heartbeat's answer brings the epoch to the member, in the background."""
         require((0 < s.epoch[m]) & (s.knows[m] != s.epoch[m]))

@@ -52,6 +52,8 @@ class Term(Nat, upto="fail_overs"):
 class ShippedOverCore(Shipped):
     """This is Kafka 2.5 and later with transaction.version 2, over the core of transactions."""
 
+    actors = ("coordinator", "leader", "watched member")
+
     txn: Part[V2Core] = part(
         joint=[
             "initialize", "initialize_again", "begin", "send", "commit", "abort", "append", "end", "answer_again",
@@ -156,7 +158,7 @@ class ShippedOverCore(Shipped):
 
     # The watched member
 
-    @action
+    @action(by="watched member", to="p")
     def begin(s, p: Partition, i: Offset, t: Txn):
         """The watched member processes the first input of a transaction."""
         m = s.watched
@@ -168,13 +170,13 @@ class ShippedOverCore(Shipped):
         s.now = t
         s.txn.begin(mine, t, newest)
 
-    @action
+    @action(by="watched member", to="q")
     def produce(s, q: Log):
         """The watched member sends an output."""
         require((s.stage[s.watched] == Stage.PROCESSING) & ~s.crashed[s.watched] & (q != s.offsets))
         s.txn.send(s.now, q)
 
-    @action
+    @action(by="watched member", to="coordinator")
     def send_offsets(s):
         """The watched member sends TxnOffsetCommit, which may arrive at any time and several times."""
         m, t = s.watched, s.now
@@ -203,26 +205,26 @@ class ShippedOverCore(Shipped):
         s.stage[m] = when(current & (s.stage[m] == Stage.SENT), Stage.ACCEPTED, s.stage[m])
         s.txn.append(t, s.offsets)
 
-    @action
+    @action(by="watched member", to="q")
     def append_output(s, t: Txn, q: Log):
         """An output of the watched member arrives at its partition."""
         require(q != s.offsets)
         s.txn.append(t, q)
 
-    @action
+    @action(by="coordinator", to="watched member")
     def be_refused(s):
         """The group's coordinator refuses the offsets of the watched member, and the application asks for an abort."""
         m = s.watched
         require((s.stage[m] == Stage.SENT) & ~s.crashed[m] & ~s.takes_request(s.now))
         s.txn.abort(s.now)
 
-    @action
+    @action(by="watched member", to="coordinator")
     def ask_commit(s):
         """The watched member sends EndTxn to commit, which may arrive at any time."""
         require((s.stage[s.watched] == Stage.ACCEPTED) & ~s.crashed[s.watched])
         s.txn.commit(s.now)
 
-    @action
+    @action(by="watched member", to="coordinator")
     def ask_abort(s):
         """The watched member sends EndTxn to abort, which may arrive at any time."""
         require((s.stage[s.watched] != Stage.POLLING) & ~s.crashed[s.watched])

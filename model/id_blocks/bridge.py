@@ -124,7 +124,7 @@ class Bridge(Kraft, Zookeeper):
         s.put_aside(b)
         s.direct[b] = False
 
-    @action(fair="weak")
+    @action(fair="weak", by="controller")
     def move(s):
         """KRaft takes over from ZooKeeper, and its log starts at the next free id of the node."""
         require(~s.moved)

@@ -59,6 +59,8 @@ class Stage(Enumeration):
 class IdBlocks(Protocol):
     """A block is a range of ids in one broker's memory, handed out from its first to its last."""
 
+    actors = ("controller", "network", "admin", "ZooKeeper")
+
     outside = (
         *not_of_this(
             "an id is a number here; what is done under it is in the models of transactions",
@@ -170,7 +172,7 @@ class RpcBrokers(IdBlocks):
     def on_its_way(s, r):
         return (s.stage[r] == Stage.SENT) | (s.stage[r] == Stage.ANSWERED)
 
-    @action(fair="weak")
+    @action(fair="weak", by="b", to="controller")
     def ask(s, b: Broker, r: Request):
         """A broker asks when it runs out of ids, or before, one request at a time, and not while it backs off."""
         require(s.stage[r] == Stage.FREE)
@@ -271,12 +273,12 @@ class RpcBrokers(IdBlocks):
         s.outstanding[b] = None
         s.in_flight[b] = False
 
-    @fault(budget="losses", danger="loss")
+    @fault(budget="losses", danger="loss", by="network")
     def lose(s, r: Request):
         require((s.stage[r] == Stage.SENT) | (s.stage[r] == Stage.ANSWERED) | (s.stage[r] == Stage.REFUSED))
         s.stage[r] = Stage.LOST
 
-    @fault(budget="copies", danger="duplicate")
+    @fault(budget="copies", danger="duplicate", by="network")
     def repeat(s, r: Request, copy: Request):
         """The network delivers a copy of a request too, perhaps much later. Answers can always be delivered again."""
         require((s.stage[r] != Stage.FREE) & (s.stage[copy] == Stage.FREE) & (s.original[r] == r))
@@ -286,7 +288,7 @@ class RpcBrokers(IdBlocks):
         s.original[copy] = r
         s.first[copy] = 0
 
-    @action(fair="weak")
+    @action(fair="weak", by="network")
     def forget(s, r: Request):
         """A request for which no broker waits leaves the network, and its number is free for another request."""
         require((s.stage[r] != Stage.FREE) & (s.stage[r] != Stage.RECORDED))

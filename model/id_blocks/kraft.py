@@ -60,7 +60,7 @@ class Kraft(RpcBrokers):
         """A block is recorded, the next one is counted on from its end, and no majority has the record yet."""
         return exists(Request, lambda r: (s.stage[r] == Stage.RECORDED) & (s.committed < s.block_end(r)))
 
-    @action(fair="weak")
+    @action(fair="weak", by="controller", to="b")
     def allocate(s, b: Broker, r: Request):
         """The controller receives the request, appends the record of the next block, and holds the answer back."""
         require((s.stage[r] == Stage.SENT) & (s.asker[r] == b))
@@ -93,7 +93,7 @@ class Kraft(RpcBrokers):
         s.stage[r] = Stage.ANSWERED
         s.grant_up_to(s.first[r], s.block_end(r))
 
-    @action(fair="weak")
+    @action(fair="weak", by="controller", to="b")
     def refuse(s, b: Broker, r: Request):
         """The controller answers STALE_BROKER_EPOCH, or that no ids are left."""
         require((s.stage[r] == Stage.SENT) & (s.asker[r] == b))

@@ -77,7 +77,7 @@ class Malformed(Lengths):
         require(s.next + n < s.ids)
         Lengths.allocate(s, b, r, n)
 
-    @fault(budget="errors")
+    @fault(budget="errors", by="controller", to="b")
     def grant_past_the_end(s, b: Broker, r: Request):
         """The faulty controller grants the rest of the ids, and one more."""
         require((s.stage[r] == Stage.SENT) & (s.asker[r] == b) & (s.next < s.ids))

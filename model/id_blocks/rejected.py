@@ -24,7 +24,7 @@ class Idempotent(Kraft):
         """Return a true condition, since this controller does not check which request its memory answers."""
         return s.remembered[b] == s.remembered[b]
 
-    @action(fair="weak")
+    @action(fair="weak", by="controller", to="b")
     def answer_again(s, b: Broker, r: Request):
         """The controller answers with the remembered block again, and writes no record."""
         require((s.stage[r] == Stage.SENT) & (s.asker[r] == b) & (s.remembered[b] != None))  # noqa: E711
@@ -63,7 +63,7 @@ class FaultyController(Kraft):
     """A faulty controller grants a block that starts at the last id that the broker holds (KAFKA-20031). The broker's
     check (730.20) is its only defence. With `<` in place of `<=` the block is taken, and one id is handed out twice."""
 
-    @fault(budget="errors")
+    @fault(budget="errors", by="controller", to="b")
     def grant_overlapping(s, b: Broker, r: Request):
         require((s.stage[r] == Stage.SENT) & (s.asker[r] == b) & (0 < s.end[b]))
         s.stage[r] = Stage.ANSWERED
@@ -133,7 +133,7 @@ class Uncoordinated(IdBlocks):
         """Return where a broker continues after a restart; it has no durable storage."""
         return s.range_first[b]
 
-    @fault(budget="migrations")
+    @fault(budget="migrations", by="ZooKeeper")
     def zookeeper_gave(s, i: Id):
         """The ids below i were handed out by way of ZooKeeper before the model starts."""
         require((s.floor == 0) & (i <= s.ids) & forall(Broker, lambda b: ~s.configured[b]))
@@ -141,7 +141,7 @@ class Uncoordinated(IdBlocks):
         s.given = each(lambda j: j < i)
         s.granted = each(lambda j: j < i)
 
-    @action(fair="weak")
+    @action(fair="weak", by="admin", to="b")
     def configure(s, b: Broker, first: Id):
         """An administrator gives a broker a range that no other broker has."""
         require(~s.configured[b] & (first + s.size <= s.ids))

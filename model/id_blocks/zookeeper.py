@@ -61,7 +61,7 @@ class Zookeeper(IdBlocks):
         s.version = s.version + 1
         s.grant(first)
 
-    @action(fair="weak")
+    @action(fair="weak", by="b", to="ZooKeeper")
     def read(s, b: Broker):
         """A broker that has run out of ids reads data and version of the node."""
         require((s.cursor[b] == s.end[b]) & ~s.has_read[b])
@@ -69,7 +69,7 @@ class Zookeeper(IdBlocks):
         s.read_next[b] = s.next_in_node()
         s.read_version[b] = s.version
 
-    @action(fair="weak")
+    @action(fair="weak", by="b", to="ZooKeeper")
     def write(s, b: Broker):
         """The conditional write succeeds, and the broker has the block at once. The write is owed only if it stays
         possible. Each lost race uses up a block, so that no broker loses forever where ids are finite."""
@@ -90,14 +90,14 @@ class Zookeeper(IdBlocks):
         s.read_next[b] = 0
         s.read_version[b] = 0
 
-    @fault(budget="losses", danger=("lost-answer", "failed-append"))
+    @fault(budget="losses", danger=("lost-answer", "failed-append"), by="b", to="ZooKeeper")
     def write_unseen(s, b: Broker):
         """The write succeeds and the connection is lost: the broker reads again, and the block becomes a gap."""
         s.may_write(b)
         s.put(s.start_of_block(s.read_next[b]))
         s.put_aside(b)
 
-    @action(fair="weak")
+    @action(fair="weak", by="b", to="ZooKeeper")
     def conflict(s, b: Broker):
         """The conditional write fails, since what the broker read is outdated."""
         require(s.has_read[b] & (s.read_version[b] != s.version))

@@ -25,7 +25,7 @@ from fencepost.model.language.specs import Spec
 from fencepost.model.language.tracing.composing import PartSpec, steps_taken
 from fencepost.model.language.tracing.deferring import traced
 from fencepost.model.language.tracing.members import check_names, members
-from fencepost.model.language.tracing.methods import check_locals, condition, sorted_parameters
+from fencepost.model.language.tracing.methods import check_headline, check_locals, condition, sorted_parameters
 from fencepost.model.language.tracing.proxies import StateProxy
 from fencepost.model.language.tracing.sources import attribute_line, line_of
 from fencepost.model.language.tracing.symbols import Symbol
@@ -55,8 +55,8 @@ class Property:
     variables, the terms of a refinement are about every step and the initial state, and progress has two terms (from,
     to) and parameters. ``of`` names the property that a witness makes non-vacuous. ``serves`` marks a progress property
     that requires work to get done, and ``ceasing`` names actions that stop eventually. ``no_mutant`` states why no
-    mutation of a rule can break the property, where it is true by construction. ``source`` is the part of which it is
-    stated, if any."""
+    mutation of a rule can break the property, where it is true by construction. ``broken`` states what is so where the
+    property fails, with its quantified variables in braces. ``source`` is the part of which it is stated, if any."""
 
     name: str
     role: str
@@ -68,6 +68,7 @@ class Property:
     serves: bool = field(default=False, kw_only=True)
     ceasing: tuple[str, ...] = field(default=(), kw_only=True)
     no_mutant: str | None = field(default=None, kw_only=True)
+    broken: str = field(default="", kw_only=True, compare=False, repr=False)
     source: Source | None = field(default=None, kw_only=True, compare=False, repr=False)
 
     @property
@@ -111,6 +112,7 @@ class PropertyMethod:
     serves: bool = field(default=False, kw_only=True)
     ceasing: tuple[str, ...] = field(default=(), kw_only=True)
     no_mutant: str | None = field(default=None, kw_only=True)
+    broken: str = field(default="", kw_only=True)
 
     def __call__(self, *arguments: Any) -> Any:
         return self.body(*arguments)
@@ -121,11 +123,13 @@ class PropertyMethod:
 
 
 @written('(rule="…")')
-def promise(*, rule: str, no_mutant: str | None = None) -> Decorator:
+def promise(*, rule: str, no_mutant: str | None = None, broken: str = "") -> Decorator:
     """Declare a property that holds in every reachable state and that users rely on. ``no_mutant`` states why no
     mutation of a rule can break it, for a promise that is true by construction. Without it a promise that no mutation
-    is known to break is *vacuous*; with it, a mutation that breaks the promise is an error."""
-    return lambda body: PropertyMethod(body, "promise", rule, no_mutant=no_mutant)
+    is known to break is *vacuous*; with it, a mutation that breaks the promise is an error. ``broken`` is the headline
+    of a counterexample, as in ``broken="{t} is committed in {p} unasked"``: braces have variables of its
+    quantifiers. Without it the headline is derived from the formula."""
+    return lambda body: PropertyMethod(body, "promise", rule, no_mutant=no_mutant, broken=broken)
 
 
 @written("")
@@ -135,9 +139,10 @@ def lemma(body: Callable[..., Any]) -> PropertyMethod:
 
 
 @written('(rule="…")')
-def step(*, rule: str, no_mutant: str | None = None) -> Decorator:
-    """Declare a property of every step, from the state before to the state after. `promise` explains ``no_mutant``."""
-    return lambda body: PropertyMethod(body, "step", rule, no_mutant=no_mutant)
+def step(*, rule: str, no_mutant: str | None = None, broken: str = "") -> Decorator:
+    """Declare a property of every step, from the state before to the state after. `promise` explains ``no_mutant`` and
+    ``broken``."""
+    return lambda body: PropertyMethod(body, "step", rule, no_mutant=no_mutant, broken=broken)
 
 
 @written('(of="…")')
@@ -147,22 +152,26 @@ def witness(*, of: str) -> Decorator:
 
 
 @written('(rule="…")')
-def progress(*, rule: str, no_mutant: str | None = None) -> Decorator:
+def progress(*, rule: str, no_mutant: str | None = None, broken: str = "") -> Decorator:
     """Declare a method that returns leads_to(from, to): whenever the first condition holds, the second holds then or
-    later, under fairness. ``no_mutant`` is explained at `promise`."""
-    return lambda body: PropertyMethod(body, "progress", rule, no_mutant=no_mutant)
+    later, under fairness. `promise` explains ``no_mutant`` and ``broken``, in which braces have parameters."""
+    return lambda body: PropertyMethod(body, "progress", rule, no_mutant=no_mutant, broken=broken)
 
 
 @written('(rule="…")')
-def service(*, rule: str, ceasing: tuple[str, ...] = (), no_mutant: str | None = None) -> Decorator:
+def service(
+    *, rule: str, ceasing: tuple[str, ...] = (), no_mutant: str | None = None, broken: str = ""
+) -> Decorator:  # fmt: skip
     """Declare progress that requires work to get done: what is requested happens. Without such a property a rule that
     stops all work would count as redundant, since where nothing happens no promise fails.
 
     ``ceasing`` names actions that stop eventually, as faults do: they are not owed, and no endless behaviour goes on
     taking them. A transaction that always ends by time-out is resolved but serves no client, and whatever waits until
-    late copies have stopped coming is served. ``no_mutant`` is explained at `promise`.
+    late copies have stopped coming is served. ``no_mutant`` and ``broken`` are as in `progress`.
     """
-    return lambda body: PropertyMethod(body, "progress", rule, serves=True, ceasing=ceasing, no_mutant=no_mutant)
+    return lambda body: PropertyMethod(
+        body, "progress", rule, serves=True, ceasing=ceasing, no_mutant=no_mutant, broken=broken
+    )
 
 
 def leads_to(first: Any, then: Any) -> tuple[Any, Any]:
@@ -287,7 +296,8 @@ def _property(owner: Spec, name: str, method: PropertyMethod) -> Property:
     if unknown:
         there = ", ".join(owner.actions) or "no actions"
         raise mistake(f"{owner.name} has no action {unknown[0]!r}, which {name} leaves out", f"it has {there}", where)
+    check_headline(name, method.broken, parameters, terms[0], where)
     return Property(
         name, method.role, method.rule, terms, parameters, method.of, doc,
-        serves=method.serves, ceasing=method.ceasing, no_mutant=method.no_mutant,
+        serves=method.serves, ceasing=method.ceasing, no_mutant=method.no_mutant, broken=method.broken,
     )  # fmt: skip

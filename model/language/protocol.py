@@ -22,14 +22,14 @@ from fencepost.model.language.specs import Action, Outside, Presence, Spec
 from fencepost.model.language.tracing.composing import PartSpec, composed, helpers_of
 from fencepost.model.language.tracing.deferring import traced
 from fencepost.model.language.tracing.members import check_names, members
-from fencepost.model.language.tracing.methods import check_actor, check_locals, condition, sorted_parameters
+from fencepost.model.language.tracing.methods import PASSIVE, check_actor, check_locals, condition, sorted_parameters
 from fencepost.model.language.tracing.parts import PartOptions, check_parts
 from fencepost.model.language.tracing.proxies import StateProxy
 from fencepost.model.language.tracing.recording import Recorder, Update
 from fencepost.model.language.tracing.sources import attribute_line, line_of
 from fencepost.model.language.tracing.symbols import Symbol
 from fencepost.model.language.tree.terms import Term, local, variables
-from fencepost.model.language.tree.types import Place, ScalarType, Type, described, scalar, type_of
+from fencepost.model.language.tree.types import AtomsType, Place, ScalarType, Type, described, scalar, type_of
 
 FAIRNESS = ("weak", "strong", "")
 
@@ -87,7 +87,8 @@ def action(
     ``"strong"`` if it is enabled again and again. ``danger`` names the dangers of `fencepost.model.dangers` that taking
     this step is. ``by`` says who takes the step, and ``to`` whom it reaches: ``by="owner", to="coordinator"`` names a
     variable that maps the parameter to a client, and one of the protocol's ``actors``. An action that overrides another
-    one has that one's, unless it says otherwise."""
+    one has that one's, unless it says otherwise. Without ``by`` the step is by the first parameter of a sort, where
+    members of that sort act, or else by the first of ``actors``."""
     if fair not in FAIRNESS:
         raise mistake(f"fairness {fair!r} is unknown", 'use fair="weak", fair="strong" or leave it out')
     dangers = check_dangers(danger)
@@ -279,15 +280,17 @@ def _action(cls: type[Protocol], spec: Spec, name: str, method: ActionMethod) ->
 
 def _actors(
     cls: type[Protocol], spec: Spec, name: str, parameters: Sequence[tuple[str, ScalarType]]
-) -> tuple[str, str]:
-    """Return who takes an action and whom it reaches, as the nearest class says that says either."""
+) -> tuple[str, str | None]:
+    """Return who takes an action and whom it reaches, as the nearest class says that says either. Where none does, a
+    step whose first parameter of a sort is passive, or that has none, is taken by the first of the actors."""
     for base in cls.__mro__:
         method = vars(base).get(name)
         if isinstance(method, ActionMethod) and (method.by or method.to):
             for word in filter(None, (method.by, method.to)):
                 check_actor(name, word, parameters, spec.types, cls.actors, line_of(method.body))
             return method.by, method.to
-    return "", ""
+    sorts = [kind.name for _, kind in parameters if isinstance(kind, AtomsType)]
+    return "" if sorts and sorts[0] not in PASSIVE else next(iter(cls.actors), ""), None
 
 
 __all__ = ["Action", "ActionMethod", "Protocol", "Spec", "action", "axiom", "danger", "fault"]

@@ -31,8 +31,8 @@ class Action:
     state enables it, for a defence that only a mistake elsewhere would trigger; this is then proved, and without it a
     vacuous action is an error. ``dangers`` names the dangers that taking this step is, and ``calls`` has the actions of
     parts that it takes. ``by`` and ``to`` name who takes the step, and whom it reaches: a parameter, a variable that
-    maps parameters to a member of a sort, or one of the protocol's ``actors``. They are empty where the parameters show
-    it, and no engine but the pages reads them.
+    maps parameters to a member of a sort, or one of the protocol's ``actors``. ``by`` is empty where the first
+    parameter of a sort takes the step, and ``to`` is None where parameters and changes show it. Only pages read them.
     """
 
     name: str
@@ -49,7 +49,7 @@ class Action:
     dangers: tuple[str, ...] = ()
     calls: tuple[Call, ...] = ()
     by: str = ""
-    to: str = ""
+    to: str | None = None
 
 
 Standing = Literal["excused", "not of this protocol", "excluded by Kafka", "open"]

@@ -76,6 +76,8 @@ class Life(Enumeration):
 class AtLeastOnce(Protocol):
     """The at-least-once runtime has a source task, its offset writer, the offsets topic, and the upstream system."""
 
+    actors = ("task", "broker", "worker", "source", "network", "operator")
+
     life: Life
     fails: Bool  # a record has failed where that is not tolerated, and the task's thread has yet to see it
     polled: Map[Partition, Offset]  # the last record that the task has polled, and submitted or filtered
@@ -104,7 +106,7 @@ class AtLeastOnce(Protocol):
 
     # The task's thread
 
-    @action
+    @action(by="task", to="broker")
     def submit(s, p: Partition, i: Offset):
         """The task's next record is queued and sent."""
         s.is_next(p, i)
@@ -195,7 +197,7 @@ class AtLeastOnce(Protocol):
 
     # Kafka
 
-    @action(fair="weak")
+    @action(fair="weak", by="broker", to="task")
     def acknowledge(s, p: Partition, i: Offset):
         """Kafka has stored the record: commitRecord is called, and then the record is acknowledged."""
         require(s.place[p, i] == Place.WAITING)
@@ -203,14 +205,14 @@ class AtLeastOnce(Protocol):
         s.counted[p, i] = False
         s.done[p, i] = True
 
-    @fault(budget="repeats", danger="duplicate")
+    @fault(budget="repeats", danger="duplicate", by="broker", to="task")
     def acknowledge_again(s, p: Partition, i: Offset, q: Partition, j: Offset):
         """A record is acknowledged twice, which would make the number of unacknowledged records one too small if it
         were counted."""
         require((s.place[p, i] == Place.ACKED) & s.counted[q, j])
         s.counted[q, j] = either("src.2", s.counted[q, j], counted_twice=False)
 
-    @fault(budget="failures", danger="loss")
+    @fault(budget="failures", danger="loss", by="broker", to="task")
     def tolerate(s, p: Partition, i: Offset):
         """Kafka refuses the record, and the failure is tolerated (errors.tolerance)."""
         require(s.place[p, i] == Place.WAITING)
@@ -218,7 +220,7 @@ class AtLeastOnce(Protocol):
         s.counted[p, i] = either("src.11", False, not_acknowledged=s.counted[p, i])
         s.done[p, i] = True
 
-    @fault(budget="failures", danger="loss")
+    @fault(budget="failures", danger="loss", by="broker", to="task")
     def fail(s, p: Partition, i: Offset):
         """Kafka refuses the record, and the task fails, which leads to a last commit as well."""
         require(s.place[p, i] == Place.WAITING)
@@ -278,7 +280,7 @@ class AtLeastOnce(Protocol):
     def has_nothing(s):
         return forall(Partition, lambda p: s.data[p] == 0)
 
-    @action(fair="weak")
+    @action(fair="weak", by="broker")
     def arrive(s, p: Partition, v: Offset):
         """The offsets topic stores an offset; an offset that was sent earlier has arrived earlier, or never will."""
         require(s.sent[p, v])
@@ -289,7 +291,7 @@ class AtLeastOnce(Protocol):
     def comes_first(s, p, v):
         return forall(Offset, lambda w: implies(w < v, ~s.sent[p, w]))
 
-    @action
+    @action(by="network")
     def vanish(s, p: Partition, v: Offset):
         """A write of a flush that was given up, or of an instance that crashed, never arrives."""
         require(s.sent[p, v] & (s.flushing[p] != v))
@@ -358,7 +360,7 @@ class AtLeastOnce(Protocol):
     def flushes_nothing(s):
         return forall(Partition, lambda p: s.flushing[p] == 0)
 
-    @action
+    @action(by="source")
     def release(s, p: Partition):
         """The upstream system learns of a committed offset, and discards its records up to there."""
         require(s.released[p] < s.told[p])
@@ -375,7 +377,7 @@ class AtLeastOnce(Protocol):
         s.life = Life.GONE
         s.clean = False
 
-    @action
+    @action(by="worker", to="task")
     def restart(s):
         """The next instance starts when the former one is over, and resumes from the offsets topic with the records
         that the upstream system still has."""

@@ -43,6 +43,8 @@ class Moment(Enumeration):
 class ExactlyOnce(Protocol):
     """The exactly-once runtime has a task, its transactions, its offsets topic, and the upstream system."""
 
+    actors = ("task", "broker", "coordinator", "worker", "source")
+
     over: Bool  # the instance has failed, or is gone
     moment: Moment
     polled: Map[Partition, Offset]
@@ -61,7 +63,7 @@ class ExactlyOnce(Protocol):
 
     outside = OF_EXACTLY_ONCE
 
-    @action
+    @action(by="task", to="broker")
     def submit(s, p: Partition, i: Offset):
         """The task's next record is sent in the transaction, and its offset is handed to the writer."""
         s.is_next(p, i)
@@ -93,7 +95,7 @@ class ExactlyOnce(Protocol):
     def is_open(s):
         return exists(Partition, Offset, lambda p, i: s.inside[p, i])
 
-    @action(fair="weak")
+    @action(fair="weak", by="task", to="coordinator")
     def end(s):
         """At a boundary the offsets are sent in the transaction, and its commit is requested, if there is anything to
         commit."""
@@ -102,7 +104,7 @@ class ExactlyOnce(Protocol):
         s.flushing = each(lambda p: s.data[p])
         s.data = each(lambda p: 0)
 
-    @action(fair="weak")
+    @action(fair="weak", by="coordinator")
     def commit(s):
         """The coordinator commits the transaction, whether or not its client receives the answer."""
         require(s.moment == Moment.ASKED)
@@ -131,14 +133,14 @@ class ExactlyOnce(Protocol):
     def flushes_nothing(s):
         return forall(Partition, lambda q: s.flushing[q] == 0)
 
-    @action
+    @action(by="source")
     def release(s, p: Partition):
         """The upstream system learns of the offsets that the task's commit was called with, and discards its records up
         to there."""
         require(s.released[p] < s.told[p])
         s.released[p] = s.told[p]
 
-    @action
+    @action(by="source")
     def release_late(s, p: Partition):
         """The upstream system learns of committed offsets from an instance that has been fenced."""
         require(s.released[p] < s.late[p])
@@ -169,7 +171,7 @@ class ExactlyOnce(Protocol):
         require(s.over)
         s.begin_anew()
 
-    @fault(budget="replacements", danger=("zombie", "rebalance"))
+    @fault(budget="replacements", danger=("zombie", "rebalance"), by="worker")
     def replace(s):
         """Another instance opens the transactional producer while this one runs, whose commit may still be called for
         what it has committed."""

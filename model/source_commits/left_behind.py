@@ -16,7 +16,7 @@ class Zombie(AtLeastOnce):
 
     outside = open_hole("one instance is left behind, in the middle of no flush", "rebalance", "mixed-clients")
 
-    @fault(budget="crashes", danger="zombie")
+    @fault(budget="crashes", danger="zombie", by="worker")
     def leave_behind(s):
         """Another worker starts the task, which resumes from the offsets topic while the former instance still runs."""
         require((s.life == Life.RUNNING) & s.former_is_over())
@@ -57,7 +57,7 @@ class LateCopy(AtLeastOnce):
         require(s.sent[p, v])
         s.copy[p] = v
 
-    @action(danger="late-copy")
+    @action(danger="late-copy", by="broker")
     def copy_arrives(s, p: Partition):
         require(0 < s.copy[p])
         s.stored[p] = s.copy[p]
@@ -67,7 +67,7 @@ class LateCopy(AtLeastOnce):
 class Altered(AtLeastOnce):
     """An operator alters the offsets of a stopped connector (PATCH /connectors/{name}/offsets)."""
 
-    @fault(budget="alterations")
+    @fault(budget="alterations", by="operator", to="broker")
     def alter(s, p: Partition, v: Offset):
         """The operator replaces the stored offset by an older one."""
         require(((s.life == Life.OVER) | (s.life == Life.GONE)) & s.former_is_over() & (v < s.stored[p]))
@@ -78,7 +78,7 @@ class ClosedProducer(AtLeastOnce):
     """A task that does not stop in time is cancelled, which closes its producer and fails each record in flight. Where
     failures are tolerated these failures are too, and the offsets of the lost records are committed at the end."""
 
-    @fault(budget="failures", danger="time-out")
+    @fault(budget="failures", danger="time-out", by="worker", to="task")
     def cancel(s):
         """The worker cancels the task and closes its producer at once (AbstractWorkerSourceTask.cancel)."""
         require(s.life == Life.RUNNING)

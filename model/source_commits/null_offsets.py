@@ -28,6 +28,8 @@ from fencepost.model.source_commits.outside import OF_NULL_OFFSETS
 class NullOffsets(Protocol):
     """Some records of this task have no source offset."""
 
+    actors = ("task", "broker")
+
     polled: Map[Partition, Offset]
     queue: Set[Partition, Offset]
     acked: Set[Partition, Offset]
@@ -55,7 +57,7 @@ class NullOffsets(Protocol):
         s.queue[p, i] = True
         s.bare[p, i] = True
 
-    @action(fair="weak")
+    @action(fair="weak", by="broker", to="task")
     def acknowledge(s, p: Partition, i: Offset):
         """Kafka has stored the record and acknowledges it."""
         require(s.queue[p, i] & ~s.acked[p, i])

@@ -76,6 +76,8 @@ class MergedView(Protocol):
     """A connector, its source and its offsets topics behave as KIP-618 has them. No release reads both topics so;
     `shipped` has the behaviour of the releases."""
 
+    actors = ("operator", "leader", "coordinator", "source")
+
     separate: Bool  # new sets of tasks have the connector's own offsets topic
     newest: Map[Partition, Option[Instance]]  # the instance that is assigned the source partition in the newest set
     reads: Set[Instance, Partition]  # the instance believes that it has the source partition
@@ -105,7 +107,7 @@ class MergedView(Protocol):
 
     # Sets of tasks
 
-    @fault(budget="sets", danger="rebalance")
+    @fault(budget="sets", danger="rebalance", by="leader", to="n")
     def assign(s, n: Instance, p: Partition):
         """A new set of tasks assigns the source partition to an instance that has not begun."""
         require((s.stage[n] == Stage.NEW) & (s.newest[p] != n))
@@ -115,7 +117,7 @@ class MergedView(Protocol):
         s.reads[n, p] = True
         s.apart[n] = s.separate
 
-    @fault(budget="topics")
+    @fault(budget="topics", by="operator")
     def give_own_topic(s):
         """The connector is configured with an offsets topic of its own, which is empty."""
         require(~s.separate)
@@ -310,7 +312,7 @@ class MergedView(Protocol):
         """Return what a topic has of a source partition when the offsets of this instance are stored there."""
         return when(s.data[n, p] == 0, before, when(s.erases[n, p], 0, s.data[n, p]))
 
-    @action(fair="weak")
+    @action(fair="weak", by="coordinator", to="n")
     def commit(s, n: Instance):
         """The coordinator commits the transaction, whether or not the instance receives the answer, unless its producer
         is fenced."""
@@ -356,7 +358,7 @@ class MergedView(Protocol):
         s.left_out = each(lambda p, i: s.left_out[p, i] | (s.place[n, p, i] == Place.LEFT_OUT))
         s.place = each(lambda m, p, i: when(m == n, Place.AWAY, s.place[m, p, i]))
 
-    @action
+    @action(by="source")
     def discard(s, p: Partition):
         """The upstream system learns of the committed offset, and discards what was polled."""
         require(s.released[p] < s.told[p])
@@ -395,7 +397,7 @@ class MergedView(Protocol):
         s.over[n] = True
         s.copying = each(lambda m, p: when(m == n, 0, s.copying[m, p]))
 
-    @fault(budget="fencings", danger="time-out")
+    @fault(budget="fencings", danger="time-out", by="coordinator", to="n")
     def fence(s, n: Instance):
         """A transaction times out, or an instance of an older set opens its producer late, with the same id."""
         require(~s.fenced[n] & (s.stage[n] != Stage.NEW))

@@ -22,6 +22,8 @@ class Delivered(Protocol):
     """The committed output of one source partition grows by whole transactions, and a restart resumes behind its
     end."""
 
+    actors = ("task",)
+
     end: Offset  # the committed output has the records up to this one
     resume: Offset  # a restart of the task goes on behind this one
     amiss: Bool  # a record is in the committed output twice, or one was passed over

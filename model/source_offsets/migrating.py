@@ -72,6 +72,8 @@ OUTSIDE = (
 class OneTopic(Protocol):
     """To its tasks, every right form of the migration behaves like one topic whose offsets are never lost."""
 
+    actors = ("task", "operator", "leader")
+
     stored: Map[Partition, Offset]
     older: Bool
     running: Bool
@@ -112,7 +114,7 @@ class OneTopic(Protocol):
 class OneTopicThroughout(OneTopic):
     """The tasks behave as with one topic even if they are downgraded."""
 
-    @action
+    @action(by="operator")
     def downgrade(s):
         require(~s.older & ~s.running)
         s.older = True
@@ -121,6 +123,8 @@ class OneTopicThroughout(OneTopic):
 class MergedStart(Protocol):
     """Tasks that use the global topic are followed by tasks that use the separate topic and accept the offset of either
     (618.31)."""
+
+    actors = ("task", "leader", "operator")
 
     in_global: Map[Partition, Offset]
     in_separate: Map[Partition, Offset]
@@ -146,7 +150,7 @@ class MergedStart(Protocol):
         s.output[p] = when(s.output[p] <= s.in_global[p], s.in_global[p] + 1, s.output[p])
         s.in_global[p] = s.in_global[p] + 1
 
-    @action(fair="weak")
+    @action(fair="weak", by="leader")
     def fence_older(s):
         """A set of tasks with the separate topic begins, and all older tasks are fenced."""
         require(s.older)
@@ -214,13 +218,13 @@ class Migrating(MergedStart):
     def found(s, p):
         return s.in_separate[p]
 
-    @action(fair="weak")
+    @action(fair="weak", by="leader", to="w")
     def assign(s, w: Worker):
         """The Connector is assigned to a worker, as no worker has it."""
         require(forall(Worker, lambda v: s.stage[v] == Stage.NONE))
         s.stage[w] = Stage.ASSIGNED
 
-    @fault(budget="rebalances", danger="rebalance")
+    @fault(budget="rebalances", danger="rebalance", by="leader", to="w")
     def reassign(s, w: Worker):
         """The Connector is assigned to another worker, while the former owner goes on until it learns of that."""
         require((s.stage[w] == Stage.NONE) & exists(Worker, lambda v: s.stage[v] != Stage.NONE))
@@ -341,7 +345,7 @@ class Downgrading(MergedStart):
         require(~s.older & (0 < s.in_separate[p]))
         s.in_global[p] = s.in_separate[p]
 
-    @fault(budget="downgrades", danger=("worker-without-support", "mixed-clients"))
+    @fault(budget="downgrades", danger=("worker-without-support", "mixed-clients"), by="operator")
     def downgrade(s):
         """All tasks are stopped, and tasks of the old software start, which know of the global topic only. No copy may
         be outstanding then: an operator has to wait for it, or has everything since repeated. The earlier text copies
@@ -351,14 +355,14 @@ class Downgrading(MergedStart):
         require(either("618.36", copied, at_once=True))
         s.older = True
 
-    @action(fair="weak", rule="618.36")
+    @action(fair="weak", rule="618.36", by="operator")
     def delete_topic(s):
         """The operator deletes the separate topic, which no worker uses. In the earlier text the sentinel goes as well,
         and a migration from the beginning follows."""
         require(s.older & exists(Partition, lambda p: 0 < s.in_separate[p]))
         s.in_separate = each(lambda p: 0)
 
-    @action(fair="weak")
+    @action(fair="weak", by="leader")
     def fence_older(s):
         """The workers are upgraded again after the separate topic of the earlier time was deleted."""
         require(s.older)

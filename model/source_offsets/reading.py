@@ -62,6 +62,8 @@ class Stage(Enumeration):
 class AtOnce(Protocol):
     """The task reads all committed entries of its predecessors in one step, after the fence."""
 
+    actors = ("task", "coordinator", "another task")
+
     predecessor: Set[Writer]
     fenced: Set[Writer]
     open: Set[Writer, Position]
@@ -82,13 +84,13 @@ class AtOnce(Protocol):
         require(~s.committed[p] & ~exists(Writer, lambda v: s.open[v, p]))
         s.open[w, p] = True
 
-    @action
+    @action(by="another task")
     def write_plainly(s, p: Position):
         """A producer without transactions writes an offset, before the task begins."""
         require(~s.done & ~s.committed[p] & ~exists(Writer, lambda v: s.open[v, p]))
         s.committed[p] = True
 
-    @action
+    @action(by="coordinator", to="w")
     def commit(s, w: Writer):
         require(~s.fenced[w])
         s.committed = each(lambda p: s.committed[p] | s.open[w, p])
@@ -99,7 +101,7 @@ class AtOnce(Protocol):
         """The producer's transaction is aborted; it may have been empty."""
         s.open = each(lambda v, p: s.open[v, p] & (v != w))
 
-    @action
+    @action(by="coordinator", to="w")
     def fence(s, w: Writer):
         """The task, or a leader before it, has opened this producer's id, and the open transaction is aborted."""
         require(s.predecessor[w])
@@ -122,6 +124,8 @@ class AtOnce(Protocol):
 
 class Reading(Protocol):
     """The task reads by end offsets and a consumer, in a partition that others write to as well."""
+
+    actors = ("task", "coordinator", "another task")
 
     end: Position  # behind the last entry or marker; all is replicated
     by: Map[Position, Option[Writer]]  # the writer in whose transaction an entry is
@@ -178,12 +182,12 @@ class Reading(Protocol):
         s.mine[p] = s.predecessor[w]
         s.end = s.end + 1
 
-    @fault(budget="entries")
+    @fault(budget="entries", by="another task")
     def write_plainly(s, p: Position):
         """A task of another connector, which has no transactions, writes an offset."""
         s.stands_plainly(p)
 
-    @fault(budget="entries")
+    @fault(budget="entries", by="another task")
     def write_of_mine(s, p: Position):
         """A task of the same connector writes an offset without transactions, before it has the feature on."""
         require(s.stage == Stage.WAITING)
@@ -195,20 +199,20 @@ class Reading(Protocol):
         s.fate[p] = Fate.COMMITTED
         s.end = s.end + 1
 
-    @action
+    @action(by="coordinator", to="w")
     def commit(s, w: Writer):
         """The coordinator decides that the transaction is committed, whether or not its producer receives the
         answer."""
         require(~s.fenced[w] & s.has_open(w))
         s.decides(w, Fate.TO_COMMIT)
 
-    @action(fair="weak", danger=("time-out", "client-crash"))
+    @action(fair="weak", danger=("time-out", "client-crash"), by="coordinator", to="w")
     def time_out(s, w: Writer):
         """The transaction takes too long, perhaps because its producer is gone, and the coordinator aborts it."""
         require(s.has_open(w))
         s.decides(w, Fate.TO_ABORT)
 
-    @action(fair="weak")
+    @action(fair="weak", by="coordinator", to="w")
     def fence(s, w: Writer):
         """A predecessor's epoch is raised, and its open transaction is aborted."""
         require(s.predecessor[w] & ~s.fenced[w])
@@ -218,7 +222,7 @@ class Reading(Protocol):
     def decides(s, w, decided):
         s.fate = each(lambda p: when((s.by[p] == w) & (s.fate[p] == Fate.OPEN), decided, s.fate[p]))
 
-    @action(fair="weak")
+    @action(fair="weak", by="coordinator")
     def mark(s, w: Writer):
         """The marker of a decided transaction is written to the partition."""
         require(s.is_decided(w))

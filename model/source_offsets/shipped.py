@@ -75,7 +75,7 @@ class OwnTopicFromTheStart(OwnTopicGiven):
 class OwnTopicTaken(OwnTopicGiven):
     """A connector is configured without its own topic again, and reads the worker's topic."""
 
-    @fault(budget="topics")
+    @fault(budget="topics", by="operator")
     def take_own_topic(s):
         """The connector's offsets are in the worker's topic from now on."""
         require(s.separate)

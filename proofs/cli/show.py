@@ -75,11 +75,12 @@ def show(
 
         for line in say_trace(spec, trace, ghosts=True) if verbose else brief(spec, trace):
             console.print(line, markup=False)
-        for line in _why(asked, spec, bound, trace):
+        fewest = f" after {quantity(len(trace), 'step')}, and not in fewer" if trace.loop is None else ""
+        sentence, *why = _why(asked, spec, bound, trace) or [""]
+        found = "reached" if witness else "broken"
+        console.print(f"\nIt is {found}{fewest}{': ' * bool(sentence)}{sentence}.", markup=False)
+        for line in why:
             console.print(line, markup=False)
-        if trace.loop is None:
-            steps = quantity(len(trace), "step")
-            console.print(f"\nIt is {'reached' if witness else 'broken'} after {steps}, and not in fewer.")
     runs = [] if trace is None else [trace]
     write_pages([story_of(entry, variant, spec, asked, bound, t, without=wrong) for t in runs], html_file)
     if itf_file is not None and trace is not None:
@@ -109,21 +110,21 @@ def _shortest(
     return bound, trace
 
 
-def _why(asked: "Property", spec: "Spec", bound: Mapping[str, int], trace: "Trace") -> Iterator[str]:
+def _why(asked: "Property", spec: "Spec", bound: Mapping[str, int], trace: "Trace") -> list[str]:
+    """Return what is wrong at the end of a run, in a sentence, and the lines that explain it; nothing for a witness."""
     from fencepost.model.language.derived.refinements import Refinement
 
     if isinstance(asked, Refinement):
         from fencepost.proofs.engines.refinements import explain
 
-        yield from explain(asked, spec, bound, trace)
-        return
+        return ["", *explain(asked, spec, bound, trace)]
     from fencepost.model.language.tree.types import bound_of
     from fencepost.proofs.readings.failing import failing
     from fencepost.proofs.readings.plain import Plain
 
     plain = Plain(spec, {name: bound_of(bound, name) for name in spec.constants}, bound)
-    if found := failing(plain, asked, trace, len(trace)):
-        yield f"\n{found}"
+    found = failing(plain, asked, trace, len(trace))
+    return [] if found is None else [found.sentence, str(found)]
 
 
 def brief(spec: "Spec", trace: "Trace") -> Iterator[str]:

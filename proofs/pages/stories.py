@@ -28,9 +28,9 @@ if TYPE_CHECKING:  # NumPy, which a browser's Python may lack
 
 # A lane is a process, which is a member of a sort that acts or has state of its own, such as a broker or a partition.
 # Members of the sorts in `HANDED_OVER`, such as requests and transactions, are what processes hand to each other. A
-# step is in the lane of the actor that the model names (`by`), and reaches the one that it names (`to`), if any. Where
-# the model names none, it is in the lane of its first process, or in `CENTRE` if something handed over comes first or
-# nothing is named, and reaches the other processes that it names, and those whose entries it changes.
+# step is in the lane of the actor that the model names (`by`), or else of its first process, or in `CENTRE` of a
+# protocol that names no actors. It reaches the actor that the model names (`to`), or else the other processes that the
+# step names, and those whose entries it changes.
 
 HANDED_OVER = frozenset({"Call", "Id", "Part", "Prefix", "Record", "Request", "Send", "Txn"})
 """Members of these sorts have no lane. Members of any other sort, also of the user's own protocol, are processes."""
@@ -65,7 +65,8 @@ class Step:
 
 @dataclass(frozen=True)
 class Standing:
-    """A `Standing` states whether a property holds after each number of steps. ``broken_at`` is the first failure."""
+    """A `Standing` states whether a property holds after each number of steps. ``broken_at`` is the first failure, and
+    ``sentence`` what is wrong there."""
 
     name: str
     says: str
@@ -73,6 +74,7 @@ class Standing:
     role: str
     holds: tuple[bool, ...]
     broken_at: int | None
+    sentence: str = ""
 
 
 @dataclass(frozen=True)
@@ -128,10 +130,11 @@ def narrate(asked: Asked, spec: Spec, properties: Mapping[str, Property], bounds
     judged = {name: one for name, each in every.items() if (one := standing_of(plain, each, trace)) is not None}
     own = judged.get(asked.of.name)
     broken_at = own.broken_at if own is not None and asked.of.kind != "sometimes" else None
-    found = failing(plain, asked.of, trace, broken_at) if broken_at is not None else None
+    endless = asked.of.kind == "eventually"
+    found = failing(plain, asked.of, trace, broken_at or 0) if broken_at is not None or endless else None
     return Story(
         asked.title, asked.says, name_in_words(asked.of.name), one_line(asked.of.doc),
-        asked.verdict + (found.headline if found else ""),
+        f"{asked.verdict}: {found.sentence}" if found else asked.verdict,
         asked.good, (*([str(found)] if found else []), *asked.about), asked.left_out, tuple(lanes), steps,
         tuple(tuple(say_state(spec, state)) for state in trace.states),
         tuple(judged.values()),
@@ -187,12 +190,17 @@ def _actor(spec: Spec, action: Action, event: Event, before: State, word: str) -
     return f"{sort_in_words(kind.value)} {before[word].get(tuple(event.parameters[key] for key in keys), 0)}"
 
 
+def _looked_up(spec: Spec, action: Action, word: str) -> bool:
+    """Return whether an actor is a member of a sort, which the step names, or a variable at what the step names."""
+    return word in dict(action.parameters) or keys_of(word, action.parameters, spec.types) is not None
+
+
 def others_of(spec: Spec) -> list[str]:
     """Return the lanes of no sort that steps of a protocol may be in, or reach."""
     found: dict[str, None] = {}
     for action in spec.actions.values():
-        words = (action.by or ("" if _acts(action) else CENTRE), action.to)
-        found |= {word: None for word in words if word and word not in {*dict(action.parameters), *spec.types}}
+        words = (action.by or ("" if _acts(action) else CENTRE), action.to or "")
+        found |= {word: None for word in words if word and not _looked_up(spec, action, word)}
     return list(found)
 
 
@@ -200,10 +208,10 @@ def _route(spec: Spec, event: Event, before: State, after: State) -> tuple[str, 
     """Return the lane of a step and those that it reaches."""
     action = spec.actions[event.action]
     own = _actor(spec, action, event, before, action.by) if action.by else lane_of(action, event)
-    if action.by or action.to:
-        reached = [_actor(spec, action, event, before, action.to)] if action.to else []
-    else:
+    if action.to is None:
         reached = [*_named(action, event), *_touched(spec, before, after)]
+    else:
+        reached = [_actor(spec, action, event, before, action.to)] if action.to else []
     return own, [lane for lane in dict.fromkeys(reached) if lane != own]
 
 
@@ -211,7 +219,8 @@ def lanes_of(spec: Spec, trace: Trace) -> list[str]:
     """Return every lane that has a step or is reached by one, with those of no sort after the first sort."""
     routes = [_route(spec, event, *trace.states[place : place + 2]) for place, event in enumerate(trace.events)]
     seen = dict.fromkeys(lane for own, reached in routes for lane in (own, *reached)) or {CENTRE: None}
-    return with_actors([lane for lane in seen if " " in lane], [lane for lane in seen if " " not in lane])
+    numbered = [lane for lane in seen if lane.rpartition(" ")[2].isdigit()]
+    return with_actors(numbered, [lane for lane in seen if lane not in numbered])
 
 
 def with_actors(numbered: Sequence[str], others: Sequence[str]) -> list[str]:
@@ -257,7 +266,9 @@ def standing_of(plain: Plain, one: Property, trace: Trace) -> Standing | None:
     except PlainError:  # the property needs bounds that are not given
         return None
     broken = next((steps for steps, held in enumerate(holds) if not held), None)
-    return Standing(name_in_words(one.name), one_line(one.doc), one.rule or "", one.role, holds, broken)
+    wrong = failing(plain, one, trace, broken) if broken is not None and one.kind != "sometimes" else None
+    sentence = wrong.sentence if wrong is not None else ""
+    return Standing(name_in_words(one.name), one_line(one.doc), one.rule or "", one.role, holds, broken, sentence)
 
 
 def rules_of(steps: Iterable[Step]) -> dict[str, str]:

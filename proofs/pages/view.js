@@ -122,7 +122,8 @@ const view = (() => {
     add(line, "span", { class: tone }, `${sign} `);
     const away = one.broken_at !== null && steps < one.broken_at && !quiet ? one.broken_at - steps : 0;
     const told = away ? `: broken in ${away} ${away === 1 ? "step" : "steps"} from here` : "";
-    add(line, "span", {}, one.name + (one.rule ? ` [${one.rule}]` : "") + told);
+    const wrong = one.sentence && steps === one.broken_at ? `: ${one.sentence}` : told;
+    add(line, "span", {}, one.name + (one.rule ? ` [${one.rule}]` : "") + wrong);
   }
 
   // Where an arrow key, or Home or End, leads from a step of so many.

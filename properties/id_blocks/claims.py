@@ -27,12 +27,12 @@ from fencepost.model.language import (
 class Promises(Properties):
     """Every variant makes these promises, the rejected ones included."""
 
-    @promise(rule="730.P1")
+    @promise(rule="730.P1", broken="a producer id is handed out twice")
     def no_id_twice(s):
         """No producer id is handed out twice, by whichever brokers, over restarts, fail-overs and migration."""
         return ~s.given_twice
 
-    @promise(rule="730.P2")
+    @promise(rule="730.P2", broken="two blocks that were granted share an id")
     def disjoint_blocks(s):
         """No two blocks that were ever granted share an id."""
         return ~s.granted_twice
@@ -52,17 +52,17 @@ class IdBlocksProperties(Promises):
     """The properties of `IdBlocksProperties` hold of each variant that defines `book`, the ids used up so far, and
     `none_left`, whether no ids are left."""
 
-    @step(rule="730.7")
+    @step(rule="730.7", broken="the book goes back, so that ids of a persisted block can be granted again")
     def used_up_for_ever(old, new):
         """The book never goes back, so a persisted block is used up whether it was answered or not."""
         return old.book() <= new.book()
 
-    @service(rule="730.P3")
+    @service(rule="730.P3", broken="{b} has run out of ids, and never gets one again, though the cluster has some left")
     def an_id_in_the_end(s, b: Broker):
         """A broker that has run out gets an id again in the end, once faults stop, unless the cluster has none left."""
         return leads_to_id(s, b, s.none_left())
 
-    @progress(rule="730.16")
+    @progress(rule="730.16", broken="{b} has run out of ids, and never gets one again")
     def an_id_even_at_the_end(s, b: Broker):
         """A client gets an id in the end, even when the cluster runs out of ids. This property fails: the
         counterexample is a cycle in which brokers ask forever."""
@@ -247,7 +247,7 @@ class RpcProperties(IdBlocksProperties):
 class ControllerProperties(RpcProperties):
     """`ControllerProperties` has the promises of the KRaft controller about its log, and lemmas about the log."""
 
-    @promise(rule="730.P2")
+    @promise(rule="730.P2", broken="two blocks that were committed to the log share an id")
     def persisted_once(s):
         """No two blocks that were ever committed to the log share an id, answered or not."""
         return ~s.persisted_twice

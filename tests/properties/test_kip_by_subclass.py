@@ -55,4 +55,6 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def test_one_action_is_overridden_and_all_promises_are_judged() -> None:
     """A promise of Kraft breaks, in a shortest run of thirteen steps."""
     ran = fencepost("show", "mykip/eager", "no id twice")
-    assert ran.code == 1 and "It is broken after 13 steps, and not in fewer." in ran.out
+    assert (
+        ran.code == 1 and "It is broken after 13 steps, and not in fewer: a producer id is handed out twice" in ran.out
+    )

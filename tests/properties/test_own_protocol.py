@@ -101,7 +101,8 @@ def test_explore_and_show() -> None:
     """A complete search, and the shortest run of the mistake."""
     assert "81 states" in words(fencepost("explore", f"{NAME}/fenced"))
     reported = words(fencepost("show", f"{NAME}/unfenced", "newest stays"))
-    assert "5 write(client 1) stored = 1 What fails: stored = newest. There stored is 1, newest is 2. " in reported
+    assert "5 write(client 1) stored = 1 It is broken after 5 steps, and not in fewer: stored is not newest" in reported
+    assert "What fails: stored = newest. There stored is 1, newest is 2." in reported
 
 
 def test_necessity() -> None:

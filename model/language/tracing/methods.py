@@ -3,6 +3,7 @@
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from string import Formatter
 from typing import Any
 
 from fencepost.model.language.checks.errors import mistake
@@ -45,6 +46,33 @@ def check_locals(known: AbstractSet[str], *roots: Term, where: Place) -> None:
             )
 
 
+def check_headline(
+    name: str, broken: str, parameters: Sequence[tuple[str, ScalarType]], root: Term, where: Place
+) -> None:
+    """Raise ModelError where a headline names what is no parameter, and no variable that has a value wherever the
+    property fails."""
+    known = {parameter for parameter, _ in parameters} | _decisive(root, False)
+    try:
+        named = {field for _, field, _, _ in Formatter().parse(broken) if field is not None}
+    except ValueError as error:
+        raise mistake(f"{name}: {error} in the headline", "write {t} for a variable t", where) from None
+    if unknown := sorted(named - known):
+        there = f"there are {', '.join(sorted(known))}" if known else "no quantifier decides its formula"
+        raise mistake(f"the headline of {name} names {unknown[0]!r}, of which it may have no value", there, where)
+
+
+def _decisive(root: Term, holds: bool) -> set[str]:
+    """Return the variables of quantifiers of which some instance makes a term hold, or not, whenever it does so."""
+    if root.op == "not":
+        return _decisive(root.args[0], not holds)
+    if root.op == ("exists" if holds else "forall"):
+        return {name.split(".")[0] for name, _ in root.data} | _decisive(root.args[0], holds)
+    if root.op in ("and", "or"):  # all parts, or one of them
+        every = [_decisive(part, holds) for part in root.args]
+        return set.union(*every) if root.op == ("and" if holds else "or") else set.intersection(*every)
+    return set()
+
+
 def keys_of(word: str, parameters: Sequence[tuple[str, ScalarType]], types: Mapping[str, Type]) -> list[str] | None:
     """Return the parameters at which a variable holds a member of a sort; None if the word is no such variable."""
     kind = types.get(word)
@@ -52,6 +80,27 @@ def keys_of(word: str, parameters: Sequence[tuple[str, ScalarType]], types: Mapp
         return None
     keys = [[name for name, mine in parameters if mine == key] for key in kind.keys]
     return [found[0] for found in keys] if all(len(found) == 1 for found in keys) else None
+
+
+PASSIVE = frozenset(
+    {
+        "Call",
+        "Connector",
+        "Id",
+        "Log",
+        "Part",
+        "Partition",
+        "Prefix",
+        "Record",
+        "Request",
+        "Send",
+        "Task",
+        "Txn",
+        "Write",
+    }
+)
+"""Members of these sorts take no step, unless `by` of an action names one. Members of any other sort, also of the
+user's own protocol, do."""
 
 
 def check_actor(

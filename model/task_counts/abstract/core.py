@@ -76,6 +76,8 @@ class Core(Protocol):
     """Leaders write sets of task configurations and counts, and fence in between; instances start by what the config
     topic contains."""
 
+    actors = ("coordinator", "leader")
+
     generation: Generation  # the newest committed set
     size: Count  # the tasks of the newest set
     counted: Generation  # the newest set before the latest count record; 0: there is no such record
@@ -165,7 +167,7 @@ class Core(Protocol):
     def ids_to_fence(s, size, count):
         return either("618.6", count, as_many_as_the_new_set=size, one_less=count - 1)
 
-    @action(fair="weak")
+    @action(fair="weak", by="w", to="coordinator")
     def fence(s, w: Worker, i: Task):
         """The leader fences one transactional id: its coordinator raises the epoch and ends any transaction of an older
         epoch."""
@@ -229,7 +231,7 @@ class Core(Protocol):
 
     # Instances
 
-    @action
+    @action(by="leader", to="k")
     def assign(s, k: Instance, i: Task, g: Generation):
         """A worker is assigned a task of the newest set that it has read. A task of an older set never polls, so its id
         does not matter; exploration assigns only tasks of the newest set, and lets time pass before the next step."""

@@ -100,7 +100,7 @@ class BCore(Asking):
 
     answered: Set[Instance]  # the leader answered that the round is over
 
-    @action(fair="weak")
+    @action(fair="weak", by="leader", to="k")
     def answer(s, k: Instance):
         """Some leader reads to the end, finds a count after the newest set, and sends its answer to the task's
         worker."""
@@ -126,7 +126,7 @@ class ShippedCore(Asking):
     """A task start needs the leader's answer alone. Whatever can delay the answer can as well delay the start after
     it."""
 
-    @action(fair="weak")
+    @action(fair="weak", by="leader", to="k")
     def answer(s, k: Instance):
         """Some leader reads to the end, finds a count after the newest set, and its answer lets the task start."""
         require(s.stage[k] == Stage.ASSIGNED)

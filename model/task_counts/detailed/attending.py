@@ -82,7 +82,7 @@ class Unanswered(Unattended):
 class Attended(Unattended):
     """A user restarts every task that failed."""
 
-    @action(fair="weak")
+    @action(fair="weak", by="user")
     def restart(s, i: Task, g: Position):
         require(s.failed[i, g])
         s.failed[i, g] = False

@@ -57,6 +57,8 @@ class Position(Nat, upto="log"):
 class Workers(Protocol):
     """Workers lead, fence and start tasks by what they have read of the config topic."""
 
+    actors = ("coordinator", "user")
+
     tasks: Constant[Nat]
     log: Seq[Record, "log"]  # type: ignore[name-defined]  # noqa: F821  a bound's name
     read: Map[Worker, Position]  # how far a worker has read the config topic
@@ -217,7 +219,7 @@ class Workers(Protocol):
         ids = either("618.6", old, as_many_as_the_new_set=new, one_less=old - 1)
         return when(s.needs_no_fencing(new), 0, either("618.7", ids, none_at_all=0))
 
-    @action(fair="weak")
+    @action(fair="weak", by="w", to="coordinator")
     def fence(s, w: Worker):
         """The leader fences one transactional id: the coordinator raises its epoch, and its former holder can't commit
         any more (618.12)."""

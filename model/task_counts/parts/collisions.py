@@ -45,6 +45,8 @@ class Stage(Enumeration):
 class CollidingNames(Protocol):
     """Each connector has sets, rounds, counts and task starts, and any of them may act at any time."""
 
+    actors = ("leader", "user")
+
     named_by: Map[Connector, Connector]  # the connector whose ids it has: its own, or another one's
 
     generation: Map[Connector, Generation]
@@ -112,7 +114,7 @@ class CollidingNames(Protocol):
     def share_ids(s, c, d):
         return s.named_by[c] == s.named_by[d]
 
-    @fault(budget="collisions")
+    @fault(budget="collisions", by="user")
     def named_alike(s, c: Connector, d: Connector):
         """A connector gets a name that makes its transactional ids those of another one, before there is any set."""
         require(forall(Connector, lambda e: s.generation[e] == 0))
@@ -178,7 +180,7 @@ class CollidingNames(Protocol):
         s.task[c, i] = t
         s.of[c, i] = s.generation[c]
 
-    @action
+    @action(by="i")
     def open_producer(s, c: Connector, i: Instance):
         require(s.stage[c, i] == Stage.ASSIGNED)
         require(~s.pending[c], rule="618.16")
@@ -186,7 +188,7 @@ class CollidingNames(Protocol):
         s.holds[c, i] = True
         s.stage[c, i] = Stage.OPENED
 
-    @action
+    @action(by="i")
     def check_after(s, c: Connector, i: Instance):
         require((s.stage[c, i] == Stage.OPENED) & (s.of[c, i] == s.generation[c]))
         s.stage[c, i] = Stage.RUNNING

@@ -60,6 +60,8 @@ class ConfigTopic(Protocol):
     """Leaders write to the topic, workers read it, compaction removes records, and a starting task takes some set for
     the newest."""
 
+    actors = ("leader", "cleaner")
+
     tasks: Constant[Nat]
     end: Position  # the next free place
     record: Map[Position, Record]
@@ -201,7 +203,7 @@ class ConfigTopic(Protocol):
         commits, counts = s.is_commit(one) & s.is_commit(other), s.is_count(one) & s.is_count(other)
         return commits | counts | (s.is_config(one) & (one == other))
 
-    @fault(budget="removals", danger="cleaning")
+    @fault(budget="removals", danger="cleaning", by="cleaner")
     def compact(s, p: Position, q: Position):
         """Compaction removes a record, the first of those that a later record of their key replaces."""
         require((0 < p) & (p < q) & (q < s.end) & s.kept[p] & s.kept[q] & s.same_key(p, q))
@@ -282,7 +284,7 @@ class ConfigTopic(Protocol):
 class ReorderingTopic(ConfigTopic):
     """This compaction does not preserve the order of records."""
 
-    @fault(budget="reorderings")
+    @fault(budget="reorderings", by="cleaner")
     def move_to_the_end(s, p: Position):
         """Compaction writes the latest record of a key anew at the end of the topic."""
         require((0 < p) & (p < s.end) & s.kept[p] & (s.next == 0) & ~s.is_config(s.record[p]))

@@ -63,6 +63,8 @@ class Stage(Enumeration):
 class Connectors(Protocol):
     """Each connector has sets, rounds, counts and task starts, and any of them may act at any time."""
 
+    actors = ("group", "user")
+
     prefix: Map[Connector, Option[Prefix]]  # None: the connector is still to be created
     gone: Set[Connector]  # was deleted; its count record stays, and its tasks may run on
 
@@ -162,7 +164,7 @@ class Connectors(Protocol):
             lambda c, d, i, j: (c != d) & s.holds[c, i] & s.holds[d, j],
         )  # fmt: skip
 
-    @action
+    @action(by="user")
     def create(s, c: Connector, p: Prefix):
         """A connector is created with a name that no other connector has."""
         require(s.prefix[c] == None)  # noqa: E711  symbols have no `is`
@@ -362,7 +364,7 @@ class Connectors(Protocol):
         s.task[c, i] = t
         s.of[c, i] = s.generation[c]
 
-    @action
+    @action(by="i")
     def open_producer(s, c: Connector, i: Instance):
         require(s.stage[c, i] == Stage.ASSIGNED)
         require(~s.is_pending(c), rule="618.15")
@@ -370,14 +372,14 @@ class Connectors(Protocol):
         s.holds[c, i] = True
         s.stage[c, i] = Stage.OPENED
 
-    @action
+    @action(by="i")
     def check_after(s, c: Connector, i: Instance):
         require(s.stage[c, i] == Stage.OPENED)
         require(s.of[c, i] == s.generation[c], rule="618.19")
         s.stage[c, i] = Stage.RUNNING
         s.polled[c] = s.of[c, i]
 
-    @action(danger="client-crash")
+    @action(danger="client-crash", by="i")
     def stop(s, c: Connector, i: Instance):
         require(s.stage[c, i] != Stage.NONE)
         s.stage[c, i] = Stage.NONE

@@ -61,6 +61,8 @@ class Stage(Enumeration):
 class Deletion(Protocol):
     """As in Kafka, a deletion does not touch the count record or the leader's memory of it."""
 
+    actors = ("leader", "user", "coordinator")
+
     present: Bool  # the connector exists
     size: Count  # the tasks of the newest set
     pending: Bool  # the newest set stands after the latest count record
@@ -139,14 +141,14 @@ class Deletion(Protocol):
         """Tasks of several transactional ids can commit."""
         return exists(Task, Task, lambda t, u: (t != u) & (s.live[t] != None) & (s.live[u] != None))  # noqa: E711
 
-    @action
+    @action(by="user", to="leader")
     def create(s, n: Count):
         """A user creates the connector, and the leader publishes a set of n tasks."""
         require(~s.present & (s.number == 0) & (s.round != Round.CLEANING))
         s.present = True
         s.publish(n, 1)
 
-    @action(danger="re-creation")
+    @action(danger="re-creation", by="user", to="leader")
     def create_again(s, n: Count):
         """A user creates the deleted connector again under the same name, and its sets are numbered on."""
         require(~s.present & (s.number > 0) & (s.round != Round.CLEANING))
@@ -158,7 +160,7 @@ class Deletion(Protocol):
         require(s.present)
         s.publish(n, s.number + 1)
 
-    @action(danger="deletion")
+    @action(danger="deletion", by="user", to="leader")
     def delete(s):
         """The connector's configuration and its target state get tombstones, and its tasks are asked to stop, which may
         take forever."""
@@ -270,7 +272,7 @@ class LateFences(Deletion):
         Deletion.fence(s)
         s.asked[left - 1] = True
 
-    @action(danger=("late-copy", "duplicate"))
+    @action(danger=("late-copy", "duplicate"), by="coordinator")
     def fence_late(s, t: Task):
         """A late copy of a request to fence fences the present holder of the id."""
         require(s.asked[t])
@@ -288,7 +290,7 @@ class TombstoneAfterFencing(Deletion):
     removed: Ghost[Count]  # the number of tasks in the count record that it removed
     spared: Ghost[Count]  # ids that the creation after it did not have to fence, and would have had to
 
-    @action(danger="deletion")
+    @action(danger="deletion", by="user", to="leader")
     def delete(s):
         require(s.present)
         s.present = False

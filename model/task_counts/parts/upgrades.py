@@ -63,6 +63,8 @@ class Upgrades(Protocol):
     """Two rolling upgrades turn the feature on: every worker gets the new version, and when all have it, the feature is
     enabled on each."""
 
+    actors = ("coordinator", "operator", "user")
+
     support: Map[Worker, Support]
     leads: Set[Worker]  # the worker believes itself the leader, perhaps wrongly
     leader: Option[Worker]  # the leader of the group
@@ -298,7 +300,7 @@ class MassUpgrade(Upgrades):
         require(s.support[w] == support)
         s.falls_silent(w)
 
-    @action
+    @action(by="operator")
     def upgrade_all(s):
         require(forall(Worker, lambda w: s.support[w] == Support.NONE))
         s.support = each(lambda w: Support.ENABLED)
@@ -328,13 +330,13 @@ class Strangers(Upgrades):
         s.falls_silent(w)
         s.support[w] = Support.NONE
 
-    @fault(budget="foreign_sets")
+    @fault(budget="foreign_sets", by="user")
     def foreign_set(s, n: Count):
         """A follower, or a user's own program, writes a set of task configurations."""
         require(0 < n)
         s.publish(n)
 
-    @fault(budget="foreign_counts")
+    @fault(budget="foreign_counts", by="user")
     def foreign_count(s, n: Count):
         s.counted = s.generation
         s.count = n

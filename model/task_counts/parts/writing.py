@@ -51,6 +51,8 @@ class Part(Sort, bound="parts"):
 class Writing(Protocol):
     """Leaders write sets of task configurations, and readers assemble them."""
 
+    actors = ("leader", "Connector")
+
     owner: Option[Worker]  # the worker whose producer has the newest epoch on the config topic
     begun: Set[Call]
     size: Map[Call, Count]  # the tasks of the call's set
@@ -103,7 +105,7 @@ class Writing(Protocol):
         s.owner = w
         s.open = each(lambda v, i: False)
 
-    @action
+    @action(by="Connector")
     def divide(s, c: Call, x: Part, i: Task):
         """The Connector decides which task of its next set reads a part."""
         require(~s.begun[c])

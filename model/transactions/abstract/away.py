@@ -56,27 +56,27 @@ class Mortal(Core):
     acked: Set[Txn, Partition]  # every replica has the record, and its owner knows
     safe: Map[Partition, Epoch]  # the producer epoch that every replica knows
 
-    @fault(budget="absences", danger="partition-away")
+    @fault(budget="absences", danger="partition-away", by="p")
     def leave(s, p: Partition):
         """The last replica of a partition stops."""
         require(~s.away[p])
         s.away[p] = True
         s.forget_questions(p)
 
-    @action(fair="weak")
+    @action(fair="weak", by="p")
     def come_back(s, p: Partition):
         """A replica that has everything that was acknowledged starts again."""
         require(s.away[p])
         s.away[p] = False
 
-    @fault(budget="restarts", danger=("leader-restart", "broker-restart"))
+    @fault(budget="restarts", danger=("leader-restart", "broker-restart"), by="p")
     def restart(s, p: Partition):
         """The leader restarts from its snapshot, which has the producer epochs and the open transactions, but no
         pending verification questions."""
         require(~s.away[p])
         s.forget_questions(p)
 
-    @fault(budget="tails", danger=("unreplicated-tail", "truncation"))
+    @fault(budget="tails", danger=("unreplicated-tail", "truncation"), by="p")
     def lose_tail(s, p: Partition):
         """A replica that lacks records which were not acknowledged becomes leader."""
         s.fate = each(lambda t, q: when((q == p) & s.is_lost(t, q), Fate.ABSENT, s.fate[t, q]))
@@ -86,7 +86,7 @@ class Mortal(Core):
     def is_lost(s, t, p):
         return (s.fate[t, p] == Fate.OPEN) & ~s.acked[t, p]
 
-    @fault(budget="expiries", danger="producer-expiry")
+    @fault(budget="expiries", danger="producer-expiry", by="p")
     def forget(s, p: Partition):
         """The producer was idle for long and has nothing open, and the partition forgets its epoch."""
         require(~s.something_open(p))
@@ -94,7 +94,7 @@ class Mortal(Core):
         s.safe[p] = 0
         s.known_term[p] = 0
 
-    @action(fair="weak")
+    @action(fair="weak", by="p")
     def replicate(s, p: Partition):
         """The replicas of a partition catch up with its leader."""
         require(~s.away[p])
@@ -129,7 +129,7 @@ class Unclean(Mortal):
     stale_known: Map[Partition, Epoch]
     stale_term: Map[Partition, Term]
 
-    @action
+    @action(by="p")
     def fall_behind(s, p: Partition):
         """A replica has the log up to this point, and nothing that follows until it catches up again."""
         require(~s.away[p])
@@ -137,7 +137,7 @@ class Unclean(Mortal):
         s.stale_known[p] = s.known[p]
         s.stale_term[p] = s.known_term[p]
 
-    @fault(budget="tails", danger=("unreplicated-tail", "truncation"))
+    @fault(budget="tails", danger=("unreplicated-tail", "truncation"), by="p")
     def lose_tail(s, p: Partition):
         """The replica that is out of sync becomes leader, and the others truncate what it lacks: records, markers, and
         the outcomes that the markers had decided."""
@@ -155,7 +155,7 @@ class Mended(Unclean):
     the id's last transaction. The marker of a later transaction, which may arrive again, decides whatever is open, and
     no operator can prevent that."""
 
-    @fault(budget="tails", danger=("unreplicated-tail", "truncation"))
+    @fault(budget="tails", danger=("unreplicated-tail", "truncation"), by="p")
     def lose_tail(s, p: Partition):
         """The replica that is out of sync becomes leader. If it lacks the end of a transaction, the transactional id
         has begun no later transaction."""
@@ -166,7 +166,7 @@ class Mended(Unclean):
         require(~exists(Txn, Txn, lambda t, u: opens(t) & s.begun[u] & (s.number[t] < s.number[u])))
         Unclean.lose_tail(s, p)
 
-    @action(fair="weak")
+    @action(fair="weak", by="admin", to="p")
     def abort_hanging(s, p: Partition):
         """The operator sends WriteTxnMarkers with the producer's epochs that the leader reports. The request names no
         transaction version, and so an epoch that is not newer is accepted (AbortTransactionHandler,
@@ -229,7 +229,7 @@ class MortalPromptVerified(MortalAsking, PromptVerifiedCore):
     """The `MortalPromptVerified` model is v1 with verification on a prompt network, where markers that a deposed
     coordinator left behind do not outlive what the partition knows of the producer."""
 
-    @fault(budget="expiries", danger="producer-expiry")
+    @fault(budget="expiries", danger="producer-expiry", by="p")
     def forget(s, p: Partition):
         """The partition forgets a producer that was idle for so long that no marker is in flight any more."""
         Mortal.forget(s, p)

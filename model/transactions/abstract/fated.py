@@ -21,6 +21,8 @@ from fencepost.model.transactions.abstract.core import Outcome
 class Fated(Protocol):
     """This model has a producer, and a partition that accepts its offsets."""
 
+    actors = ("coordinator",)
+
     open: Bool  # the producer has begun a transaction with the newest epoch, which is not decided
     accepted: Bool  # offsets are in the partition, neither decided there nor to be aborted
     decided: Outcome  # of the transaction before, or of the last one, while its marker is on its way

@@ -57,7 +57,7 @@ class Several(Core):
             lambda t, p: s.told[t] & (s.fate[t, p] != Fate.ABSENT) & s.may_come(t, p) & s.record_in_time(t),
         )  # fmt: skip
 
-    @action
+    @action(by="owner", to="p")
     def send_more(s, t: Txn, p: Partition):
         """The owner sends another record to the same partition."""
         require(s.sent[t, p] & (s.choice[t] == Outcome.NONE))
@@ -98,7 +98,7 @@ class SeveralAsking(Several, Asking):
     asked_again: Set[Txn, Partition]
     cleared_again: Set[Txn, Partition]
 
-    @action(fair="weak")
+    @action(fair="weak", by="p", to="coordinator")
     def ask_again(s, t: Txn, p: Partition):
         require(s.may_come(t, p) & s.record_in_time(t))
         s.asked_again[t, p] = True
@@ -108,7 +108,7 @@ class SeveralAsking(Several, Asking):
         here = exists(Txn, lambda u: s.has_open(u, p) & (s.number[u] == s.number[t]))
         return here & s.record_in_time(t)
 
-    @action(fair="strong")
+    @action(fair="strong", by="p")
     def append_second(s, t: Txn, p: Partition):
         """A leader appends a second record if the coordinator confirmed it and no marker arrived since the question, or
         if the producer has the transaction open there."""
@@ -126,7 +126,7 @@ class SeveralV1(Several, PromptV1Core):
 
     outside = excused("nothing comes late but second records", "late-copy")
 
-    @action(fair="weak")
+    @action(fair="weak", by="p")
     def append_second(s, t: Txn, p: Partition):
         s.write_second(t, p)
 
@@ -134,7 +134,7 @@ class SeveralV1(Several, PromptV1Core):
 class SeveralVerified(SeveralAsking, VerifiedCore):
     """The `SeveralVerified` model is v1 with verification, on any network."""
 
-    @action(fair="weak")
+    @action(fair="weak", by="coordinator", to="p")
     def verify_again(s, t: Txn, p: Partition):
         """The coordinator confirms the transaction of a second record to the leader that asks."""
         require(s.more[t, p])
@@ -148,7 +148,7 @@ class SeveralVerified(SeveralAsking, VerifiedCore):
 class SeveralV2(SeveralAsking, V2Core):
     """In the `SeveralV2` model (v2) the leader's question adds the partition, for second records as well."""
 
-    @action(fair="weak")
+    @action(fair="weak", by="coordinator", to="p")
     def verify_again(s, t: Txn, p: Partition):
         """The leader's question about a second record adds the partition, if the first record's question did not."""
         require(s.more[t, p])

@@ -51,13 +51,13 @@ class Cleaned(ReadCommitted):
 
     # The cleaner
 
-    @fault(budget="cleanings", danger="cleaning")
+    @fault(budget="cleanings", danger="cleaning", by="cleaner")
     def clean_aborted(s, o: Offset, t: Txn):
         """The cleaner removes a record of a transaction that the index lists as aborted."""
         require(s.is_stable(o) & ~s.gone[o] & s.indexed[t] & s.holds(t, o))
         s.gone[o] = True
 
-    @fault(budget="cleanings", danger="cleaning")
+    @fault(budget="cleanings", danger="cleaning", by="cleaner")
     def clean_replaced(s, o: Offset):
         """The cleaner removes a record that a later one of the same key has replaced."""
         require(s.is_stable(o) & ~s.gone[o] & ((s.kind[o] == Kind.PLAIN) | (s.kind[o] == Kind.DATA)))
@@ -65,7 +65,7 @@ class Cleaned(ReadCommitted):
         s.gone[o] = True
         s.released[o] = True
 
-    @fault(budget="cleanings", danger="cleaning")
+    @fault(budget="cleanings", danger="cleaning", by="cleaner")
     def clean_marker(s, t: Txn):
         """The cleaner removes the marker of a transaction that is gone, and that no broker still takes for open."""
         require(s.has_ended(t) & s.is_stable(s.last[t]) & ~s.gone[s.last[t]])
@@ -80,14 +80,14 @@ class Cleaned(ReadCommitted):
     def is_past_its_horizon(s, t):
         return ~s.open_again[t]
 
-    @fault(budget="cleanings", danger="cleaning")
+    @fault(budget="cleanings", danger="cleaning", by="cleaner")
     def clean_empty_marker(s, o: Offset):
         """The cleaner removes the marker of a transaction that wrote nothing in this partition."""
         require(s.is_stable(o) & ~s.gone[o] & (s.kind[o] == Kind.ABORT))
         require(forall(Txn, lambda t: ~(s.has_ended(t) & (s.last[t] == o))))
         s.gone[o] = True
 
-    @fault(budget="deletions", danger="truncation")
+    @fault(budget="deletions", danger="truncation", by="admin", to="leader")
     def delete_records(s, n: Offset):
         """The log begins at n from now on. What is open stays open, and slow brokers and readers start at n."""
         replayed = s.replayed
@@ -100,7 +100,7 @@ class Cleaned(ReadCommitted):
 
     # A broker that reads the log again
 
-    @action(fair="weak")
+    @action(fair="weak", by="another broker")
     def replay(s):
         """A broker that replays the log reads its next record: a record opens its transaction, and a marker ends it."""
         o = s.replayed
@@ -111,7 +111,7 @@ class Cleaned(ReadCommitted):
         )  # fmt: skip
         s.replayed = o + 1
 
-    @fault(budget="restarts", danger=("leader-restart", "broker-restart"))
+    @fault(budget="restarts", danger=("leader-restart", "broker-restart"), by="another broker")
     def begin_again(s):
         """A broker starts, and reads the log from its beginning."""
         s.replayed = 0
@@ -136,7 +136,7 @@ class MarkersTooSoon(Cleaned):
 class MarkersAsRecords(Cleaned):
     """The cleaner takes a marker for a replaced record, and the index still lists its transaction (KAFKA-14055)."""
 
-    @fault(budget="cleanings", danger="cleaning")
+    @fault(budget="cleanings", danger="cleaning", by="cleaner")
     def clean_marker(s, t: Txn):
         """The cleaner removes a marker, since the bytes of its key are those of a later record."""
         require(s.has_ended(t) & s.is_stable(s.last[t]) & ~s.gone[s.last[t]])
@@ -146,7 +146,7 @@ class MarkersAsRecords(Cleaned):
 class EntriesTooSoon(Cleaned):
     """In the `EntriesTooSoon` model the index is written without transactions of which records are left."""
 
-    @fault(budget="cleanings", danger="cleaning")
+    @fault(budget="cleanings", danger="cleaning", by="cleaner")
     def clean_index(s, t: Txn):
         """The cleaner cleans the segment with the marker, and drops the transaction's entry in the index."""
         require(s.has_ended(t) & s.is_stable(s.last[t]))

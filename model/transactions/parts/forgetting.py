@@ -109,7 +109,7 @@ class GivingUp(Forgetful):
 
     number_anew = None
 
-    @action(fair="weak")
+    @action(fair="weak", by="producer")
     def give_up(s, a: Send):
         """The oldest batch in flight is refused as out of order, and all batches in flight fail."""
         epoch = s.epoch
@@ -129,7 +129,7 @@ class ForgetfulV2(Forgetful, SequencesV2):
         """The producer ends a transaction, whose marker is replicated before it continues."""
         s.end_and_replicate()
 
-    @action(fair="weak")
+    @action(fair="weak", by="producer")
     def abort_refused(s, a: Send):
         """The oldest batch in flight is refused as out of order, and the transaction is aborted."""
         require(s.is_oldest_and_refused(a))

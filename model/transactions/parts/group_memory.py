@@ -32,6 +32,8 @@ class Write(Sort, bound="writes"):
 class GroupMemory(Protocol):
     """One thread runs an operation, adds its record, and makes room in the batch first, one after another."""
 
+    actors = ("coordinator",)
+
     in_memory: Set[Write]
     in_batch: Set[Write]
     in_log: Set[Write]

@@ -70,6 +70,8 @@ class Metadata(Protocol):
     """A producer id has the epochs 1 to last, and one more that only markers carry (32767 in Kafka). Everything is in
     the log, as of KAFKA-20357; the releases before it are variants."""
 
+    actors = ("coordinator", "producer", "network")
+
     last: Constant[Nat]
 
     phase: Phase
@@ -145,31 +147,31 @@ class Metadata(Protocol):
 
     # The producer
 
-    @action
+    @action(by="producer", to="coordinator")
     def start(s, timeout: Timeout):
         """The producer sends its first InitProducerId."""
         require((s.request == Request.NOTHING) & (s.own_id == 0) & ~s.refused)
         s.own_timeout = timeout
         s.request = Request.FIRST
 
-    @action
+    @action(by="producer", to="coordinator")
     def start_again(s):
         """After an error that invalidated its sequence numbers the producer asks for the next epoch (KIP-360)."""
         require((s.request == Request.NOTHING) & (s.own_id != 0) & (s.phase != Phase.ONGOING) & ~s.refused)
         s.request = Request.NEXT
 
-    @action
+    @action(by="producer", to="coordinator")
     def commit(s):
         require(s.is_ready() & (s.phase == Phase.ONGOING))
         s.request = Request.COMMIT
 
-    @action
+    @action(by="producer", to="coordinator")
     def abort(s):
         """The producer may not know whether anything was added, and aborts to be sure."""
         require(s.is_ready())
         s.request = Request.ABORT
 
-    @action(fair="weak")
+    @action(fair="weak", by="producer")
     def take(s):
         """The answer arrives at the producer."""
         require(s.answered)
@@ -179,7 +181,7 @@ class Metadata(Protocol):
         s.answered = False
         s.request = Request.NOTHING
 
-    @fault(budget="losses", danger="lost-answer")
+    @fault(budget="losses", danger="lost-answer", by="network")
     def lose_answer(s):
         """The answer is lost, and the producer asks again."""
         require(s.answered)

@@ -56,6 +56,8 @@ class Fate(Enumeration):
 class TransactionalOffsets(Protocol):
     """The model has commits, markers, fetches, expiry, compaction, and fail-over of the coordinator."""
 
+    actors = ("coordinator", "cleaner")
+
     outside = (
         *excused(
             "compaction leaves every marker: what follows where a marker goes is in the variant cleaned of "
@@ -274,14 +276,14 @@ class TransactionalOffsets(Protocol):
 
     # Compaction, and taking over
 
-    @action(danger="cleaning")
+    @action(danger="cleaning", by="cleaner")
     def remove_replaced(s, x: Record, y: Record):
         """Compaction removes a record that a later committed one has replaced."""
         require(s.kept[x] & s.kept[y] & (s.place[x] < s.place[y]))
         require((s.fate[x] == Fate.COMMITTED) & (s.fate[y] == Fate.COMMITTED))
         s.kept[x] = False
 
-    @action(danger="cleaning")
+    @action(danger="cleaning", by="cleaner")
     def remove_aborted(s, x: Record):
         """Compaction removes a record of an aborted transaction."""
         require(s.kept[x] & (s.fate[x] == Fate.ABORTED))
@@ -333,7 +335,7 @@ class TransactionalOffsets(Protocol):
         s.read_abort(r, p)
         s.cursor = place + 1
 
-    @action(fair="weak")
+    @action(fair="weak", by="coordinator")
     def pass_marker(s, p: Producer):
         """The new coordinator reads the marker of a transaction of which compaction has left nothing."""
         place = s.cursor
@@ -349,7 +351,7 @@ class MarkerDropped(TransactionalOffsets):
     abandoned: Set[Producer]  # no marker is under way for what is open of it
     meant: Ghost[Map[Record, Fate]]  # the decision whose marker did not arrive
 
-    @fault(budget="absences", danger="partition-away")
+    @fault(budget="absences", danger="partition-away", by="coordinator")
     def drop_marker(s, p: Producer, commits: Bool):
         """The coordinator counts the marker as written, and the transaction as complete for its owner."""
         require(s.open[p] & ~s.abandoned[p])

@@ -25,7 +25,7 @@ class OffsetsDeleted(TransactionalOffsets):
         s.emptied_place = s.end
         s.append(r, Fate.COMMITTED)
 
-    @action(fair="weak")
+    @action(fair="weak", by="coordinator")
     def end_without(s, p: Producer, commits: Bool):
         """The marker of a transaction arrives of which nothing is pending any more."""
         require(s.is_loaded() & s.open[p] & ~s.waiting[p])

@@ -63,6 +63,8 @@ class Phase(Enumeration):
 class ReadCommitted(Protocol):
     """Producers write, the coordinator ends their transactions, replication follows, and readers consume."""
 
+    actors = ("leader", "coordinator", "producer", "cleaner", "admin", "another broker")
+
     outside = (
         *open_hole("nothing is removed from the log; the variant cleaned has one that is cleaned", "cleaning"),
         *excused(
@@ -163,7 +165,7 @@ class ReadCommitted(Protocol):
         s.part[t, end] = True
         s.end = end + 1
 
-    @action(danger="several-records")
+    @action(danger="several-records", by="producer", to="leader")
     def add(s, t: Txn):
         """A producer writes one more record of an open transaction."""
         end = s.end
@@ -172,7 +174,7 @@ class ReadCommitted(Protocol):
         s.part[t, end] = True
         s.end = end + 1
 
-    @action(fair="weak")
+    @action(fair="weak", by="coordinator", to="leader")
     def commit(s, t: Txn):
         """The coordinator's commit marker is appended."""
         end = s.end
@@ -180,7 +182,7 @@ class ReadCommitted(Protocol):
         s.last[t] = end
         s.phase[t] = Phase.COMMITTED
 
-    @action(fair="weak")
+    @action(fair="weak", by="coordinator", to="leader")
     def abort(s, t: Txn):
         """The coordinator's abort marker is appended, and the index of aborted transactions gets another entry."""
         end = s.end
@@ -197,7 +199,7 @@ class ReadCommitted(Protocol):
         s.append(kind, s.owner[t])
         s.end = end + 1
 
-    @action
+    @action(by="coordinator", to="leader")
     def abort_nothing(s, p: Producer):
         """An abort marker without an entry in the index is appended: the producer wrote nothing here."""
         end = s.end
@@ -250,7 +252,7 @@ class ReadCommitted(Protocol):
         require(s.upto[r] == 0)
         s.sees_all[r] = True
 
-    @action(fair="weak")
+    @action(fair="weak", by="leader", to="r")
     def fetch(s, r: Reader, n: Offset):
         """The leader returns the log from the reader's position up to n, and the transactions aborted in it."""
         require((s.position[r] == s.upto[r]) & (s.upto[r] < n) & (n <= s.end))

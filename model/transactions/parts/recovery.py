@@ -53,6 +53,8 @@ class Phase(Enumeration):
 class TransactionLog(Protocol):
     """The `TransactionLog` model has transitions in two steps, compaction, and fail-over of the coordinator."""
 
+    actors = ("coordinator", "cleaner")
+
     outside = (
         *open_hole(
             "what the transaction log has stays there (acks=all, no unclean election); log-uncovered has a tail that "
@@ -236,14 +238,14 @@ class TransactionLog(Protocol):
 
     # Compaction, and taking over
 
-    @action(danger="cleaning")
+    @action(danger="cleaning", by="cleaner")
     def remove_replaced(s, x: Position, y: Position):
         """Compaction removes a record, since a later one of the same id is there."""
         require(s.kept[x] & s.kept[y] & (s.id[x] == s.id[y]))
         require(x < y, rule="txn.19")
         s.kept[x] = False
 
-    @action(danger="cleaning")
+    @action(danger="cleaning", by="cleaner")
     def remove_tombstone(s, x: Position):
         """Compaction removes a tombstone, since no older record of the id is left, and no coordinator that is reading
         the log knows one. The retention of tombstones is longer than reading takes."""

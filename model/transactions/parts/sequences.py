@@ -53,6 +53,8 @@ class Turn(Nat, upto="transactions"):
 class Sequences(Protocol):
     """The producer numbers what it sends, and the partition takes the next number and recognises the last ones."""
 
+    actors = ("leader", "producer", "network")
+
     outside = (
         *open_hole(
             "the leader stays, or the next one knows as many batches as it did and has all that it wrote: the "
@@ -131,7 +133,7 @@ class Sequences(Protocol):
     def remembers_what_is_under_way(s):
         return s.most <= s.window
 
-    @action
+    @action(by="producer", to="leader")
     def send(s, a: Send):
         """The producer numbers a new batch and sends it."""
         next, epoch = s.next, s.epoch
@@ -178,7 +180,7 @@ class Sequences(Protocol):
     def is_remembered(s, n):
         return s.expected <= n + s.window
 
-    @action(fair="weak")
+    @action(fair="weak", by="producer")
     def take_answer(s, a: Send):
         """The producer learns that its oldest batch was written."""
         epoch, settled = s.epoch, s.settled
@@ -186,13 +188,13 @@ class Sequences(Protocol):
         s.told[a] = True
         s.settled = settled + 1
 
-    @fault(budget="losses", danger="lost-answer")
+    @fault(budget="losses", danger="lost-answer", by="network")
     def lose_answer(s, a: Send, e: Epoch):
         """An answer does not reach the producer."""
         require(s.answered[a, e])
         s.answered[a, e] = False
 
-    @action
+    @action(by="producer")
     def raise_epoch(s):
         """The producer gets a new epoch, after InitProducerId or a transaction elsewhere. This partition learns of the
         epoch only by the producer's batches."""
@@ -207,7 +209,7 @@ class Sequences(Protocol):
         s.settled = either("txn.13", 0, continued=next)
         s.next = either("txn.13", 0, continued=next)
 
-    @action(dead="what is under way is remembered, or is not yet written and comes next")
+    @action(dead="what is under way is remembered, or is not yet written and comes next", by="producer")
     def number_anew(s, a: Send):
         """The oldest batch in flight is refused as out of order: without a transaction the producer raises its epoch by
         itself, and sends all batches in flight again under new numbers."""
@@ -239,7 +241,7 @@ class Sequences(Protocol):
 class SequencesV1(Sequences):
     """Transactions leave the epoch unchanged, and numbers continue over commits and aborts alike."""
 
-    @action
+    @action(by="producer")
     def end(s):
         """The producer ends a transaction once every batch of it was answered."""
         turn = s.turn
@@ -250,7 +252,7 @@ class SequencesV1(Sequences):
 class SequencesV2(Sequences):
     """In the `SequencesV2` model every end of a transaction raises the epoch."""
 
-    @action
+    @action(by="producer")
     def end(s):
         """The producer ends a transaction, perhaps without waiting for answers to what it then aborts. The partition
         learns the new epoch from the marker."""
@@ -269,13 +271,13 @@ class RetainedOverAbort(Sequences):
 
     given_up: Set[Send]
 
-    @action(fair="weak")
+    @action(fair="weak", by="producer")
     def take_answer(s, a: Send):
         """The producer learns that its oldest batch was written, and ignores answers to batches that it gave up."""
         require(~s.given_up[a])
         Sequences.take_answer(s, a)
 
-    @action
+    @action(by="producer")
     def abort(s):
         """The producer gives up the batches in flight, and continues with the first number that was not answered."""
         s.give_up()
@@ -290,7 +292,7 @@ class RetainedOverAbort(Sequences):
 class ClearedByAbort(RetainedOverAbort):
     """As a repair of `RetainedOverAbort` an abort clears what the partition knows, and any batch is next."""
 
-    @action
+    @action(by="producer")
     def abort(s):
         """The producer gives up the batches in flight, and the partition forgets numbers that may be used again."""
         s.expected = s.settled
@@ -304,7 +306,7 @@ class BeyondTheWindow(Sequences):
     def remembers_what_is_under_way(s):
         return s.window < s.most
 
-    @action
+    @action(by="producer")
     def number_anew(s, a: Send):
         """The oldest batch in flight was written and is refused, and is sent under a new number."""
         Sequences.number_anew(s, a)

@@ -37,12 +37,12 @@ from fencepost.properties.task_counts.claims.core import ShippedLemmas as Connec
 class AdmissionProperties(Properties, of=Admission):
     """Connect's interface promises which instances can commit."""
 
-    @promise(rule="618.P1")
+    @promise(rule="618.P1", broken="{j} and {k} can commit, and are of different sets")
     def one_set_by_the_interface(s):
         """Instances that can commit are of one set of task configurations."""
         return forall(Instance, Instance, lambda j, k: implies(s.can_commit(j) & s.can_commit(k), s.of[j] == s.of[k]))
 
-    @promise(rule="618.P1")
+    @promise(rule="618.P1", broken="{j} and {k} can commit, and are of one task")
     def one_of_each_by_the_interface(s):
         """No two instances of one task can commit."""
         return forall(
@@ -79,7 +79,7 @@ class AdmissionProperties(Properties, of=Admission):
 class HandedProperties(Properties, of=Handed):
     """The interface of producer ids promises that each id is handed out once."""
 
-    @promise(rule="730.P1")
+    @promise(rule="730.P1", broken="a producer id is handed out again")
     def none_twice_by_the_interface(s):
         """No producer id is handed out again."""
         return ~s.twice
@@ -161,7 +161,7 @@ STEPS: dict[str, tuple[str, ...]] = {
 class ProducersProperties(Properties, of=Producers):
     """The interface of producers promises what holds of each producer, and between those of one transactional id."""
 
-    @promise(rule="txn.P7")
+    @promise(rule="txn.P7", broken="{j} and {k} both have the newest epoch of one transactional id")
     def one_newest_by_the_interface(s):
         """At most one producer of a transactional id has the newest epoch."""
         return forall(
@@ -172,7 +172,11 @@ class ProducersProperties(Properties, of=Producers):
     def alike(s, j, k):
         return s.known[j] & s.known[k] & (s.name[j] == s.name[k])
 
-    @promise(rule="txn.P1")
+    @promise(
+        rule="txn.P1",
+        broken="a producer that is not the newest of its transactional id has something in a log that may "
+        "still be committed",
+    )
     def nothing_of_the_fenced_by_the_interface(s):
         """Where a producer has the newest epoch, no other producer of the id has anything in a log that may still be
         committed."""
@@ -282,7 +286,7 @@ class MarkersCome(ProducersProperties, of=Producers):
 class Promises(Properties):
     """The whole system promises that each source record is in the committed sink once, in order."""
 
-    @promise(rule="618.P2")
+    @promise(rule="618.P2", broken="the committed sink has one source record at {i} and at {j}")
     def each_once(s):
         """No source record is in the committed sink twice."""
         return forall(
@@ -290,7 +294,7 @@ class Promises(Properties):
             lambda i, j: implies(s.is_place(i) & s.is_place(j) & (s.sink[i] == s.sink[j]), i == j),
         )  # fmt: skip
 
-    @promise(rule="618.P2")
+    @promise(rule="618.P2", broken="at {i} the committed sink has another source record than that of this number")
     def none_left_out(s):
         """At each place of the committed sink is the source record of this number, so that no record before it is left
         out."""
@@ -299,7 +303,11 @@ class Promises(Properties):
     def is_place(s, i):
         return (0 < i) & (i <= s.copies)
 
-    @promise(rule="618.P2")
+    @promise(
+        rule="618.P2",
+        broken="the stored source offset of {p} is not where its committed output ends, and no marker on its "
+        "way will put it there",
+    )
     def resumes_where_it_ended(s):
         """The stored source offset is the end of the committed output, or a marker is on its way that will make it
         so."""
@@ -310,7 +318,7 @@ class Promises(Properties):
         offset = s.source.pending[p]
         return (0 < offset) & (offset == s.source.done[p]) & s.is_committing(s.source.sender[p])
 
-    @service(rule="txn.P10")
+    @service(rule="txn.P10", broken="the record at {i}, which a task has committed, never gets into the committed sink")
     def comes_to_the_sink(s, i: Offset):
         """Every record that a task has committed is in the committed sink eventually."""
         return leads_to((0 < i) & (i <= s.source.done[s.watched]), i <= s.copies)

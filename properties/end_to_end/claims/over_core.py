@@ -43,7 +43,7 @@ class DetailedProperties(Promises, of=Detailed):
     def where_it_goes_on(s):
         return when(s.is_coming(), s.group.done[s.watched], s.group.committed[s.watched])
 
-    @promise(rule="447.P1")
+    @promise(rule="447.P1", broken="the sink does not end where the group's committed offset is or will be")
     def sink_in_step(s):
         """The sink ends where the group's committed offset is, or where a marker that is on its way will put it."""
         return s.copies == s.where_it_goes_on()
@@ -268,7 +268,7 @@ class OverCoreProperties(Properties, of=OverCore):
 
     # Readers get what the core commits
 
-    @step(rule="618.P2")
+    @step(rule="618.P2", broken="{p} decides {t} otherwise than its marker in the whole")
     def counts_as_there(old, new):
         """Where a log decides open records, the marker in the whole decides the same, commit or abort."""
         return forall(

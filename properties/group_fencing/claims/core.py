@@ -36,17 +36,24 @@ class Promises(Properties):
         taken = (s.stage[m] == Stage.ACCEPTED) | s.takes_of(m, p, s.stamp[m])
         return s.is_in(m, p) & (s.fate[m] == Fate.OPEN) & ~s.fenced[m] & taken
 
-    @promise(rule="447.P1")
+    @promise(rule="447.P1", broken="an input is processed twice in what is committed")
     def nothing_twice(s):
         """No input is processed twice in what is committed."""
         return ~s.twice
 
-    @promise(rule="447.P1")
+    @promise(
+        rule="447.P1",
+        broken="an input is left out of what is committed, or a committed offset is past the committed output",
+    )
     def nothing_skipped(s):
         """No input is left out of what is committed, and no committed offset is past the committed output."""
         return ~s.skipped & forall(Partition, lambda p: s.committed[p] <= s.done[p])
 
-    @promise(rule="447.P1")
+    @promise(
+        rule="447.P1",
+        broken="the committed offset of {p} is not where its committed output ends, and no marker on its way "
+        "will put it there",
+    )
     def offsets_agree(s):
         """The committed offset is where the committed output ends, or a marker that makes it so is on its way."""
         return forall(
@@ -58,14 +65,14 @@ class Promises(Properties):
             ),
         )  # fmt: skip
 
-    @promise(rule="447.P2")
+    @promise(rule="447.P2", broken="{m} and {n} both have a transaction that could commit inputs of {p}")
     def one_producer(s):
         """No two members have transactions that could commit inputs of one partition."""
         return forall(
             Member, Member, Partition, lambda m, n, p: implies(m != n, ~(s.may_commit(m, p) & s.may_commit(n, p)))
         )  # fmt: skip
 
-    @step(rule="447.P2")
+    @step(rule="447.P2", broken="offsets of {p} are accepted from {m}, which does not own it")
     def only_owners(old, new):
         """Offsets are accepted from their partition's owner only, although no coordinator may check the owner."""
         return forall(
@@ -73,7 +80,11 @@ class Promises(Properties):
             lambda m, p: implies((old.pending[m, p] == 0) & (0 < new.pending[m, p]), old.owner[p] == m),
         )  # fmt: skip
 
-    @promise(rule="447.2")
+    @promise(
+        rule="447.2",
+        broken="{m}, which owns {p}, resumes there from an offset that is not the committed one, or that "
+        "another member's transaction may still change",
+    )
     def starts_from_what_counts(s):
         """An owner resumes from an offset that no other member's transaction will change."""
         return forall(
@@ -85,12 +96,15 @@ class Promises(Properties):
             ),
         )  # fmt: skip
 
-    @promise(rule="447.P3")
+    @promise(
+        rule="447.P3",
+        broken="a member that has owned all partitions of its transaction's inputs since it polled is refused",
+    )
     def owner_is_taken(s):
         """A member that has owned all partitions of its transaction's inputs since it polled is not refused."""
         return ~s.owner_refused
 
-    @service(rule="447.P3")
+    @service(rule="447.P3", broken="{m}, which owns {p}, never gets its offset there")
     def fetch_is_answered(s, m: Member, p: Partition):
         """The owner of a partition gets its offset in the end, unless it loses the partition, is fenced or crashes."""
         owns = s.assigned[m, p] & (s.owner[p] == m) & s.is_up(m)

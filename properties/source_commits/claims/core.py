@@ -21,22 +21,29 @@ from fencepost.model.source_commits.connectors import (
 class Promises(Properties):
     """`Promises` has the promises of a task of the at-least-once runtime."""
 
-    @promise(rule="src.P1")
+    @promise(
+        rule="src.P1",
+        broken="the task was notified of an offset of {p} that is not in the offsets topic, so that a restart "
+        "resumes from before it",
+    )
     def told_is_stored(s):
         """Each offset of which a task was notified is in the offsets topic, so no restart resumes from before it."""
         return forall(Partition, lambda p: s.told[p] <= s.stored[p])
 
-    @promise(rule="src.P1")
+    @promise(rule="src.P1", broken="the offset of {p} of which tasks are notified goes back")
     def told_only_grows(s):
         """The offset of which tasks are notified never goes back for a source partition, also over restarts."""
         return forall(Partition, lambda p: s.told[p] == s.told_most[p])
 
-    @step(rule="src.P1")
+    @step(rule="src.P1", broken="the offset from which a restart of {p} resumes goes back")
     def stored_only_grows(old, new):
         """The offset from which a restart resumes never goes back."""
         return forall(Partition, lambda p: old.stored[p] <= new.stored[p])
 
-    @promise(rule="src.5")
+    @promise(
+        rule="src.5",
+        broken="the task was not notified of all that its instance committed of {p}, and no commit is under way",
+    )
     def told_is_the_latest(s):
         """Where no commit is under way or waited for, the task was notified of all that its instance committed."""
         return forall(
@@ -51,46 +58,52 @@ class Promises(Properties):
         nothing = (s.data[p] == 0) & (s.flushing[p] == 0) & forall(Offset, lambda v: ~s.sent[p, v])
         return nothing & forall(Thread, lambda t: s.stage[t] != Stage.WRITTEN)
 
-    @promise(rule="src.P2")
+    @promise(
+        rule="src.P2",
+        broken="a restart leaves out the record at {i} of {p}, which was not delivered, filtered or tolerated",
+    )
     def nothing_skipped(s):
         """Each record that a restart leaves out, because its offset is committed, was delivered, filtered, or failed
         where failures are tolerated."""
         return forall(Partition, Offset, lambda p, i: implies((0 < i) & (i <= s.stored[p]), s.done[p, i]))
 
-    @promise(rule="src.P2")
+    @promise(
+        rule="src.P2",
+        broken="upstream has discarded the record at {i} of {p}, which was not delivered, filtered or tolerated",
+    )
     def nothing_lost_upstream(s):
         """Each record that upstream has discarded was delivered, filtered, or failed where that is tolerated."""
         return forall(Partition, Offset, lambda p, i: implies((0 < i) & (i <= s.released[p]), s.done[p, i]))
 
-    @promise(rule="src.8")
+    @promise(rule="src.8", broken="upstream has discarded records of {p} with which a restart would resume")
     def kept_for_a_restart(s):
         """The upstream system still has every record with which a restart would resume."""
         return forall(Partition, lambda p: s.released[p] <= s.stored[p])
 
-    @promise(rule="src.P3")
+    @promise(rule="src.P3", broken="the instance has ended cleanly, and its record at {i} of {p} is not committed")
     def clean_end_covers_all(s):
         """An instance that has ended cleanly leaves nothing over: every record that it has submitted is committed."""
         return forall(Partition, Offset, lambda p, i: implies(s.clean & s.own[p, i], i <= s.stored[p]))
 
-    @service(rule="src.P3")
+    @service(rule="src.P3", broken="the record at {i} of {p} never leaves the queue")
     def leaves_the_queue(s, p: Partition, i: Offset):
         """Each record leaves the queue in the end, while the instance runs."""
         here = (s.place[p, i] != Place.AWAY) & (s.life == Life.RUNNING)
         return leads_to(here, (s.place[p, i] == Place.AWAY) | (s.life != Life.RUNNING))
 
-    @service(rule="src.P3")
+    @service(rule="src.P3", broken="the task is never notified of the record at {i} of {p}, which is acknowledged")
     def is_told_in_the_end(s, p: Partition, i: Offset):
         """An acknowledged record without an unanswered record before it is covered in the end by an offset of which the
         task is notified, while the instance runs."""
         ready = (s.life == Life.RUNNING) & (s.place[p, i] == Place.ACKED) & s.is_prefix(p, i)
         return leads_to(ready, (i <= s.told[p]) | (s.life != Life.RUNNING))
 
-    @service(rule="src.P3")
+    @service(rule="src.P3", broken="an instance that was asked to stop is never over")
     def comes_to_an_end(s):
         """An instance that is asked to stop is over in the end."""
         return leads_to(s.life == Life.STOPPING, (s.life == Life.OVER) | (s.life == Life.GONE))
 
-    @service(rule="src.P4")
+    @service(rule="src.P4", broken="the offset of the record at {i} of {p}, which was submitted, is never stored")
     def is_stored_in_the_end(s, p: Partition, i: Offset):
         """A record that was submitted, and not refused, is covered in the end by the offset from which a restart would
         resume, while the instance runs and none has failed."""

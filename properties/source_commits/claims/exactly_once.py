@@ -20,19 +20,22 @@ from fencepost.properties.source_commits.claims.core import Promises
 class OncePromises(Properties):
     """`OncePromises` has the promises of the exactly-once runtime, also for an instance that was fenced."""
 
-    @promise(rule="src.P1")
+    @promise(rule="src.P1", broken="a task was notified of an offset of {p} that is not in the offsets topic")
     def told_is_stored(s):
         """Each offset of which a task was notified is in the offsets topic, also if the task was fenced since."""
         return forall(Partition, lambda p: (s.told[p] <= s.stored[p]) & (s.late[p] <= s.stored[p]))
 
-    @promise(rule="src.P1")
+    @promise(rule="src.P1", broken="the offset of {p} of which tasks are notified goes back")
     def told_only_grows(s):
         """The offset of which tasks are notified never goes back for a source partition, unless a task was fenced."""
         return forall(Partition, lambda p: s.told[p] == s.told_most[p])
 
     stored_only_grows = Promises.stored_only_grows
 
-    @promise(rule="src.5")
+    @promise(
+        rule="src.5",
+        broken="between transactions the task was not notified of all that its instance committed of {p}",
+    )
     def told_is_the_latest(s):
         """Between transactions the task was notified of everything that its instance has committed."""
         return forall(
@@ -42,7 +45,11 @@ class OncePromises(Properties):
             ),
         )  # fmt: skip
 
-    @promise(rule="src.P2")
+    @promise(
+        rule="src.P2",
+        broken="a restart leaves out the record at {i} of {p}, which was not committed, filtered or aborted "
+        "at the connector's request",
+    )
     def nothing_skipped(s):
         """Each record that a restart leaves out was committed, filtered, or aborted as the connector requested."""
         return forall(Partition, Offset, lambda p, i: implies((0 < i) & (i <= s.stored[p]), s.done[p, i]))
@@ -51,14 +58,14 @@ class OncePromises(Properties):
 
     kept_for_a_restart = Promises.kept_for_a_restart
 
-    @service(rule="src.P3")
+    @service(rule="src.P3", broken="the task is never notified of the record at {i} of {p}, which it has submitted")
     def is_told_in_the_end(s, p: Partition, i: Offset):
         """A task is notified in the end of each record that it has submitted, also if it had the record aborted, while
         the instance runs. The next instance may not have polled the record yet, or resumes after it."""
         its_own = (i <= s.polled[p]) & (s.resumed[p] < i)
         return leads_to(~s.over & (s.data[p] == i) & (0 < i), (i <= s.told[p]) | s.over | ~its_own)
 
-    @service(rule="src.P4")
+    @service(rule="src.P4", broken="the offset of the record at {i} of {p}, which was submitted, is never stored")
     def is_stored_in_the_end(s, p: Partition, i: Offset):
         """A restart would resume after each record that a task has submitted in the end, while the instance runs."""
         its_own = (i <= s.polled[p]) & (s.resumed[p] < i)
@@ -169,19 +176,19 @@ class OnceLemmas(OncePromises, of=ExactlyOnce):
 class NullPromises(Properties, of=NullOffsets):
     """`NullPromises` has the promises, and their lemmas, where a record without an offset changes no offset."""
 
-    @promise(rule="src.P1")
+    @promise(rule="src.P1", broken="the task was notified of an offset of {p} that is not in the offsets topic")
     def told_is_stored(s):
         """Each offset of which the task was notified is in the offsets topic."""
         return forall(Partition, lambda p: s.told[p] <= s.stored[p])
 
     stored_only_grows = Promises.stored_only_grows
 
-    @promise(rule="src.P2")
+    @promise(rule="src.P2", broken="a restart leaves out the record at {i} of {p}, which was not delivered")
     def nothing_skipped(s):
         """Each record that a restart leaves out was delivered."""
         return forall(Partition, Offset, lambda p, i: implies((0 < i) & (i <= s.stored[p]), s.done[p, i]))
 
-    @service(rule="src.P3")
+    @service(rule="src.P3", broken="the record at {i} of {p} never leaves the queue")
     def leaves_the_queue(s, p: Partition, i: Offset):
         """Each record leaves the queue in the end, with or without an offset."""
         return leads_to(s.queue[p, i], ~s.queue[p, i])

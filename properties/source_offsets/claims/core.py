@@ -24,22 +24,32 @@ from fencepost.model.source_offsets.shipped import (
 class Promises(Properties):
     """`Promises` has the promises of exactly-once source tasks (KIP-618)."""
 
-    @promise(rule="618.P2")
+    @promise(rule="618.P2", broken="a record of the source gets into the committed output twice")
     def nothing_twice(s):
         """No record of the source gets into the committed output twice."""
         return ~s.twice
 
-    @promise(rule="618.P2")
+    @promise(
+        rule="618.P2",
+        broken="a record gets into the committed output after a later record of its source partition",
+    )
     def in_order(s):
         """No record gets into the committed output after a later record of its source partition."""
         return ~s.disordered
 
-    @promise(rule="618.P2")
+    @promise(
+        rule="618.P2",
+        broken="the record at {i} of {p} is in the committed output, and a restart would deliver it again",
+    )
     def resume_not_behind(s):
         """A restart resumes after every record in the committed output, so each such record has its offset stored."""
         return forall(Partition, Offset, lambda p, i: implies(s.out[p, i], i <= s.found(p)))
 
-    @promise(rule="618.P2")
+    @promise(
+        rule="618.P2",
+        broken="a restart would leave out the record at {i} of {p}, which is not in the committed output and "
+        "was not left out on purpose",
+    )
     def resume_not_ahead(s):
         """Each record that a restart leaves out is in the committed output, or was dropped by a transformation or
         aborted as the connector requested. Each stored offset therefore has its records in the output."""
@@ -47,7 +57,11 @@ class Promises(Properties):
             Partition, Offset, lambda p, i: implies((0 < i) & (i <= s.found(p)), s.out[p, i] | s.left_out[p, i])
         )  # fmt: skip
 
-    @promise(rule="618.P2")
+    @promise(
+        rule="618.P2",
+        broken="upstream has discarded the record at {i} of {p}, which is not in the committed output and was "
+        "not left out on purpose",
+    )
     def nothing_lost_upstream(s):
         """Each record that the upstream system has discarded, after SourceTask.commit was called, is in the committed
         output or was left out as the connector requested."""
@@ -55,14 +69,17 @@ class Promises(Properties):
             Partition, Offset, lambda p, i: implies((0 < i) & (i <= s.released[p]), s.out[p, i] | s.left_out[p, i])
         )  # fmt: skip
 
-    @service(rule="618.P2")
+    @service(rule="618.P2", broken="the record at {i} of {p} never gets into the committed output")
     def everything_copied(s, p: Partition, i: Offset):
         """Once faults stop, each record of a source partition that is assigned in a set of tasks is in the committed
         output, or was left out as the connector requested."""
         given = exists(Instance, lambda n: s.newest[p] == n)
         return leads_to(given & (0 < i), s.out[p, i] | s.left_out[p, i])
 
-    @service(rule="618.P5")
+    @service(
+        rule="618.P5",
+        broken="{n} works, and the record at {i} of {p}, which is assigned to it, never gets into the committed output",
+    )
     def gets_on(s, n: Instance, p: Partition, i: Offset):
         """Once faults stop, each record of the source partitions of an instance that works, and is not fenced, is in
         the committed output or was left out as the connector requested, without another instance."""

@@ -45,24 +45,31 @@ STEPS = {
 class ReadingPromises(Properties):
     """`ReadingPromises` has the promises of reading the offsets topic to its end."""
 
-    @promise(rule="618.P2")
+    @promise(
+        rule="618.P2",
+        broken="the task begins without a committed entry of its own, or with one that is not committed: the "
+        "one at {p}",
+    )
     def begins_with_all(s):
         """The task begins with exactly those entries of its source partitions that its predecessors have committed."""
         return implies(
             s.stage == Stage.DONE, forall(Position, lambda p: implies(s.mine[p], s.seen[p] == s.is_committed(p)))
         )  # fmt: skip
 
-    @promise(rule="618.P2")
+    @promise(rule="618.P2", broken="the task was given the entry at {p}, which is not committed")
     def nothing_uncommitted(s):
         """Every entry that the task was given, from whichever writer, is committed."""
         return forall(Position, lambda p: implies(s.seen[p], s.fate[p] == Fate.COMMITTED))
 
-    @promise(rule="618.P2")
+    @promise(
+        rule="618.P2",
+        broken="the task was not given the entry at {p}, which was committed when it asked for the end",
+    )
     def all_before_the_end(s):
         """The task was given every entry, from whichever writer, that was committed when the task asked for the end."""
         return implies(s.stage == Stage.DONE, forall(Position, lambda p: implies(s.then[p], s.seen[p])))
 
-    @service(rule="618.P4")
+    @service(rule="618.P4", broken="the reading never ends")
     def reads_to_the_end(s):
         """The reading ends, since every transaction is decided in the end."""
         return leads_to(s.stage == Stage.READING, s.stage != Stage.READING)
@@ -166,7 +173,10 @@ class ReadingLemmas(ReadingPromises, of=Reading):
 class SnapshotPromises(Properties, of=Reading):
     """The promise of `SnapshotPromises` fails for other tasks' entries, which the single step leaves out."""
 
-    @promise(rule="618.P2")
+    @promise(
+        rule="618.P2",
+        broken="of the transaction of {w} the task was given the entry at {p} and not the one at {q}",
+    )
     def whole_transactions(s):
         """When the reading is over, the task was given all entries of each transaction or none."""
         return implies(
@@ -203,7 +213,7 @@ MIGRATING_STEPS = {
 class StartPromises(Properties):
     """`StartPromises` has the promises that both texts of KIP-618 make."""
 
-    @promise(rule="618.P2")
+    @promise(rule="618.P2", broken="the running task of {p} is not where its committed output ends")
     def resumes_in_step(s):
         """Running tasks are where the committed output ends: a task behind the end would repeat a record, and one ahead
         of it would leave one out."""
@@ -213,7 +223,7 @@ class StartPromises(Properties):
 class Begins(StartPromises):
     """The promises of `Begins` are for starts that have to wait."""
 
-    @service(rule="618.P4")
+    @service(rule="618.P4", broken="the tasks never begin")
     def begins(s):
         """The tasks begin in the end."""
         return leads_to(~s.running, s.running)
@@ -227,7 +237,7 @@ class Begins(StartPromises):
 class NotRepeated(StartPromises):
     """The promises of `NotRepeated` hold where the separate topic is never deleted."""
 
-    @step(rule="618.P2")
+    @step(rule="618.P2", broken="the offset of {p} in the separate topic goes back")
     def separate_only_grows(old, new):
         """The offset stored in the separate topic never goes back."""
         return forall(Partition, lambda p: old.in_separate[p] <= new.in_separate[p])
@@ -338,7 +348,7 @@ class MigratingLemmas(MigratingPromises, of=Migrating):
 class DowngradingLemmas(Begins, of=Downgrading):
     """`DowngradingLemmas` is about a downgrade, and an upgrade when the separate topic is deleted."""
 
-    @promise(rule="618.P2")
+    @promise(rule="618.P2", broken="the older task of {p} is not where its committed output ends")
     def older_in_step(s):
         """Tasks that store offsets in the global topic are where the committed output ends as well."""
         return implies(s.older, forall(Partition, lambda p: s.in_global[p] == s.output[p]))

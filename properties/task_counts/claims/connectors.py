@@ -34,12 +34,15 @@ class ConnectorsProperties(Properties, of=Connectors):
     def is_old(s, c, i):
         return s.of[c, i] < s.generation[c]
 
-    @promise(rule="618.P1")
+    @promise(rule="618.P1", broken="{i} of {c} can commit, and a task of a newer set polls")
     def no_zombie(s):
         """Once a task of a set polls, no producer of an earlier set of the same connector can commit."""
         return forall(Connector, Instance, lambda c, i: implies(s.can_commit(c, i), s.polled[c] <= s.of[c, i]))
 
-    @promise(rule="618.P3")
+    @promise(
+        rule="618.P3",
+        broken="{i} of {c} can commit, is of an older set, and has a task id that no round of the newest count fences",
+    )
     def covered(s):
         """An instance that can commit is of its connector's newest set, or has a task id below its count."""
         return forall(
@@ -47,18 +50,18 @@ class ConnectorsProperties(Properties, of=Connectors):
             lambda c, i: implies(s.can_commit(c, i), ~s.is_old(c, i) | (s.task[c, i] < s.count[c])),
         )  # fmt: skip
 
-    @promise(rule="618.9")
+    @promise(rule="618.9", broken="{i} of {c} is fenced or shut out on behalf of another connector")
     def only_its_own(s):
         """No task is fenced or shut out on behalf of another connector."""
         return forall(Connector, Instance, lambda c, i: ~s.disturbed[c, i])
 
-    @promise(rule="618.9")
+    @promise(rule="618.9", broken="a round of one connector fails because a write for another one has failed")
     def no_round_is_lost(s):
         """No round fails at the leader because a write for another connector has failed. In fact such rounds do fail,
         because the leader's producer is gone and comes back only at the next tick."""
         return ~s.lost
 
-    @service(rule="618.2")
+    @service(rule="618.2", broken="the newest set of {c} never gets its count")
     def counted_in_the_end(s, c: Connector):
         """The newest set of each connector that exists gets its count, whatever the other connectors do."""
         return leads_to(s.is_pending(c) & ~s.gone[c], ~s.is_pending(c) | s.gone[c])
@@ -222,7 +225,7 @@ class CollidingNamesProperties(Properties, of=CollidingNames):
 
     covered = ConnectorsProperties.covered
 
-    @promise(rule="618.49")
+    @promise(rule="618.49", broken="{i} of {c} is fenced or shut out on behalf of another connector")
     def only_its_own(s):
         """No producer is fenced, and no worker shut out, on behalf of another connector."""
         return forall(Connector, Instance, lambda c, i: ~s.disturbed[c, i])
@@ -316,19 +319,22 @@ class DeletionProperties(Properties, of=Deletion):
     def is_old(s, i):
         return s.of[i] < s.generation
 
-    @promise(rule="618.P1")
+    @promise(rule="618.P1", broken="{i} can commit, and a task of a newer set polls")
     def no_zombie(s):
         """Once a task of a set polls, no producer of an earlier set can commit, even with a deletion in between."""
         return forall(Instance, lambda i: implies(s.can_commit(i), s.polled <= s.of[i]))
 
-    @promise(rule="618.P3")
+    @promise(
+        rule="618.P3",
+        broken="{i} can commit, is of an older set, and has a task id that the known count does not cover",
+    )
     def covered(s):
         """An instance that can commit is of the newest set, or has an id below the count that the leader knows."""
         return forall(
             Instance, lambda i: implies(s.can_commit(i), ~s.is_old(i) | (s.known & s.counted & (s.task[i] < s.count)))
         )
 
-    @service(rule="618.2")
+    @service(rule="618.2", broken="the newest set of a connector that exists never gets its count")
     def counted_in_the_end(s):
         """The newest set of a connector that exists gets its count."""
         return leads_to(s.pending & s.present, ~s.pending | ~s.present)
@@ -479,7 +485,7 @@ class TombstoneAfterFencingProperties(DeletionProperties, of=TombstoneAfterFenci
         """The number of fencings that were spared is at most the count that was removed."""
         return s.spared <= s.removed
 
-    @promise(rule="618.38")
+    @promise(rule="618.38", broken="a creation is spared more fencing than the deletion before it has done")
     def nothing_saved(s):
         """What a creation does not have to fence is no more than what the deletion before it has fenced."""
         return s.spared <= s.spent

@@ -32,12 +32,15 @@ from fencepost.model.task_counts.abstract.removed import Removed
 class Promises(Properties):
     """`Promises` has the promises of one connector, whose instance can commit if it polls and is not fenced."""
 
-    @promise(rule="618.P1")
+    @promise(rule="618.P1", broken="{k} can commit, and a task of a newer generation polls")
     def no_zombie(s):
         """Once a task of one generation polls, no task of an earlier generation can commit."""
         return forall(Instance, lambda k: implies(s.can_commit(k), s.polled <= s.set_of(k)))
 
-    @promise(rule="618.P3")
+    @promise(
+        rule="618.P3",
+        broken="{k} can commit, is not of the newest set, and has a task id that the next round does not fence",
+    )
     def all_covered(s):
         """An instance that can commit is of the newest set, or has a task id that the next round fences."""
         return forall(
@@ -45,7 +48,7 @@ class Promises(Properties):
             lambda k: implies(s.can_commit(k), (s.set_of(k) == s.generation) | (s.task[k] < s.count)),
         )
 
-    @step(rule="618.26")
+    @step(rule="618.26", broken="a count record is written after another set than the one that its round was for")
     def latest_leader_writes(old, new):
         """No count record is written after a set other than the set that its round was for."""
         written = old.counted != new.counted
@@ -53,7 +56,7 @@ class Promises(Properties):
             written, exists(Worker, lambda w: (old.owner == w) & (old.fencing[w] == old.generation) & old.leads[w])
         )
 
-    @promise(rule="618.P1")
+    @promise(rule="618.P1", broken="{j} and {k} are of one task, and both can commit")
     def one_of_each(s):
         """No two instances of one task can commit at the same time, whichever sets they are of."""
         return forall(
@@ -61,7 +64,7 @@ class Promises(Properties):
             lambda j, k: implies(s.can_commit(j) & s.can_commit(k) & (s.task[j] == s.task[k]), j == k),
         )  # fmt: skip
 
-    @progress(rule="618.2")
+    @progress(rule="618.2", broken="no count record ever follows the newest set, so that its tasks never start")
     def counted_in_the_end(s):
         """A count record follows the newest set, so that its tasks may start."""
         return leads_to(s.counted < s.generation, s.counted == s.generation)
@@ -127,7 +130,7 @@ class Promises(Properties):
 class Serving(Properties):
     """`Serving` has the liveness promises of starts that do not stop or fail and that no newer set overtakes."""
 
-    @service(rule="618.P4")
+    @service(rule="618.P4", broken="{k} of the newest set is starting, and never polls nor stops")
     def polls_or_stops(s, k: Instance):
         """A task of the newest set that is starting polls in the end, unless it is stopped or a newer set comes."""
         return leads_to(

@@ -66,7 +66,7 @@ class FullPromises(Properties):
 
     no_zombie = CorePromises.no_zombie
 
-    @promise(rule="618.P3")
+    @promise(rule="618.P3", broken="{k} can commit, is not of the newest set, and no round will fence its task id")
     def all_covered(s):
         """An instance that can commit is of the newest set, or has a task id that the next round fences."""
         return forall(
@@ -113,12 +113,12 @@ class FullPromises(Properties):
 class GrainPromises(FullPromises, of=Full):
     """`GrainPromises` has the promises of the yardstick and of the core."""
 
-    @promise(rule="618.P1")
+    @promise(rule="618.P1", broken="{j} and {k} can commit, and are of different generations")
     def one_generation(s):
         """All tasks that are able to commit are of one generation, as the yardstick states it."""
         return forall(Instance, Instance, lambda j, k: implies(s.can_commit(j) & s.can_commit(k), s.of[j] == s.of[k]))
 
-    @promise(rule="618.P3")
+    @promise(rule="618.P3", broken="the count at {p} of the config topic is not the size of the set before it")
     def counts_match(s):
         """Each count equals the size of the set that it stands after, as the yardstick states it."""
 
@@ -154,7 +154,7 @@ class GrainPromises(FullPromises, of=Full):
 class ClusterPromises(FullPromises):
     """`ClusterPromises` has the promises of workers that clean up, with users that restart what failed."""
 
-    @service(rule="618.P4")
+    @service(rule="618.P4", broken="task {i} of the newest set never polls")
     def polls_in_the_end(s, i: Task):
         """Every task of the newest set polls in the end and can commit."""
         return leads_to(s.is_wanted(i), ~s.is_wanted(i) | s.is_served(i))
@@ -277,7 +277,7 @@ class ReleasedPromises(CooperativePromises, ReleasedEagerPromises, of=Released):
 class WritingPromises(Properties, of=Writing):
     """`WritingPromises` has the promises about the sets of task configurations that are in effect."""
 
-    @promise(rule="618.P2")
+    @promise(rule="618.P2", broken="a part of the source is read by no task of the set in effect, or by two")
     def each_part_has_one_reader(s):
         """While a set is in effect, each part of the source is read by exactly one of its tasks. With two readers each
         offset would appear twice, and with none it would be missing."""
@@ -288,7 +288,7 @@ class WritingPromises(Properties, of=Writing):
     def is_read_by(s, x, i):
         return (i < s.tasks) & exists(Call, lambda c: (s.applied[i] == c) & (s.reader[c, x] == i))
 
-    @service(rule="618.3")
+    @service(rule="618.3", broken="{c} of {w}, the leader, never ends with its set in effect")
     def in_effect_in_the_end(s, w: Worker, c: Call):
         """A call of the leader ends with its set in effect, unless it is given up or another leader takes over."""
         return leads_to(
@@ -358,17 +358,26 @@ class WritingPromises(Properties, of=Writing):
 class ConfigTopicProperties(Properties, of=ConfigTopic):
     """`ConfigTopicProperties` has the promises to workers that have read the config topic to the end."""
 
-    @promise(rule="618.P1")
+    @promise(
+        rule="618.P1",
+        broken="{w} may run tasks, and not every task of earlier sets was fenced for the newest set",
+    )
     def runs_what_was_fenced_for(s):
         """A worker that may run tasks is right: every task of earlier sets has been fenced for the newest set."""
         return forall(Worker, lambda w: implies(s.may_run(w), s.fenced))
 
-    @promise(rule="618.P1")
+    @promise(
+        rule="618.P1",
+        broken="{w} may run tasks, and runs task {i} by another configuration than that of the newest committed set",
+    )
     def runs_that_set(s):
         """A worker that may run tasks runs exactly the configurations of the newest committed set."""
         return forall(Worker, Task, lambda w, i: implies(s.may_run(w), s.applied[w, i] == s.of_newest_set(i)))
 
-    @promise(rule="618.P1")
+    @promise(
+        rule="618.P1",
+        broken="a task start on {w} finds the set number that it began with, and is not of the newest set",
+    )
     def starts_from_the_newest(s):
         """A task that finds the set number it began with, after its worker read to the end, is of the newest set."""
         return forall(
@@ -378,7 +387,10 @@ class ConfigTopicProperties(Properties, of=ConfigTopic):
             ),
         )  # fmt: skip
 
-    @promise(rule="618.P3")
+    @promise(
+        rule="618.P3",
+        broken="a producer of task {i} may be alive, and the count that {w} has read does not cover it",
+    )
     def covered(s):
         """Every producer that may be alive has an id below the count known to each worker that has read to the end."""
         return forall(Worker, Task, lambda w, i: implies(s.has_read_all(w) & s.alive[i], i < s.count[w]))

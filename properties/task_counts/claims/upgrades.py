@@ -17,14 +17,21 @@ from fencepost.model.task_counts.parts.upgrading_in_steps import Start, Upgrades
 class UpgradesProperties(Properties, of=Upgrades):
     """`UpgradesProperties` has the promises from when they apply, and lemmas about upgrade stages and counts."""
 
-    @promise(rule="618.P1")
+    @promise(
+        rule="618.P1",
+        broken="the guarantee has begun, task {i} on {w} can commit, and a task of a newer set polls",
+    )
     def no_zombie(s):
         """Once the guarantee has begun and a task of a set polls, no producer of an earlier set can commit."""
         return implies(
             s.promised(), forall(Worker, Task, lambda w, i: implies(s.can_commit(w, i), s.polled <= s.of[w, i]))
         )
 
-    @promise(rule="618.P3")
+    @promise(
+        rule="618.P3",
+        broken="the guarantee has begun, and task {i} on {w} can commit, is of an older set, and cannot be "
+        "fenced by the newest count",
+    )
     def covered(s):
         """Once the guarantee has begun, an instance that can commit is of the newest set or covered and fenceable."""
         return implies(
@@ -37,7 +44,7 @@ class UpgradesProperties(Properties, of=Upgrades):
             ),
         )  # fmt: skip
 
-    @promise(rule="618.35")
+    @promise(rule="618.35", broken="{w} asks a leader for a round that does not know the request")
     def nobody_asks_in_vain(s):
         """A worker that asks for a round finds a leader that knows the request."""
         return forall(Worker, lambda w: ~s.failed[w])

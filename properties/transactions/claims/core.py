@@ -39,13 +39,16 @@ class Promises(Properties):
         partition, the fate of the record there, whether it was accepted late, and whether it was sent."""
         return forall(Txn, Partition, lambda t, p: says(t, p, s.fate[t, p], s.late[t, p], s.sent[t, p]))
 
-    @promise(rule="txn.P1")
+    @promise(
+        rule="txn.P1",
+        broken="a record of {t}, which {p} accepted after a newer owner's InitProducerId was answered, is committed",
+    )
     def no_zombie_write(s):
         """No record that was accepted from an owner after a newer owner's InitProducerId was answered is ever
         committed."""
         return s.each_record(lambda t, p, fate, late, sent: ~(late & (fate == Fate.COMMITTED)))
 
-    @promise(rule="txn.P2")
+    @promise(rule="txn.P2", broken="{t} is committed in {p} and aborted in {q}")
     def one_fate(s):
         """No transaction is committed in one partition and aborted in another."""
         return forall(
@@ -55,7 +58,7 @@ class Promises(Properties):
             lambda t, p, q: ~((s.fate[t, p] == Fate.COMMITTED) & (s.fate[t, q] == Fate.ABORTED)),
         )
 
-    @promise(rule="txn.P3")
+    @promise(rule="txn.P3", broken="{t}, which was never asked to commit, is committed in {p}")
     def nothing_committed_unasked(s):
         """A record is committed only if its owner asked for a commit: an aborted or open transaction is never
         visible."""
@@ -63,7 +66,11 @@ class Promises(Properties):
             lambda t, p, fate, late, sent: implies(fate == Fate.COMMITTED, s.choice[t] == Outcome.COMMIT)
         )
 
-    @promise(rule="txn.P4")
+    @promise(
+        rule="txn.P4",
+        broken="the owner of {t} was answered that it is committed, and its record in {p} is not committed, "
+        "nor will a marker commit it",
+    )
     def nothing_lost(s):
         """Once the owner has the answer that its transaction is committed, each record of the transaction is committed
         or its commit marker is still to be written."""
@@ -73,7 +80,7 @@ class Promises(Properties):
             )
         )
 
-    @promise(rule="txn.P5")
+    @promise(rule="txn.P5", broken="the record of {t} in {p} ends otherwise than the answer to its owner reported")
     def as_told(s):
         """No record of a transaction ends otherwise than the answer to the transaction's owner reported."""
         return s.each_record(
@@ -84,23 +91,23 @@ class Promises(Properties):
             )
         )
 
-    @promise(rule="txn.P7")
+    @promise(rule="txn.P7", broken="{e} is given to {c} and to {d}")
     def one_owner(s):
         """No producer epoch is given to two owners."""
         return forall(Client, Client, Epoch, lambda c, d, e: implies(s.given[c, e] & s.given[d, e], c == d))
 
-    @step(rule="txn.P7")
+    @step(rule="txn.P7", broken="the epoch of the transactional id goes down")
     def epochs_go_up(old, new):
         """The epoch of the transactional id never goes down."""
         return old.epoch <= new.epoch
 
-    @promise(rule="txn.P10")
+    @promise(rule="txn.P10", broken="the record of {t} in {p} is open, and no marker will come for it")
     def nothing_hangs(s):
         """Every open record belongs to a transaction that the coordinator has open or prepared, in a partition that
         will get its marker, so that the last stable offset moves again."""
         return s.each_record(lambda t, p, fate, late, sent: implies(fate == Fate.OPEN, s.takes_part(t, p)))
 
-    @promise(rule="618.P1")
+    @promise(rule="618.P1", broken="the record of {t} in {p} is open, and a newer owner's InitProducerId was answered")
     def nothing_open_after_a_fence(s):
         """Once InitProducerId is answered, no record of an older epoch is undecided any more."""
         return s.each_record(lambda t, p, fate, late, sent: implies(fate == Fate.OPEN, s.fence <= s.number[t]))
@@ -112,12 +119,12 @@ class Promises(Properties):
         ongoing = (s.phase == Phase.ONGOING) & (s.number[t] == s.epoch)
         return ongoing | ((s.phase == Phase.PREPARED) & (s.number[t] == s.ended))
 
-    @progress(rule="txn.P10")
+    @progress(rule="txn.P10", broken="a transaction is open or prepared, and never completed")
     def ends_in_the_end(s):
         """Every transaction that is open or prepared is complete in the end."""
         return leads_to(s.phase != Phase.IDLE, s.phase == Phase.IDLE)
 
-    @progress(rule="txn.P10")
+    @progress(rule="txn.P10", broken="the record of {t} in {p} stays undecided for ever")
     def decided_in_the_end(s, t: Txn, p: Partition):
         """No record stays undecided for ever, so that the last stable offset moves."""
         return leads_to(s.fate[t, p] == Fate.OPEN, s.fate[t, p] != Fate.OPEN)
@@ -223,7 +230,7 @@ class Serving(Properties):
     """These properties are services to owners that are not fenced; a transaction that is ended by a time-out counts as
     not served."""
 
-    @service(rule="txn.P11", ceasing=_CEASING)
+    @service(rule="txn.P11", ceasing=_CEASING, broken="the record of {t} for {p} is sent, and never appended")
     def appended_in_the_end(s, t: Txn, p: Partition):
         """A record that is sent under the present epoch is appended in the end, unless its owner aborts or is
         fenced."""
@@ -232,7 +239,7 @@ class Serving(Properties):
             (s.fate[t, p] != Fate.ABSENT) | (s.choice[t] == Outcome.ABORT) | s.is_fenced(t) | s.is_disturbed(t),
         )
 
-    @service(rule="txn.P11", ceasing=_CEASING)
+    @service(rule="txn.P11", ceasing=_CEASING, broken="the owner of {t} asks for its end, and never gets the answer")
     def told_in_the_end(s, t: Txn):
         """An owner that asks for the end of its transaction gets the answer in the end, unless it is fenced first."""
         return leads_to(

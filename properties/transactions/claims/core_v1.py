@@ -253,7 +253,7 @@ class SeveralPromises(Promises, of=Several):
             Txn, Partition, lambda t, p: says(t, p, s.second[t, p], s.second_late[t, p], s.more[t, p])
         )
 
-    @promise(rule="txn.P2")
+    @promise(rule="txn.P2", broken="a transaction is committed in one record and aborted in another")
     def one_fate(s):
         """No transaction is committed in one record and aborted in another, in another partition or in the same."""
         return Promises.one_fate(s) & forall(

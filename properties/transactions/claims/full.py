@@ -26,18 +26,22 @@ from fencepost.properties.transactions.claims.core import Promises
 class FullPromises(Promises):
     """These are the promises of a coordinator with memory and log, and of producers that retry."""
 
-    @promise(rule="txn.P7")
+    @promise(rule="txn.P7", broken="a producer is given the epoch that is reserved for fences")
     def no_epoch_past_the_last(s):
         """No producer is given the epoch that is reserved for fences."""
         return ~s.overflow
 
-    @promise(rule="txn.P8")
+    @promise(rule="txn.P8", broken="{c} is alone, and is fenced for repeating its own requests")
     def alone_never_fenced(s):
         """A producer that is alone, and ends its transactions in time, is never fenced for repeating its own requests.
         The property fails: see `alone_and_known_never_fenced`."""
         return forall(Client, lambda c: implies(s.dead[c], s.crowded))
 
-    @promise(rule="txn.P8")
+    @promise(
+        rule="txn.P8",
+        broken="{c} is alone and known, no late copy came, no fail-over happened while it repeated its "
+        "request, and it is fenced",
+    )
     def alone_and_known_never_fenced(s):
         """A producer that is alone is never fenced under three conditions: no fail-over happened while it repeated an
         InitProducerId that names its epoch (KIP-360), no copy of an InitProducerId that names none arrived late, and
@@ -47,14 +51,20 @@ class FullPromises(Promises):
         """
         return forall(Client, lambda c: implies(s.dead[c], s.is_excused() | s.forgetful))
 
-    @promise(rule="txn.P8")
+    @promise(
+        rule="txn.P8",
+        broken="{c} is alone and known, no late copy came, no answer with a last epoch was lost, and it is fenced",
+    )
     def never_fenced_before_the_end(s):
         """A producer that is alone is never fenced under the three conditions of `alone_and_known_never_fenced` and a
         fourth: no answer was lost that has the last epoch of a producer id and is for an InitProducerId that names the
         epoch before."""
         return forall(Client, lambda c: implies(s.dead[c], s.is_excused() | s.forgetful | s.lost_at_the_end))
 
-    @promise(rule="txn.P8")
+    @promise(
+        rule="txn.P8",
+        broken="{c} is alone, and is fenced because its coordinator failed over while it repeated its request",
+    )
     def never_fenced_by_a_fail_over(s):
         """A producer that is alone is never fenced because its coordinator failed over while it repeated an
         InitProducerId that names its epoch. If it is fenced, the reason is a late copy, an id that was forgotten, or
@@ -66,17 +76,17 @@ class FullPromises(Promises):
         forgotten."""
         return s.crowded | s.copied | s.expired
 
-    @promise(rule="txn.P1")
+    @promise(rule="txn.P1", broken="a producer that was fenced gets a new epoch by naming its old one")
     def fenced_for_good(s):
         """A producer that was fenced by another one, which has its answer, gets no new epoch by naming its old one."""
         return ~s.returned
 
-    @progress(rule="txn.P11")
+    @progress(rule="txn.P11", broken="the owner of {t} asks for its end, and is neither answered nor fenced")
     def answered_in_the_end(s, t: Txn):
         """A producer that asks for the end of its transaction gets an answer in the end, or is fenced."""
         return leads_to((s.choice[t] != Outcome.NONE) & ~s.told[t], s.told[t] | s.dead[s.owner[t]])
 
-    @progress(rule="txn.P11")
+    @progress(rule="txn.P11", broken="{c} asks for an epoch, and neither gets one nor is fenced")
     def initialized_in_the_end(s, c: Client):
         """A producer that asks for an epoch gets one in the end, or is fenced."""
         return leads_to(s.asking[c], ~s.asking[c])

@@ -27,24 +27,24 @@ class TransactionalOffsetsProperties(Properties, of=TransactionalOffsets):
     def is_aborted(s, x):
         return s.fate[x] == Fate.ABORTED
 
-    @promise(rule="txn.P9")
+    @promise(rule="txn.P9", broken="a coordinator that has read the log has not the last committed record in force")
     def memory_is_what_the_log_says(s):
         """A coordinator that has read the log, or what compaction has left of it, has the last committed record in
         force, and no record if that one is a tombstone."""
         return implies(s.is_loaded(), forall(Record, lambda x: (s.in_force == x) == ((s.last == x) & ~s.empty[x])))
 
-    @promise(rule="txn.P3")
+    @promise(rule="txn.P3", broken="a fetch was answered with the offset at {x}, which is not committed")
     def only_committed_offsets(s):
         """No fetch is answered with an offset of an open or aborted transaction."""
         return forall(Record, lambda x: implies(s.fetched[x], s.is_committed(x)))
 
-    @promise(rule="txn.P2")
+    @promise(rule="txn.P2", broken="a fetch was answered while a transaction might still change the offset")
     def not_before_it_is_decided(s):
         """No fetch is answered while a transaction may still change the offset, because a consumer that resumes there
         would process records of that transaction again."""
         return ~s.fetched_early
 
-    @service(rule="txn.P10")
+    @service(rule="txn.P10", broken="fetches of offsets are refused for ever")
     def answered_in_the_end(s):
         """Fetches of offsets are refused for a while only, given that markers arrive."""
         return leads_to(~s.is_answerable(), s.is_answerable())
@@ -272,7 +272,7 @@ class TransactionalOffsetsProperties(Properties, of=TransactionalOffsets):
 class MarkerDroppedProperties(TransactionalOffsetsProperties, of=MarkerDropped):
     """These are the promises that still hold where a marker is dropped."""
 
-    @promise(rule="txn.P5")
+    @promise(rule="txn.P5", broken="the offset at {x} ended otherwise than its transaction")
     def as_the_coordinator_decided(s):
         """An offset is committed or aborted as its transaction was."""
         return forall(
@@ -282,7 +282,7 @@ class MarkerDroppedProperties(TransactionalOffsetsProperties, of=MarkerDropped):
             ),
         )
 
-    @promise(rule="txn.P3")
+    @promise(rule="txn.P3", broken="a fetch was answered with the offset at {x}, whose transaction was aborted")
     def no_aborted_offset_fetched(s):
         """No fetch is answered with an offset of a transaction that was aborted, even if the log has no abort marker
         for it."""
@@ -319,7 +319,7 @@ class OffsetsDeletedProperties(TransactionalOffsetsProperties, of=OffsetsDeleted
 class GroupMemoryProperties(Properties, of=GroupMemory):
     """This is the promise about the memory, the open batch and the log of a group coordinator."""
 
-    @promise(rule="txn.P9")
+    @promise(rule="txn.P9", broken="between operations the coordinator's memory differs from log and open batch in {w}")
     def memory_is_what_was_written(s):
         """Between operations the coordinator's memory has exactly what is in the log or in the open batch."""
         return implies(

@@ -38,7 +38,11 @@ class ReadCommittedProperties(Properties, of=ReadCommitted):
         """Decide whether this record is below the last stable offset."""
         return (o < s.high) & forall(Txn, lambda t: implies(s.unstable(t), o < s.first[t]))
 
-    @promise(rule="txn.P3")
+    @promise(
+        rule="txn.P3",
+        broken="{r}, which reads committed records only, was given the record at {o}, which is of an open or "
+        "aborted transaction, or is none",
+    )
     def only_what_was_committed(s):
         """A record that a read_committed reader was given is in the log, now and later, and belongs to no open or
         aborted transaction."""
@@ -50,7 +54,7 @@ class ReadCommittedProperties(Properties, of=ReadCommitted):
             ),
         )  # fmt: skip
 
-    @promise(rule="txn.P4")
+    @promise(rule="txn.P4", broken="{r} has passed the record at {o}, which counts, and was not given it")
     def all_that_was_committed(s):
         """A reader was given every record that it has passed if the record belongs to a committed transaction or to
         none."""
@@ -61,7 +65,11 @@ class ReadCommittedProperties(Properties, of=ReadCommitted):
             ),
         )  # fmt: skip
 
-    @promise(rule="txn.P3")
+    @promise(
+        rule="txn.P3",
+        broken="the last stable offset has passed the record at {o} of {t}, which may still be decided, or "
+        "decided again",
+    )
     def stable_is_decided(s):
         """The last stable offset passes no record whose transaction may still be decided, or decided again."""
         return forall(
@@ -69,18 +77,18 @@ class ReadCommittedProperties(Properties, of=ReadCommitted):
             lambda t, o: implies(s.part[t, o] & s.is_stable(o), s.has_ended(t) & (s.last[t] < s.high)),
         )  # fmt: skip
 
-    @step(rule="txn.P10")
+    @step(rule="txn.P10", broken="the last stable offset, which had passed {o}, goes back")
     def never_back(old, new):
         """The last stable offset never goes back, whichever broker leads."""
         return forall(Offset, lambda o: implies(old.is_stable(o), new.is_stable(o)))
 
-    @progress(rule="txn.P10")
+    @progress(rule="txn.P10", broken="the last stable offset never passes {o}")
     def stable_in_the_end(s, o: Offset):
         """The last stable offset passes every record that is not lost, given that every open transaction gets its
         marker in the end."""
         return leads_to(o < s.end, s.is_stable(o) | (s.end <= o))
 
-    @service(rule="txn.P4")
+    @service(rule="txn.P4", broken="{r} never passes {o}")
     def read_in_the_end(s, r: Reader, o: Offset):
         """A reader passes every record that is not lost."""
         return leads_to(o < s.end, (o < s.position[r]) | (s.end <= o))
@@ -243,7 +251,7 @@ class UncleanReadingPromises(ReadCommittedProperties, of=UncleanReading):
     """These are the promises to readers where the log loses records that readers were given, or only the fact that they
     were committed."""
 
-    @promise(rule="txn.P3")
+    @promise(rule="txn.P3", broken="{r} was given a record of {t}, which is aborted")
     def given_is_not_aborted(s):
         """No transaction is aborted after a read_committed reader was given a record of it."""
         return forall(Reader, Txn, lambda r, t: ~(s.given[r, t] & ~s.sees_all[r] & s.is_aborted(t)))
@@ -263,7 +271,10 @@ class UncleanReadingPromises(ReadCommittedProperties, of=UncleanReading):
 class CleanedPromises(ReadCommittedProperties, of=Cleaned):
     """These are the promises to readers of a log that is cleaned."""
 
-    @promise(rule="txn.P4")
+    @promise(
+        rule="txn.P4",
+        broken="{r} has passed the record at {o}, which counts and was not replaced or deleted, and was not given it",
+    )
     def all_that_was_committed(s):
         """A reader was given every record that it has passed of a committed transaction or outside of transactions,
         except for those that a later record had replaced, or that were deleted."""
@@ -275,12 +286,19 @@ class CleanedPromises(ReadCommittedProperties, of=Cleaned):
             ),
         )  # fmt: skip
 
-    @promise(rule="txn.P9")
+    @promise(
+        rule="txn.P9",
+        broken="a broker that reads the log again takes {t} for open, though it has passed the end of it",
+    )
     def ended_is_known_again(s):
         """A broker that reads the log again takes no transaction for open if it has passed the end of it."""
         return forall(Txn, lambda t: implies(s.open_again[t], s.is_open(t) | (s.replayed <= s.last[t])))
 
-    @promise(rule="txn.P9")
+    @promise(
+        rule="txn.P9",
+        broken="a broker that reads the log again does not take {t} for open, which is, or may be, and has a "
+        "record at {o}",
+    )
     def open_is_known_again(s):
         """A broker that reads the log again takes every transaction for open that is or may be open and has a record
         left."""

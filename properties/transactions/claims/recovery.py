@@ -33,7 +33,11 @@ class TransactionLogProperties(Properties, of=TransactionLog):
         """Decide whether the id has no pending transition and no open outcome."""
         return (s.pending[t] == Phase.UNKNOWN) & ~s.doubtful[t]
 
-    @promise(rule="txn.P9")
+    @promise(
+        rule="txn.P9",
+        broken="a coordinator that has read the log knows an id otherwise than by its last record, or one "
+        "that has none",
+    )
     def memory_is_what_the_log_says(s):
         """A coordinator that has read the log, or what compaction left of it, knows each id by its last record, and no
         other ids. That is what its predecessor knew, except for transitions that were pending there, or were given up
@@ -45,12 +49,12 @@ class TransactionLogProperties(Properties, of=TransactionLog):
             ),
         ) & forall(Id, lambda t: implies(~s.recorded[t], s.phase[t] == Phase.UNKNOWN))  # fmt: skip
 
-    @promise(rule="txn.P5")
+    @promise(rule="txn.P5", broken="{t} is committed to its owner or one partition and aborted to another")
     def one_outcome(s):
         """No transaction is committed to its owner or one partition and aborted to another."""
         return forall(Id, lambda t: ~(s.was_commit[t] & s.was_abort[t]))
 
-    @service(rule="txn.P10")
+    @service(rule="txn.P10", broken="a partition of {t} never gets its marker")
     def ended_in_the_end(s, t: Id):
         """Every partition with an open transaction gets its markers in the end."""
         return leads_to(s.owed[t], ~s.owed[t])
@@ -229,7 +233,7 @@ class TransactionLogProperties(Properties, of=TransactionLog):
 class MetadataInTheLog(Properties, of=Metadata):
     """These are the promises about the metadata of one transactional id and the transaction log."""
 
-    @promise(rule="txn.P9")
+    @promise(rule="txn.P9", broken="the metadata is not what a coordinator that takes over would read from the log")
     def all_of_it_is_in_the_log(s):
         """Phase, producer id and epoch, the epoch before, the ids before and after, partitions and time-out are at any
         moment what a coordinator that takes over would read from the log. While a record is written and not durable
@@ -263,7 +267,7 @@ class MetadataInTheLog(Properties, of=Metadata):
             & forall(Partition, lambda p: s.to_parts[p] == s.log_parts[p])
         )
 
-    @promise(rule="txn.P9")
+    @promise(rule="txn.P9", broken="a transition of an open transaction drops {p}, which would get no marker")
     def none_is_forgotten(s):
         """After each transition of an open transaction the metadata still has every partition that it had; a partition
         that is missing would get no marker."""
@@ -293,20 +297,23 @@ class MetadataInTheLog(Properties, of=Metadata):
 class MetadataPromises(MetadataInTheLog, of=Metadata):
     """These are the promises about the metadata of one transactional id, and about its producer."""
 
-    @promise(rule="txn.P8")
+    @promise(rule="txn.P8", broken="a producer that is alone and in time is refused for repeating its own request")
     def retries_are_answered(s):
         """A producer that is alone and in time is never refused for repeating its own request. The property fails at
         the end of a producer id's epochs, even where all metadata is in the log (see
         `retries_are_answered_before_the_end`)."""
         return implies(s.refused, s.too_slow)
 
-    @promise(rule="txn.P8")
+    @promise(
+        rule="txn.P8",
+        broken="a producer's retry is refused, and no answer with a last or first epoch of a producer id was lost",
+    )
     def retries_are_answered_before_the_end(s):
         """A producer's retry is answered, as long as no answer to InitProducerId is lost that has the last epoch of a
         producer id, or the first one of the next."""
         return implies(s.refused, s.too_slow | s.lost_at_the_end)
 
-    @promise(rule="txn.P7")
+    @promise(rule="txn.P7", broken="a producer is given the epoch that only markers carry")
     def no_reserved_epoch(s):
         """No producer is given the epoch that only markers carry."""
         return ~s.reserved
@@ -330,7 +337,11 @@ class MetadataPromises(MetadataInTheLog, of=Metadata):
 class MetadataInDoubt(MetadataInTheLog, of=MetadataTimedOut):
     """These are the promises about the metadata where appends time out; `all_of_it_is_in_the_log` fails there."""
 
-    @promise(rule="txn.P9")
+    @promise(
+        rule="txn.P9",
+        broken="no append timed out last, and the metadata is not what a coordinator that takes over would "
+        "read from the log",
+    )
     def all_that_is_certain_is_in_the_log(s):
         """Unless the last append timed out, the metadata in memory is what a coordinator that takes over would read
         from the log. After a time-out such a coordinator may know of one transition more than memory does."""

@@ -29,23 +29,23 @@ from fencepost.model.transactions.parts.sequences import (
 class Promises(Properties):
     """These are the promises of every variant, the rejected ones included."""
 
-    @promise(rule="txn.P6")
+    @promise(rule="txn.P6", broken="a batch is written twice")
     def written_once(s):
         """A batch is written once, however often it is sent and arrives, as long as no more batches are under way than
         the partition remembers."""
         return ~s.written_twice
 
-    @promise(rule="txn.P4")
+    @promise(rule="txn.P4", broken="the success of {a} was reported to the application, and it is not in the log")
     def told_is_written(s):
         """A batch whose success was reported to the application is in the log."""
         return forall(Send, lambda a: implies(s.told[a], s.written[a]))
 
-    @promise(rule="txn.P2")
+    @promise(rule="txn.P2", broken="a batch is written in a later transaction than its own")
     def in_its_transaction(s):
         """No batch is written in a later transaction than its own, whose outcome it would then share."""
         return ~s.strayed
 
-    @service(rule="txn.P11")
+    @service(rule="txn.P11", broken="{a} is under way, and is never answered nor given up")
     def settled_in_the_end(s, a: Send):
         """A batch under way is answered in the end, or its producer gives it up."""
         return leads_to(s.is_under_way(a), ~s.is_under_way(a))
@@ -293,7 +293,7 @@ class InOrder(ForgetfulLemmas, of=Forgetful):
 class Refusals(Promises):
     """These are the promises about refusals to one producer in one partition."""
 
-    @promise(rule="txn.P8")
+    @promise(rule="txn.P8", broken="{a}, the oldest batch under way, is refused as out of order")
     def never_out_of_order(s):
         """The oldest batch under way is never refused as out of order, whether it is sent for the first time
         or again."""

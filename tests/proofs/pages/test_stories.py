@@ -2,14 +2,16 @@
 
 import pytest
 from fencepost.model.language import Map, Nat, Properties, Protocol, Set, Sort, action, exists, forall, implies, lemma
+from fencepost.model.language.tracing.methods import PASSIVE
+from fencepost.model.language.tree.types import AtomsType
 from fencepost.proofs.cli.shared.pages import story_of
 from fencepost.proofs.engines.explore import explore
 from fencepost.proofs.engines.progress import check_progress
-from fencepost.proofs.pages.stories import CENTRE, Story
+from fencepost.proofs.pages.stories import CENTRE, Story, others_of
 from fencepost.proofs.readings.failing import failing
 from fencepost.proofs.readings.plain import Plain
 from fencepost.proofs.results import Event, Trace
-from fencepost.properties.catalogue import bounds_of, find
+from fencepost.properties.catalogue import bounds_of, find, protocols
 
 
 def story(name: str, asked: str) -> Story:
@@ -31,7 +33,9 @@ def test_what_is_broken_is_reported_where_it_is(late: Story) -> None:
     """The property that was asked for is the first, and breaks at the end of a shortest run and not before."""
     first = late.properties[0]
     assert (first.name, first.rule) == (late.asked, "txn.P3")
-    assert late.verdict == f"broken after {len(late.steps)} steps, for transaction 1 and partition 0" and not late.good
+    said = "transaction 1, which was never asked to commit, is committed in partition 0"
+    assert late.verdict == f"broken after {len(late.steps)} steps: {said}" and not late.good
+    assert first.sentence == said and not any(one.sentence for one in late.properties[1:])
     assert late.about[0] == (
         "What fails for transaction 1, partition 0: if fate[t, p] = COMMITTED then choice[t] = COMMIT. "
         "There fate[1, 0] is COMMITTED, choice[1] is NONE."
@@ -55,11 +59,13 @@ def test_lanes_are_actors(late: Story) -> None:
     assert (routes["append"], routes["mark"]) == (("partition 0",), ("coordinator", "partition 0"))
 
 
-def test_where_the_model_names_no_actor_the_sorts_do() -> None:
+def test_where_the_model_names_no_actor_the_first_sort_does() -> None:
     reported = story("group-fencing/draft", "nothing_twice")
     routes = {s.action: (reported.lanes[s.lane], *(reported.lanes[to] for to in s.reaches)) for s in reported.steps}
-    assert CENTRE in reported.lanes and routes["rebalance"][0] == CENTRE
-    assert routes["commit"] == ("member 1", "partition 0")
+    assert CENTRE not in reported.lanes and routes["rebalance"][0] == "coordinator"
+    assert routes["commit"] == ("member 1", "partition 0") and routes["send"] == ("member 1", "coordinator")
+    said = "an input is processed twice in what is committed, by step 15, commit(member 1)"
+    assert reported.verdict == f"broken after 15 steps: {said}"
     assert reported.about[0] == "What fails: not (twice). There twice is yes."
 
 
@@ -98,9 +104,10 @@ def test_the_instance_that_fails() -> None:
     properties = LampsProperties.properties
     pair = failing(plain, properties["no_pair"], trace, 1)
     assert pair is not None and pair.members == ("room 1", "room 2")
-    assert pair.headline == ", for room 1 and room 2" and pair.values == ("on[1] is yes", "on[2] is yes")
+    assert pair.values == ("on[1] is yes", "on[2] is yes")
+    assert pair.sentence == "on of room 1 is yes, and on of room 2 is yes"
     level = failing(plain, properties["lit_by_level"], trace, 1)
-    assert level is not None and level.headline == ", for room 1"
+    assert level is not None and level.sentence == "on of room 1 is yes, and level of room 1 is below 1"
     assert (level.says, level.values) == ("if on[r] then 1 <= level[r]", ("on[1] is yes", "level[1] is 0"))
 
 
@@ -141,8 +148,30 @@ def test_an_endless_run_has_no_step_that_breaks() -> None:
             break
     assert trace is not None
     reported = story_of(entry, variant, variant.spec, asked, bounds, trace)
+    said = "the record of transaction 0 in partition 0 stays undecided for ever"
     assert (reported.verdict, reported.broken_at, reported.loop) == (
-        "broken by a run that never ends",
+        f"broken by a run that never ends: {said}",
         None,
         trace.loop,
     )
+
+
+def test_every_promise_has_a_headline_of_its_own() -> None:
+    """Of the main variants' promises and services; of what has none, such as lemmas, it is derived."""
+    without = {
+        f"{entry.name}/{variant.name}: {name}"
+        for entry in protocols().values() for variant in entry.variants if variant.main
+        for name, one in variant.asked.items()
+        if one.role in ("promise", "step", "progress") and not one.broken
+    }  # fmt: skip
+    assert not without
+
+
+def test_every_action_has_an_actor() -> None:
+    """The model names it, or the first parameter of a sort is one; and whom it names has a lane."""
+    for entry in protocols().values():
+        for variant in entry.variants:
+            for step in variant.spec.actions.values():
+                first = next((kind.name for _, kind in step.parameters if isinstance(kind, AtomsType)), "")
+                assert step.by or first not in {*PASSIVE, ""}, f"{entry.name}/{variant.name}: {step.name}"
+            assert CENTRE not in others_of(variant.spec)
