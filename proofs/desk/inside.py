@@ -101,7 +101,7 @@ def _is_of_protocol(module: str) -> bool:
 
 def mistake(error: Exception, edits: Iterable[str]) -> dict[str, Any]:
     """Return one line on an error, with the file and the line of an edited text if it is of one."""
-    text = " ".join(str(error).split()) or type(error).__name__
+    text = " ".join(str(error).split()).replace(f"{ROOT}/", "") or type(error).__name__
     file, line = "", 0
     if isinstance(error, SyntaxError) and error.filename is not None:
         file, line, text = error.filename, error.lineno or 0, error.msg
