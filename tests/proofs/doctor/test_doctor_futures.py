@@ -209,7 +209,7 @@ def test_one_of_two_partitions_is_decided_for_both() -> None:
     assert found[COMMIT_BOTH] == set() and found[ABORT_BOTH] >= {"txn.P4", "txn.P5"}
 
 
-def test_a_later_transaction_goes_on_beside_it() -> None:
+def test_a_later_transaction_goes_on_elsewhere() -> None:
     """The id's next transaction is under way in the other partition: nothing changes about the one that hangs."""
     seen = Seen("ONGOING", None, 1, False, "COMMIT", Other("COMMITTED", True))
     assert not futures(Model(DROPPED.name), seen).fitting
