@@ -36,7 +36,7 @@ class Kind(NamedTuple):
 
 
 class Row(NamedTuple):
-    """A `Row` has what both find of a kind. `right` is computed over all transactions that look so, in each model of the
+    """A `Row` has what both find of a kind. `right` is computed over all that look so, in each model of the
     release: whether it will get no marker of its own here (txn.P10)."""
 
     kind: Kind
