@@ -353,12 +353,12 @@ class _Others:
         which these are."""
         mine, prepared, listed = opened.active, opened.prepared, opened.listed
         own = listed is not None and listed.state in OPEN and seen.behind == 0 and mine.place in listed.places
-        beside = {
+        open_too = {
             each.active.place for each in self.opened
             if (each.active.producer_id, each.epoch) == (mine.producer_id, opened.epoch)
         }  # fmt: skip
         stated = prepared.places if prepared is not None else listed.places if listed is not None and own else ()
-        places = sorted({*stated, *beside} - {mine.place})
+        places = sorted({*stated, *open_too} - {mine.place})
         later = seen.phase != "IDLE" and seen.listed is False and prepared is not None and seen.behind != 0
         looked = [
             place for place in places
@@ -367,7 +367,7 @@ class _Others:
         at_some = {place for place, producer_id in self.before if producer_id == mine.producer_id}
         since_ms = prepared.started_ms if prepared is not None else listed.start_ms if listed is not None else -1
         wanted = Wanted(mine.producer_id, opened.epoch, max(since_ms, 0) or opened.since_ms, looked, version == "2")
-        known = fates(self.source, wanted, {place: place in beside for place in at_some | beside}, self.ends)
+        known = fates(self.source, wanted, {place: place in open_too for place in at_some | open_too}, self.ends)
         found: dict[Other, tuple[Place, ...]] = {}
         for place in looked:
             there = None if listed is None or seen.phase == "PREPARED" else place in listed.places

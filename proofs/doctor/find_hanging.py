@@ -3,7 +3,7 @@
 The command takes a transaction that is open in a partition for hanging if no coordinator knows its producer id, or if
 DescribeTransactions does not have the partition (TransactionsCommand.FindHangingTransactionsCommand). The producer's
 epoch is not looked at. It looks only at producers whose last batch in the partition is older than
---max-transaction-timeout, 15 minutes if unsaid, which no model has."""
+--max-transaction-timeout, 15 minutes by default, which no model has."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Kind(NamedTuple):
 
 
 class Row(NamedTuple):
-    """A `Row` has what is said of a kind. `right` is computed over all transactions that look so, in each model of the
+    """A `Row` has what both find of a kind. `right` is computed over all that look so, in each model of the
     release: whether it will get no marker of its own here (txn.P10)."""
 
     kind: Kind

@@ -239,3 +239,30 @@ def test_a_release_that_is_not_known_is_judged_as_the_newest(level: int, four: P
         for name in ("pay-a", "pay-b", "pay-c", "pay-d"):
             ran, found = examined(four, tmp_path, "--transactional-id", name)
             assert found and "(of an unknown release, judged as trunk, transaction version 2)" in ran.out
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(("release", "kind"), [("4.0", "torn"), ("4.2", "unexplained")])
+def test_one_that_goes_on_and_is_decided_elsewhere(
+    release: str, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A late copy of an earlier marker committed it in one partition, which 4.0 takes, and no run of 4.2 reaches."""
+    monkeypatch.setattr(DiskSource, "releases", lambda source: {"node 1": release, "transaction.version": "2"})
+    then, next_one = NOW - 30_000, (200, 1)
+    late = [
+        sent(0, B, 0, b"one"), marker(1, next_one, commit=True), sent(2, next_one, 0, b"two"),
+        marker(3, next_one, commit=True),
+    ]  # fmt: skip
+    log = [
+        state(0, "pay-b", B, ONGOING, then, [0], then), state(1, "pay-b", next_one, PREPARE_COMMIT, then, [0], then),
+        state(2, "pay-b", next_one, COMPLETE_COMMIT, then), state(3, "pay-b", next_one, ONGOING, then, [0, 1], then),
+    ]  # fmt: skip
+    folder = write_cluster(tmp_path / "node-1", [late, [sent(0, next_one, 0, b"three")]], log)
+    ran, found = examined(folder, tmp_path)
+    (one,) = [each for each in found if each["partition"] == 1]
+    assert (ran.code, one["kind"], one["wrong"]) == (1, kind, True)
+    if kind == "torn":
+        assert "It is decided elsewhere, which is too early: payments-0 (committed)." in one["says"]
+        assert any("late marker decides the next transaction" in each for each in one["known"])
+    else:
+        assert "No model reaches what is seen in payments-0 (committed) too" in one["todo"][1]
