@@ -117,7 +117,7 @@ def prove(
             proof = _proved(entry, variant, rlimit, fresh, decided, verbose=verbose)
             results = run_induction(entry, variant, rlimit=rlimit, proof=proof)
             reached = reached_by_runs(variant, proof)
-            for line in said(entry, variant, proof, results, reached):
+            for line in report_lines(entry, variant, proof, results, reached):
                 console.print(line)
             for line in whether_broken(variant, proof, reached):
                 console.print(line, markup=False)
@@ -224,7 +224,7 @@ def _rows_of_second(
     return found
 
 
-def said(
+def report_lines(
     entry: ProtocolEntry, variant: Variant, proof: "Proof", results: Sequence["Result"],
     reached: "Sequence[tuple[Obligation, Reached | None]]",
 ) -> Iterator[str]:  # fmt: skip

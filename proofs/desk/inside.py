@@ -16,7 +16,7 @@ from typing import Any
 
 import fencepost
 from fencepost.model.language.checks.errors import InputError
-from fencepost.proofs.cli.prove import said, whether_broken
+from fencepost.proofs.cli.prove import report_lines, whether_broken
 from fencepost.proofs.cli.shared.output import bound_in_words
 from fencepost.proofs.cli.shared.pages import attempted, story_of
 from fencepost.proofs.engines.induction import Obligation, number_of_obligations
@@ -132,11 +132,11 @@ def _prove(entry: ProtocolEntry, variant: Variant, report: Report) -> dict[str, 
     verdicts = {r.property: r.verdict for r in results}
     reached: list[tuple[Obligation, Reached | None]] = []
     if proof.failures:
-        lines = list(_spans(said(entry, variant, proof, results, reached)))
+        lines = list(_spans(report_lines(entry, variant, proof, results, reached)))
         report(json.dumps({"words": "looking for a run that breaks it", "decided": lines}))
         reached = _reached(variant, proof.failures, report)
     return {
-        "lines": list(_spans(said(entry, variant, proof, results, reached))), "verdicts": verdicts, "steps": done,
+        "lines": list(_spans(report_lines(entry, variant, proof, results, reached))), "verdicts": verdicts, "steps": done,
         "attempts": list(whether_broken(variant, proof, reached)),
         "stories": [asdict(story) for story in attempted(entry, variant, reached)],
         "broken": [r.property for r in results if r.verdict == "violated" and r.kind != "sometimes"],

@@ -4,17 +4,17 @@ import pytest
 from house import PRIVATE, circles, outside_the_law, private_words, sizes
 
 LIMITS = {
-    "model": (140, 21096),
-    "properties": (158, 43133),
-    "reference_impl": (151, 35276),
-    "proofs": (289, 44980),
-    "tests": (521, 75668),
+    "model": (140, 21228),
+    "properties": (158, 43291),
+    "reference_impl": (151, 35389),
+    "proofs": (305, 47528),
+    "tests": (538, 78744),
 }
 """Files and lines of each top folder."""
 LAZY_CIRCLES = (5, 5, 4)
 """The sizes of the largest circles of imports, lazy and type-only ones counted."""
 WORDS: dict[str, int] = {
-    "told": 523,
+    "told": 524,
     "kept": 181,
     "fated": 64,
     "tell": 57,

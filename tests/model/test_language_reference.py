@@ -43,7 +43,14 @@ def test_the_stored_page_is_of_these_docstrings() -> None:
                 "held: Map[Client, Token]",
             ],
         ),
-        ("promise", ["promise(*, rule, no_mutant=None, broken='')", "fencepost_examples/lock/claims.py", '@promise(rule="lock.P']),
+        (
+            "promise",
+            [
+                "promise(*, rule, no_mutant=None, broken='')",
+                "fencepost_examples/lock/claims.py",
+                '@promise(rule="lock.P',
+            ],
+        ),
         ("Sort", ["class Name(Sort, bound=…)", 'class Client(Sort, bound="clients"):']),
         ("Do", ["Do(action, parameters, when=None)", "fencepost_examples/lock/events.py", "Do("]),
     ],
