@@ -136,7 +136,8 @@ def _prove(entry: ProtocolEntry, variant: Variant, report: Report) -> dict[str, 
         report(json.dumps({"words": "looking for a run that breaks it", "decided": lines}))
         reached = _reached(variant, proof.failures, report)
     return {
-        "lines": list(_spans(report_lines(entry, variant, proof, results, reached))), "verdicts": verdicts, "steps": done,
+        "lines": list(_spans(report_lines(entry, variant, proof, results, reached))),
+        "verdicts": verdicts, "steps": done,
         "attempts": list(whether_broken(variant, proof, reached)),
         "stories": [asdict(story) for story in attempted(entry, variant, reached)],
         "broken": [r.property for r in results if r.verdict == "violated" and r.kind != "sometimes"],
