@@ -76,7 +76,7 @@ class Fate(Enumeration):
 class Group(Protocol):
     """Members of one group read, process and write in transactions, and its coordinator accepts their offsets."""
 
-    actors = ("coordinator", "leader")
+    actors = (*Protocol.actors, "coordinator", "leader")
 
     newest: Epoch  # the newest epoch of the group
     epoch: Map[Member, Epoch]  # the epoch under which the coordinator knows a member; 0: it does not
