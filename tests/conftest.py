@@ -4,7 +4,6 @@ A worker takes a whole file, so that what a file computes once is computed once;
 clusters, which then run once. The longest begin, so that none is begun when all the others are done.
 """
 
-import gc
 import os
 import sys
 from collections.abc import Iterator
@@ -16,7 +15,6 @@ import pytest
 # What tests share lies in folders of this name, and is imported by its own.
 sys.path += map(str, sorted(Path(__file__).parent.rglob("support")))
 
-from fencepost.proofs.cli import MADE_BETWEEN
 from fencepost.reference_impl.live.clusters.ending import CORES, cores
 from nights import give_time, mark_long, night, of_other_nights
 
@@ -25,9 +23,6 @@ os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSeri
 
 # What a test says of a verdict is of one that was computed for it.
 os.environ.setdefault("FENCEPOST_FRESH", "1")
-
-# As for a command: most of what tests import, collect and trace lives until they end.
-gc.set_threshold(*MADE_BETWEEN)
 
 # Each worker has a core: what it starts begins no further processes there, each of which imports everything anew. What
 # is not to be one of these has all cores of the whole run, which its workers inherit by the environment.
@@ -71,12 +66,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     place = {name: number for number, name in enumerate(LONGEST)}
     live = {Path(__file__).parents[1] / folder for folder in LIVE}
     items.sort(key=lambda item: (live.isdisjoint(item.path.parents), place.get(item.path.name, len(LONGEST))))
-
-
-def pytest_collection_finish() -> None:
-    """The garbage collector does not look at thousands of tests and their modules again."""
-    gc.collect()
-    gc.freeze()
 
 
 @pytest.hookimpl(optionalhook=True)
