@@ -12,8 +12,12 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
 SHELL = [line for kind, text in BLOCKS if kind == "sh" for line in text.splitlines() if line]
 COMMANDS = [line for line in SHELL if line.startswith("fencepost ")]
-ELSEWHERE = {"fencepost necessity --all --table FILE": "tests/proofs/necessity/test_tables.py"}
-"""Commands that take long, and the tests that run them."""
+ELSEWHERE = {
+    "fencepost necessity --all --table FILE": "tests/proofs/necessity/test_tables.py",
+    "fencepost audit CERTIFICATES": "tests/proofs/engines/second/test_audit.py",
+    "fencepost desk PAGE --serve": "tests/proofs/desk/test_desk_page.py",
+}
+"""Commands that take long, or what not every machine has, and the tests that run them."""
 TO_RUN = {line.partition("  #")[0].rstrip(): line for line in COMMANDS}
 
 

@@ -15,7 +15,7 @@ from metadata_logs import real_logs
 from mock_cluster import MockCluster
 from readme_lines import TO_RUN, words_of
 
-APART = ("verify", "explorer", "releases", "findings")
+APART = ("verify", "explorer", "releases", "findings", "audit", "desk")
 """The first takes minutes and is a part by itself, the second serves, the others print tables that tests compare."""
 REFUSED = (
     "explore id-blocks/krafft", "explore id-blocks/kraft --bound copies=x", "explore id-blocks/kraft --bound copy=1",
