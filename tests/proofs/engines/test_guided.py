@@ -73,7 +73,7 @@ def test_plain_walks_find_a_shallow_mistake() -> None:
     assert_is_a_run(variant, found.trace, "counts_match")
 
 
-@pytest.mark.parametrize(("name", "seed"), [("kraft-answer-first", 1), ("kraft-threads-without-test", 3)])
+@pytest.mark.parametrize(("name", "seed"), [("kraft-answer-first", 2), ("kraft-threads-without-test", 3)])
 def test_what_a_walk_finds_is_made_as_short_as_can_be(name: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Leaving parts out is not enough for these; the explorer finds no shorter one.  Where the search for a shorter end
     is not let go so far, the run is one all the same, and is not called a shortest."""
