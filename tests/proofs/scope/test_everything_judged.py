@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from fencepost.model.dangers import DANGERS
 from fencepost.model.language.properties import Property
+from fencepost.proofs.engines import explore as exploring
 from fencepost.proofs.engines import run_engines
 from fencepost.proofs.scope import live
 from fencepost.proofs.scope.matrix import matrix_of
@@ -32,7 +33,7 @@ def searched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         names.extend(asked)
         raise Searched
 
-    monkeypatch.setattr(run_engines, "explore", explore)
+    monkeypatch.setattr(exploring, "explore", explore)
     return names
 
 
