@@ -8,7 +8,7 @@ LIMITS = {
     "properties": (158, 43291),
     "reference_impl": (151, 35389),
     "proofs": (305, 47529),
-    "tests": (538, 78741),
+    "tests": (538, 78742),
 }
 """Files and lines of each top folder."""
 LAZY_CIRCLES = (5, 5, 4)

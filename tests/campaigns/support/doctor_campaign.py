@@ -38,7 +38,8 @@ Made by `tests/campaigns/support/doctor_campaign.py page`. Each cluster is a fre
 seeded programs of raw requests are driven: clients of both kinds write, commit and abort under up to four transactional
 ids that share a topic; requests are repeated, doubled at once and late; fenced instances go on; transactions time out;
 nodes are paused, restarted and killed, also while a batch or an EndTxn is under way, and between a decision and its
-markers. After each program `fencepost doctor` is asked over the network and of the directories, which have to agree.
+markers; what did come of this is counted below. After each program `fencepost doctor` is asked over the network and of
+the directories, which have to agree.
 An *alarm* is what it calls wrong, or open, and the driver's own record and a plain reader do not, or the other way
 round; a cluster with one is run again. *Other* are records that a reader sees otherwise than their producer was
 answered. *Planted* are clusters on which one defect is caused on purpose at the end, and on how many the doctor then
