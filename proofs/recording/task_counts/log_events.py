@@ -263,5 +263,9 @@ class _Reader:
             self.looking[self.connector, self.task] = self.instance
 
     def _refused_again(self) -> None:
-        if self.instance is not None and Kind.task_checked_again in self.instance.marks:
-            self.instance.marks[Kind.task_checked_again].columns["status"] = CONFLICT
+        """Read that the herder has compared. An instance that did not stop in time is refused after the next one has
+        started, and before that one looks, as its round is a later request to the herder."""
+        again = Kind.task_checked_again
+        looks = (each.marks.get(again) for each in self.found.instances.of(self.node, self.connector, self.task))
+        if look := next(filter(None, looks), None):
+            look.columns["status"] = CONFLICT

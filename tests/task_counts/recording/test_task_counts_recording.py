@@ -198,6 +198,18 @@ def test_a_removed_task(sources: Callable[[str], Sources]) -> None:
     assert set(report.violations) == {"no_zombie_commits", "producers_covered"}
 
 
+def test_an_instance_that_is_refused_after_the_next_has_started(sources: Callable[[str], Sources]) -> None:
+    """618.19: it looked while it was stopped in vain. Without the line that says so it would have passed."""
+    stored = sources("overtaken-4.4.0")
+    recorded = stored.record()
+    assert (recorded.counts["task_left_running"], recorded.counts["task_running"]) == (1, 1)
+    report = stored.report(recorded)
+    assert report.violations == {} and report.judged["conformance"]
+    stored.without("Cannot start source task", times=1)
+    report = stored.report(stored.record(out="less"), "less")
+    assert set(report.violations) == {"checked_again_newest", "conformance"}
+
+
 # Input that cannot be recorded is refused in one line.
 
 

@@ -133,6 +133,20 @@ def take_own_topic(cluster: ConnectCluster, connector: str = "c") -> None:
     polls.end()
 
 
+def overtake(cluster: ConnectCluster, connector: str = "c") -> None:
+    """A task looks at the config topic while it is stopped in vain, and is refused when another has started."""
+    polls = cluster.control.hold(lambda call: call.name == "poll")
+    opening = cluster.proxies["w0"].hold_next("InitProducerId", f"{cluster.group}-{connector}-0")
+    cluster.configure(connector, 1)
+    opening.wait()
+    cluster.configure(connector, 1, partitions=2)
+    log = cluster.workers["w0"].folder / "out.txt"
+    cluster.wait_for("stop of the task", lambda: f"Stopping task {connector}-0" in log.read_text(encoding="utf-8"))
+    opening.release()
+    commit(cluster, connector, 1)
+    polls.end()
+
+
 def commit(cluster: ConnectCluster, connector: str, count: int) -> None:
     """Have the task of the newest set poll so many records, and commit them."""
     instance = cluster.wait_until_polled(connector)[0]
@@ -145,6 +159,7 @@ LIVES: dict[str, tuple[Callable[[ConnectCluster], None], dict[str, object]]] = {
     "life": (live, {}),
     "own-topic-later": (give_own_topic, {"size": 1}),
     "own-topic-taken": (take_own_topic, {"size": 1}),
+    "overtaken": (overtake, {"size": 1, "settings": {"task.shutdown.graceful.timeout.ms": 2_000}}),
     "removed": (remove, {"size": 3, "leader": "w2", "settings": SLOW}),
 }
 
