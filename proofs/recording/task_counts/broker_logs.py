@@ -75,8 +75,9 @@ class Brokers:
     plain: list[Event] = field(default_factory=list)
     given: dict[tuple[int, int], Event] = field(default_factory=dict)
     """By producer id and epoch, who opened, fenced or claimed it."""
-    set_numbers: dict[tuple[int, str], int] = field(default_factory=dict)
-    """By connector and number, the set to which the connector gave that number."""
+    numbered: defaultdict[tuple[int, str], list[Event]] = field(default_factory=lambda: defaultdict(list))
+    """By connector and number, the sets to which the connector gave that number, in order: more than one where its
+    configuration changed, and a Connector that had not started again made another set of the earlier one."""
     _sets: defaultdict[int, list[tuple[int, int]]] = field(default_factory=lambda: defaultdict(list))
     """By connector, where sets and deletions stand, and the set from there on."""
     _epochs: defaultdict[int, list[int]] = field(default_factory=lambda: defaultdict(list))
@@ -138,6 +139,15 @@ class Brokers:
         place = bisect_left(sets, (end, -1))
         return sets[place - 1][1] if place else -1
 
+    def set_numbered(self, connector: int, number: str, latest: int, upto_us: int) -> int:
+        """Return the set with this number from which an instance has its configuration, which started at a time, when
+        its worker knew of the latest set; -1 if there is none."""
+        sets = self.numbered.get((connector, number), [])
+        if any(each["set"] == latest for each in sets):
+            return latest
+        before = [each for each in sets if each.time_us <= upto_us]
+        return (before or sets[:1])[-1]["set"] if sets else -1
+
     def saw(self, event: Event, end: int) -> Event:
         """Note that a reading of the config topic ended at an offset: after what stands below, before what stands from
         there on."""
@@ -158,7 +168,7 @@ class Brokers:
             elif event.kind in (Kind.set_written, Kind.connector_tombstoned):
                 sets.append((event["offset"], event["set"]))
                 if event["count"] > 0 and connector in numbers:
-                    self.set_numbers[connector, numbers[connector]] = event["set"]
+                    self.numbered[connector, numbers[connector]].append(event)
             elif event.kind == Kind.count_written:
                 event.columns["set"] = sets[-1][1] if sets else -1
 

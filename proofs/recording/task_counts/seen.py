@@ -86,8 +86,6 @@ class SeenEvents:
                 case ["cluster", event], {"us": us, "worker": worker}:
                     columns = {"support": SUPPORT.get(line.get("support", ""), -1)} if "support" in line else {}
                     self._event(OF_WORKERS[event], us, worker, **columns)
-                case ["cluster", "compacted"], {"us": us, "offset": offset}:
-                    self.events.append(Event(Kind.compacted, us, {"offset": offset}))
                 case ["driver", "asked"], {"what": "configure" | "delete"}:
                     asked[line["n"]] = line
                 case ["driver", "answered"], {"asked": number, "status": int(status)} if number in asked:
@@ -138,7 +136,8 @@ class SeenEvents:
         stopped."""
         task = self.nodes[called["worker"]], self.brokers.connectors[called["connector"]], called["task"]
         instance = self.instances.of_run(run, *task, self.brokers.signed.get(called["instance"]))
-        instance.set = self.brokers.set_numbers.get((instance.connector, called["set"]), instance.set)
+        numbered = self.brokers.set_numbered(instance.connector, called["set"], instance.set, run.started_us)
+        instance.set = numbered if numbered >= 0 else instance.set
         if instance.producer is None and Kind.task_starting not in instance.marks:
             instance.producer = self._opened_before(instance)
         given = self.brokers.given.get(instance.producer) if instance.producer is not None else None

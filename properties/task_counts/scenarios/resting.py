@@ -51,6 +51,7 @@ class Named:
     events: list[Event] = field(default_factory=list)
     stalled: list[int] = field(default_factory=list)
     down: list[int] = field(default_factory=list)
+    back: set[int] = field(default_factory=set)  # that go on since the last rest, while another leads
 
     @property
     def leader(self) -> int:
@@ -81,6 +82,7 @@ class Named:
             case "crash":
                 self.down.append(worker)
             case "resume" | "restart_worker":
+                self.back |= {worker} if self.awake() else set()
                 among.remove(worker)
         if call.name == "set_support":  # it takes longer to start than the others to go on without it
             self.system.crash(worker)
@@ -106,7 +108,10 @@ class Named:
                 patient = False
             else:
                 break
-        self.events += self.system.drain_events()
+        # One that has led, and goes on, may claim the topic once more before it hears that another leads, or not.
+        claimed = ((e, (read(e, "kind"), read(e, "node", ABSENT))) for e in self.system.drain_events())
+        self.events += (e for e, (kind, node) in claimed if kind != "topic_claimed" or node not in self.back)
+        self.back.clear()
 
     def rest(self) -> Rest:
         resting = at_rest(self.system, self.events)

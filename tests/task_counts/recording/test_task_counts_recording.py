@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from command_line import fencepost
-from connect_logs import NAMES, unpacked
+from connect_logs import NAMES, unpacked, written
 from fencepost.model.language.checks.errors import InputError
 from fencepost.proofs.recording import Recorded
 from fencepost.proofs.recording.errors import RecordingError
@@ -208,6 +208,17 @@ def test_an_instance_that_is_refused_after_the_next_has_started(sources: Callabl
     stored.without("Cannot start source task", times=1)
     report = stored.report(stored.record(out="less"), "less")
     assert set(report.violations) == {"checked_again_newest", "conformance"}
+
+
+def test_two_sets_of_one_number(sources: Callable[[str], Sources]) -> None:
+    """A connector's configuration changed, and before its Connector had started again, this made one more set of the
+    earlier configuration. An instance of the first of both sets is not of the second."""
+    stored = sources("same-number-4.4.0")
+    report = stored.report(stored.record())
+    assert report.violations == {} and report.judged["conformance"]
+    assert report.judged["running_with_count"] == 15
+    instances = [each for each in written(stored.folder / "out").rows if each["kind"] == Kind.task_running]
+    assert [each["set"] for each in instances][4:6] == [23, 23]
 
 
 # Input that cannot be recorded is refused in one line.

@@ -18,6 +18,14 @@ def test_other_ids_come_to_the_same(seed: int) -> None:
     assert not differences(drawn(seed), lambda config: released({**config, "member_order": IDS}), released)
 
 
+def test_a_claim_of_one_that_led_names_no_leader() -> None:
+    """A worker that led goes on after another does, claims the topic once more, and hears of the other."""
+    paused, returned = 3, 4
+    rests = [*came_to(released({**drawn(7).config, "member_order": 30}), drawn(7))]
+    assert rests[paused].workers == (((0, 0),),)
+    assert rests[returned].workers == ((), ((0, 0),))
+
+
 def test_ids_make_a_difference() -> None:
     """So one order of the members would not do."""
     programs = [drawn(seed) for seed in SEEDS]
