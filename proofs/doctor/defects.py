@@ -64,6 +64,7 @@ SILENT: Mapping[str, str] = MappingProxyType({
     "one thread forwards everything to the leader": _HERDER,
     "a start that wakes up late shuts out a healthy task": _FENCE,
     "a fence of a deposed leader shuts out a healthy task": _FENCE,
+    "a failed task is reported as running": _FENCE,
     "who waits for a paused leader fails": _HERDER,
     "an open transaction holds up every start": _NO_DEFECT,
     "a start that does not end holds up every worker": _NO_DEFECT,

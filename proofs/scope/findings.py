@@ -472,6 +472,15 @@ FINDINGS = (
         seen=("4.0.0", "4.3.1", "4.4.0"), not_seen=("3.9.1",),
     ),
     Finding(
+        "a failed task is reported as running", "A task fails on a worker that is out of its group, fenced by the worker that has "
+        "taken it over. FAILED is not written over a status of a later generation. When the first worker joins again, and no "
+        "other one claims the task any more, it keeps the task and starts nothing: no worker runs it, and REST says RUNNING, or "
+        "UNASSIGNED where the other one has stopped it, until a user restarts it all the same.",
+        "Connect, herder; status topic", "live clusters", ("618.P4",), "new", f"{_LIVENESS}::test_a_failed_task_is_reported_as_running",
+        "nothing is committed twice; found by a generated program; in public texts that were read stands nothing of it",
+        seen=("3.9.1", "4.0.0", "4.3.1", "4.4.0"),
+    ),
+    Finding(
         "connectors with equal ids fence one another", "Connector b-c of group a and connector c of group a-b have the "
         "transactional id a-b-c-0: each start shuts out the other's task, which fails, and so on with each restart.",
         "Connect, transactional ids", "live clusters", ("618.49",), "new",

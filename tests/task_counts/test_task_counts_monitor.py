@@ -140,8 +140,9 @@ def test_those_that_are_up_get_on_by_themselves() -> None:
     assert (alone.rule, alone.check) == ("618.P4", "(0, 0) in result.at_work")
     restless = watching(right, result=Alone(False, frozenset())).found
     assert (restless.rule, restless.check) == ("618.P4", "result.quiet")
-    failed = [*lacking, right[running]._replace(kind="task_failed")]
-    assert watching(failed, result=Alone(True, frozenset())).found is None
+    for kind in ("task_failed", "transaction_refused"):
+        failed = [*lacking, right[running]._replace(kind=kind)]
+        assert watching(failed, result=Alone(True, frozenset())).found is None
 
 
 def test_a_task_is_started_where_it_is_assigned() -> None:

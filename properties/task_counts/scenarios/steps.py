@@ -18,6 +18,9 @@ Key = tuple[int, int]
 """A `Key` is (producer id, -1) of a transactional id, or (connector, task) if that is not observed."""
 Task = tuple[int, int]
 """A `Task` is (connector, task)."""
+FAILING = ("task_failed", "transaction_refused")
+"""A task fails with what is refused, also where its FAILED is not written over a status of a later generation
+(KafkaStatusBackingStore.putSafe), so that nothing else reveals it outside of its worker."""
 
 
 @dataclass
@@ -109,7 +112,7 @@ class Seen:
         return bool(self.assigned) and not self.assigned.get(of, False)
 
     def note(self, event: Event) -> None:
-        if read(event, "kind") == "task_failed":
+        if read(event, "kind") in FAILING:
             of = (read(event, "connector", -1), read(event, "task", -1), read(event, "set", -1))
             self.failed[of] = read(event, "node", -1)
         kind, connector = read(event, "kind"), read(event, "connector", -1)

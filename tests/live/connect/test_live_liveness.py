@@ -5,6 +5,7 @@ When one of these fails, Kafka is mended or otherwise, and the finding has to sa
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
@@ -14,6 +15,8 @@ from connect_probe import DUE_S, FENCED, PATIENT, Probe, writes
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(600)]
 
 INVALID_EPOCH = 47
+IDLE_S = 3.0
+"""A worker that has an assignment starts its tasks at once."""
 
 
 def test_a_late_start_shuts_out_a_healthy_task(probe: Probe) -> None:
@@ -41,6 +44,41 @@ def test_a_late_start_shuts_out_a_healthy_task(probe: Probe) -> None:
     refusal = f"{probe.name}-1 with exactly-once support as the connector has already generated a new set"
     cluster.wait_for("refusal", lambda: probe.times(old.worker, refusal))
     assert list(probe.seen.since(begun, call="start", connector=probe.name, worker=old.worker, set=str(old.set))) == []
+
+
+def test_a_failed_task_is_reported_as_running(probe: Probe) -> None:
+    """618.P4: a worker is out of its group, and the task that it had fails, as another worker has taken it over. FAILED
+    is not written over the RUNNING of a later generation. When the first worker joins again, and the other one is gone,
+    it alone claims the task: it keeps it, and does not start what has failed. A user's restart does, for whom REST
+    gives no reason."""
+    cluster, control = probe.cluster, probe.control
+    old = probe.configure(1)[0]
+    probe.hold_polls(lambda call: call.instance == old.name)
+    poll = probe.polls(instance=old.name)
+    beat = cluster.proxies[old.worker].hold_next("Heartbeat", client=old.worker)
+    beat.wait()
+    before = cluster.status(probe.name, old.worker)["tasks"]
+    probe.put_out(old.worker)
+    cluster.wait_for(
+        "new owner", lambda: any(each.polls for each in control.alive(probe.name) if each.name != old.name)
+    )
+    probe.come_back(old.worker)
+    cluster.wait_for("status of the new owner", lambda: cluster.status(probe.name, old.worker)["tasks"] != before)
+    poll.answer(records="0:1")
+    cluster.wait_for("failure", lambda: probe.times(old.worker, f"{probe.name}-0}} Task threw an uncaught"))
+    assert probe.state(0, old.worker) == ("RUNNING", "")
+    for worker in probe.others(old.worker):
+        probe.leaves(worker)
+    alone = cluster.watching[old.worker].generation
+    beat.release()
+    cluster.wait_for("group of one", lambda: cluster.watching[old.worker].generation > alone)
+    joined = len(probe.seen.lines)
+    time.sleep(IDLE_S)
+    assert cluster.leads() == old.worker
+    assert list(probe.seen.since(joined, call="start", connector=probe.name, worker=old.worker)) == []
+    assert probe.state(0, old.worker) == ("RUNNING", "")
+    cluster.restart(probe.name, 0, old.worker)
+    control.wait_for("poll", DUE_S, connector=probe.name, since=joined, task=0)
 
 
 @pytest.mark.nightly

@@ -87,6 +87,12 @@ class Probe:
             self.cluster.pause(worker)
         return self.expire(worker)
 
+    def leaves(self, worker: str) -> None:
+        """Pause it, and have the group remove it, without waiting for the others."""
+        self._out.append(worker)
+        self.cluster.pause(worker)
+        self.cluster.expire(worker)
+
     def expire(self, worker: str) -> str:
         """Have the group remove it; returns who leads when the others have joined without it."""
         before = max(each.generation for each in self.cluster.watching.values())
