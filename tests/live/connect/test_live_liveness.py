@@ -46,6 +46,7 @@ def test_a_late_start_shuts_out_a_healthy_task(probe: Probe) -> None:
     assert list(probe.seen.since(begun, call="start", connector=probe.name, worker=old.worker, set=str(old.set))) == []
 
 
+@pytest.mark.nightly
 def test_a_failed_task_is_reported_as_running(probe: Probe) -> None:
     """618.P4: a worker is out of its group, and the task that it had fails, as another worker has taken it over. FAILED
     is not written over the RUNNING of a later generation. When the first worker joins again, and the other one is gone,

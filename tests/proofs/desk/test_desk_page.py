@@ -1,9 +1,11 @@
 """The desk in a real browser: edits are proved there as by the command, and a link opens an edit with its verdict."""
 
 import json
+import shutil
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from http.server import ThreadingHTTPServer
 from pathlib import Path
@@ -30,12 +32,30 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
+class Counting(Served):
+    """A server that has the paths that it was asked for in `asked`."""
+
+    asked: list[str]
+
+    def do_GET(self) -> None:
+        self.asked.append(self.path)
+        super().do_GET()
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[tuple[str, list[str]]]:
+    """The address at which the folder is served, and the paths that are asked for there."""
+    handler = type("Handler", (Counting,), {"asked": []})
+    with ThreadingHTTPServer((HOST, 0), partial(handler, directory=str(folder))) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://{HOST}:{server.server_address[1]}/", handler.asked
+        server.shutdown()
+
+
 @pytest.fixture(scope="module")
 def url(folder: Path) -> Iterator[str]:
-    with ThreadingHTTPServer((HOST, 0), partial(Served, directory=str(folder))) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://{HOST}:{server.server_address[1]}/"
-        server.shutdown()
+    with served(folder) as (address, _):
+        yield address
 
 
 @pytest.fixture(scope="module")
@@ -109,6 +129,45 @@ def test_the_first_question_is_answered_and_can_be_linked_to(window: Browser, ur
     window.open("about:blank")
     window.open(before)
     assert proved(window) == verdicts and window.url() == before
+
+
+LEAKS = """
+import js, pyodide.code, urllib.request
+for leak in (
+    lambda: js.fetch(PLACE), lambda: js.importScripts(PLACE), lambda: js.Worker.new(PLACE),
+    lambda: js.EventSource.new(PLACE),
+    lambda: pyodide.code.run_js(f"import('{PLACE}')"), lambda: pyodide.code.run_js(f"fetch('{PLACE}')"),
+    lambda: js.WebSocket.new(PLACE.replace("http", "ws")), lambda: urllib.request.urlopen(PLACE, timeout=1),
+):
+    try:
+        leak()
+    except Exception as refused:
+        pass
+"""
+
+
+@pytest.mark.timeout(2 * SECONDS)
+@pytest.mark.parametrize("is_guarded", [True, False])
+def test_an_edited_rule_reaches_no_other_host(window: Browser, folder: Path, tmp_path: Path, is_guarded: bool) -> None:
+    """Nor this one, once the page is ready. Without the page's policy and the worker's, it does."""
+    if not is_guarded:
+        folder = shutil.copytree(folder, tmp_path / "unguarded")
+        for name, guard in (("index.html", "Content-Security-Policy"), ("worker.js", "Object.defineProperty(self")):
+            text = (folder / name).read_text(encoding="utf-8")
+            assert text.count(guard) == 1
+            (folder / name).write_text(text.replace(guard, guard.replace("Policy", "None").replace("(self", "({}")))
+    first = "class Kraft("
+    with served(tmp_path) as (elsewhere, asked), served(folder) as (own, own_asked):
+        window.open(own)
+        until(window, "document.documentElement.dataset.ready")
+        before = len(own_asked)
+        leaks = LEAKS.replace("PLACE", repr(f"{elsewhere}leak"))
+        edit = (*EDITS[0][:2], first, f"{leaks}\n{first}")
+        window.open("about:blank")
+        window.open(own + str(window.run(HASHED, link(edit, folder), edit[0])))
+        assert proved(window)["no_id_twice"] == "holds"
+        assert bool(asked) is not is_guarded
+        assert [path for path in own_asked[before:] if "leak" in path] == []
 
 
 @pytest.mark.timeout(2 * SECONDS)
