@@ -28,7 +28,7 @@ Files = Mapping[Path, int]
 
 
 class Answering(Protocol):
-    """An `Answering` answers at the address until it is closed, and tells the page why an edited model was refused."""
+    """An `Answering` answers until it is closed, and lets the page say why an edited model was refused."""
 
     def is_alive(self) -> bool: ...
     def refuse(self, why: str) -> None: ...
