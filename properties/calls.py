@@ -43,16 +43,17 @@ class Method(NamedTuple):
 class Call:
     """A `Call` has the name of a method and those arguments that differ from the method's defaults, by name.
 
-    ``columns``, ``always_compared`` and ``filled`` are as in `driving.Call`. ``keys`` gives what is smaller or simpler
-    in each key of the configuration. ``moving`` names the sizes of which a member may replace the one before it if no
-    call is made on that one, and ``merged`` those where it may replace it in any case. ``dangerous`` gives the dangers
-    of calls by the call's name, or by that and the name of an argument that is given, a word that is given, or the kind
-    of what is in flight; ``*`` matches anything.
+    ``columns``, ``errors``, ``always_compared`` and ``filled`` are as in `driving.Call`. ``keys`` gives what is smaller
+    or simpler in each key of the configuration. ``moving`` names the sizes of which a member may replace the one before
+    it if no call is made on that one, and ``merged`` those where it may replace it in any case. ``dangerous`` gives the
+    dangers of calls by the call's name, or by that and the name of an argument that is given, a word that is given, or
+    the kind of what is in flight; ``*`` matches anything.
     """
 
     interface: ClassVar[Interface]
     helpers: ClassVar[tuple[Callable[..., Any], ...]] = ()
     columns: ClassVar[tuple[str, ...]]
+    errors: ClassVar[frozenset[str]] = frozenset()
     always_compared: ClassVar[tuple[str, ...]] = ()
     filled: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     keys: ClassVar[Mapping[str, Amount | Simplest]] = {}

@@ -211,7 +211,8 @@ class Followed:
     the check, with the words for it in ``says``). ``calls`` gives the events that each call allows. ``expected`` gives
     the event kinds that are missing where a call returns in a state in which it should not. ``ignored`` kinds are not
     interpreted; ``unguessed`` ones are never guessed, since another event reveals them. If ``tired`` is set, the model
-    stops following where too many states fit, which is no defect of an implementation that cannot report more.
+    stops following where too many states fit, which is no defect of an implementation that cannot report more. The
+    columns in ``errors`` have error codes of Kafka.
     """
 
     variant: str
@@ -228,6 +229,7 @@ class Followed:
     ignored: frozenset[str] = frozenset()
     unguessed: frozenset[str] = frozenset()
     tired: bool = False
+    errors: frozenset[str] = frozenset()
 
 
 Steps = Sequence[tuple[str, Mapping[str, Any]]]

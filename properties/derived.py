@@ -67,7 +67,7 @@ def call_type_of(protocol: str) -> type[calls.Call]:
                 raise refused(f"{interface.__name__}: System.{name}({parameter}) has no annotation; write {what}")
     words = VOCABULARIES[protocol]
     members = {
-        "interface": (interface.System,), "columns": words.names, "filled": words.used_by,
+        "interface": (interface.System,), "columns": words.names, "filled": words.used_by, "errors": words.errors,
         "helpers": scenarios_of(protocol, "HELPERS", ()), "dangerous": getattr(interface, "DANGERS", {}),
     }  # fmt: skip
     return type("Call", (calls.Call,), members)

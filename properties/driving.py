@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Protocol, Self
 
 from fencepost.model.language.checks.errors import InputError
 from fencepost.properties.history.vocabulary import ABSENT
+from fencepost.properties.nearest import error_name
 
 Message = tuple[Any, ...]
 """A `Message` is (number, kind, …), as a protocol's plug defines it, and waits for the driver to let it happen."""
@@ -42,10 +43,12 @@ class Spelled:
 
 class Call(Protocol):
     """A `Call` is one call as data, hashable and compared by value. ``columns`` are those of the events of its
-    protocol. ``always_compared`` are those by which a program distinguishes two events even where they do not apply.
-    ``filled`` gives by kind the columns that its events may fill."""
+    protocol, of which ``errors`` have error codes of Kafka. ``always_compared`` are those by which a program
+    distinguishes two events even where they do not apply. ``filled`` gives by kind the columns that its events may
+    fill."""
 
     columns: ClassVar[tuple[str, ...]]
+    errors: ClassVar[frozenset[str]]
     always_compared: ClassVar[tuple[str, ...]]
     filled: ClassVar[Mapping[str, tuple[str, ...]]]
 
@@ -280,5 +283,8 @@ def columns_of(event: Event, columns: Sequence[str]) -> dict[str, int]:
     return {name: value for name, value in found.items() if value != none.get(name, ABSENT)}
 
 
-def event_text(event: Event, columns: Sequence[str]) -> str:
-    return f"{read(event, 'kind')}({', '.join(f'{k}={v}' for k, v in columns_of(event, columns).items())})"
+def event_text(event: Event, call: Call | type[Call]) -> str:
+    """Return an event as text, with the columns that the calls of its protocol know, and the names of errors."""
+    columns = columns_of(event, call.columns)
+    words = (f"{k}={error_name(v) if k in call.errors else v}" for k, v in columns.items())
+    return f"{read(event, 'kind')}({', '.join(words)})"

@@ -329,6 +329,7 @@ def _followed(mapping: EventMapping, variant: str, settings: Settings) -> Follow
         observations=mapping.observations[variant],
         calls=mapping.calls,
         interpreter=partial(Reader, mapping, mapping.needed(variant), sizes, variant),
+        errors=mapping.vocabulary.errors,
     )
 
 

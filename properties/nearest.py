@@ -1,8 +1,9 @@
 """This module has the words of messages: the names that an unknown name may have meant, names as they are printed
-(``ids unique``), and how many of a thing there are."""
+(``ids unique``), how many of a thing there are, and Kafka's names of its error codes."""
 
 from collections.abc import Collection, Iterable
 from difflib import get_close_matches
+from functools import cache
 
 TERMS = {"txn": "transaction"}
 """`TERMS` maps names of columns and sorts that are no word to a word."""
@@ -27,6 +28,21 @@ def quantity(count: int, noun: str) -> str:
 
 def times(count: int) -> str:
     return "once" if count == 1 else f"{count:,} times"
+
+
+@cache
+def error_name(code: int) -> str:
+    """Return the name that Kafka gives an error code, such as ``INVALID_PRODUCER_EPOCH``, or the number where it gives
+    none. The names are those of kio, which has them from Kafka's own list (Errors.java)."""
+    from kio.schema.errors import ErrorCode  # it takes 0.2 s to import
+
+    return ErrorCode(code).name.upper() if code in {*ErrorCode} else str(code)
+
+
+def error_text(code: int) -> str:
+    """Return an error in words, such as ``error INVALID_PRODUCER_EPOCH (47)``."""
+    name = error_name(code)
+    return f"error {name}" if name == str(code) else f"error {name} ({code})"
 
 
 def instead(wrong: str, known: Collection[str], where: str = "") -> str:

@@ -25,7 +25,7 @@ COMMANDS = (
     "new", "language",
 )  # fmt: skip
 """Each command is in the module of its name, except `list`, since a module of that name hides the built-in."""
-LOOKUP = ("findings", "language", "list", "schema")
+LOOKUP = ("findings", "language", "list", "new", "schema")
 """The modules of these commands are in the package `lookup`."""
 
 COMPLETION, HYPOTHESIS = "_FENCEPOST_COMPLETE", "HYPOTHESIS_STORAGE_DIRECTORY"

@@ -5,6 +5,7 @@ import hashlib
 import secrets
 import threading
 import webbrowser
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -26,7 +27,7 @@ from fencepost.properties.catalogue import CatalogueError, Profile, bounds_of
 from fencepost.properties.nearest import quantity
 
 if TYPE_CHECKING:
-    from fencepost.proofs.explorer.server import Application
+    from fencepost.proofs.explorer.server import Application, Explorer
 
 
 @click.command()
@@ -54,7 +55,8 @@ def explorer(
 
     The user takes steps and takes them back, sees what each changes and why others are not possible, gets a rule wrong,
     and has the shortest run found that breaks a promise. The command serves a page to this machine alone until Ctrl-C,
-    at the address that it had last time. Example: fencepost explorer transactions/v1-verified
+    at the address that it had last time, and loads the model again when its files are edited. Example: fencepost
+    explorer transactions/v1-verified
 
     For a DIRECTORY that `fencepost generate` or `fencepost record` wrote, the page lists what is violated, and displays
     the relevant events of each violation. With --implementation, the command drives that implementation, and displays
@@ -69,28 +71,31 @@ def explorer(
         raise CatalogueError("--bound is of searches in the model: leave it out with --from proof and --implementation")
     if proof and implementation is not None:
         raise CatalogueError("--from proof is about a model, --implementation about what is driven: leave one out")
-    name = name if is_directory else public_name(name)
+    asked, name = name, name if is_directory else public_name(name)
 
     # Flask is imported here because it is slow, and no other command needs it.
+    from fencepost.proofs.explorer.reloading import keep_answering
     from fencepost.proofs.explorer.server import address, listen, server
 
+    answer: Callable[[], None]
     port, token = _address_of(name)
     with listen(port) as listening:
         if is_directory:
-            application = _of_histories(name)
+            answer = server(_of_histories(name), listening, token).serve_forever
         elif implementation is not None:
-            application = _of_implementation(name, implementation, examples, seed)
+            answer = server(_of_implementation(name, implementation, examples, seed), listening, token).serve_forever
         elif proof:
-            application = _of_proof(name)
+            answer = server(_of_proof(name), listening, token).serve_forever
         else:
-            application = _of_model(name, changes, profile)
-        made, url = server(application, listening, token), address(listening, token)
+            load = partial(load_model, asked, changes, profile)
+            answer = partial(keep_answering, load(), load, listening, token)
+        url = address(listening, token)
         _remember(name, listening.getsockname()[1], token)
         console.print(url, markup=False, soft_wrap=True)
         console.file.flush()
         if not no_browser:
             threading.Thread(target=_open, args=(url,), daemon=True).start()
-        made.serve_forever()
+        answer()
     raise KeyboardInterrupt  # the server ends on an interrupt
 
 
@@ -121,15 +126,16 @@ def _is_directory(name: str) -> bool:
     return "://" in name or Path(name).is_dir()
 
 
-def _of_model(name: str, changes: tuple[str, ...], profile: Profile) -> "Application":
-    from fencepost.proofs.explorer.server import Explorer, application
+def load_model(name: str, changes: tuple[str, ...], profile: Profile) -> "Explorer":
+    """Load a variant to walk through."""
+    from fencepost.proofs.explorer.server import Explorer
     from fencepost.proofs.explorer.session import Session, place_of
 
-    entry, variant = the_one(name)
+    entry, variant = the_one(public_name(name))
     bounds = bounds_of(variant, profile, parse_bounds(changes))
     session = Session(place_of(f"{entry.name}/{variant.name}", variant, bounds))
     session.run("")
-    return partial(application, Explorer(session))
+    return Explorer(session)
 
 
 def _of_histories(directory: str) -> "Application":

@@ -22,7 +22,7 @@ from fencepost.proofs.doctor.source import INTERNAL, Active, Listed, release_of
 from fencepost.proofs.recording.logs.log_dirs import Place
 from fencepost.proofs.recording.logs.network_logs import NetworkLogs
 from fencepost.proofs.recording.logs.segments import Segment
-from fencepost.properties.nearest import instead
+from fencepost.properties.nearest import error_text, instead
 from fencepost.reference_impl.live.tcp.brokers import NOT_NOW, TRANSACTION, Brokers
 from fencepost.reference_impl.live.tcp.connection import PLAINTEXT, NoAnswer, WireError
 from fencepost.reference_impl.live.tcp.reading import Patience, build, part_about, reading
@@ -197,7 +197,7 @@ class NetworkSource:
                     error_code = int(answer.error_code)
                     listed |= {str(each.transactional_id): broker for each in answer.transaction_states}
                 if error_code:
-                    failed[broker] = f"error {error_code}"
+                    failed[broker] = error_text(error_code)
             if not failed:
                 return listed
             with suppress(NoAnswer):
@@ -227,7 +227,7 @@ class NetworkSource:
             for each in answer.transaction_states:
                 name, error_code = str(each.transactional_id), int(each.error_code)
                 if error_code in NOT_NOW:
-                    why[name] = f"error {error_code}"
+                    why[name] = error_text(error_code)
                 elif error_code and error_code != NO_SUCH_ID:
                     self._gap(f"transactional id {name}", error_code)
                 elif not error_code:
@@ -254,7 +254,7 @@ class NetworkSource:
 
     def _gap(self, what: str, code: int, why: str = "") -> None:
         why = why.removeprefix(f"{self.name}: ").removeprefix(f"{what}: ")
-        line = f"{what}: {DENIED.get(code) or why or f'error {code}'}"
+        line = f"{what}: {DENIED.get(code) or why or error_text(code)}"
         if line not in self.gaps:
             self.gaps.append(line)
 

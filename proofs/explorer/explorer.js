@@ -110,8 +110,42 @@
     if (refused) tell(refused, "bad");
     [path, at, loop] = refused ? [[], 0, null] : [start.path, start.step ?? start.path.length, start.loop];
     await show(false);
-    const edited = facts.edited.join(", ");
-    if (edited) tell(`${edited} changed since the explorer began. Start it again: its address stays the same.`, "bad");
+    await lookForEdits();
+  }
+
+  // ---- edits of the model's files: the server loads it again, or says why it cannot ----
+  const EDITED_MS = 1000;
+  let edition = null, complaint = "", looking = false;
+  async function lookForEdits() {
+    if (looking) return;
+    looking = true;
+    const said = document.hidden ? null : await ask("edition").catch(() => null);
+    if (said && facts) await tellEdits(said);
+    setTimeout(() => { looking = false; lookForEdits(); }, EDITED_MS);
+  }
+  async function tellEdits(said) {
+    const was = edition, stale = said.stale.join(", ");
+    const wrong = stale ? `${stale} changed since the explorer began. Start it again: its address stays the same.`
+      : said.refused && `What was edited cannot be loaded, and the model before stays: ${said.refused}`;
+    edition = said.edition;
+    const files = said.edited.join(", ");
+    if (was !== null && was !== said.edition) await again(files ? `${files} was edited` : "The explorer was started again");
+    else if (wrong && wrong !== complaint) tell(wrong, "bad");
+    complaint = wrong;
+  }
+  // The same run in the edited model, as far as its steps are still possible.
+  async function again(why) {
+    const [steps, to, looped, before] = [path, at, loop, place];
+    search = null;
+    if (!(await move(place))) {
+      [place, path, at, loop] = [before, steps, to, looped];
+      return tell(`${why}, and the model that was loaded has no such place: ${news.textContent}`, "bad");
+    }
+    [path, at, loop] = [steps, to, looped];
+    await show(true);
+    const loaded = `${why}, and the model is loaded again.`;
+    if (story.refused) tell(`${loaded} This path does not fit it any more: ${story.refused}`, "bad");
+    else tell(loaded);
   }
   const key = (to) => JSON.stringify([to.name, to.without, Object.entries(to.bounds).sort(), to.since ?? null]);
   async function first() {
@@ -300,7 +334,8 @@
     const lemmas = story.properties.filter((one) => !held.includes(one));
     if (lemmas.length) {
       const failing = lemmas.filter((one) => !one.holds[at]).length;
-      tellStandings(folded(told, "lemmas", `${lemmas.length} lemmas` + (failing ? `, ${failing} of which fail` : ""), {}), lemmas);
+      tellStandings(folded(told, "lemmas", `${lemmas.length} ${lemmas.length === 1 ? "lemma" : "lemmas"}`
+        + (failing ? `, ${failing} of which ${failing === 1 ? "fails" : "fail"}` : ""), {}), lemmas);
     }
     const before = new Set(at ? story.states[at - 1] : story.states[at]);
     view.list(told, "The state", story.states[at], story.states[at].map((line) => (before.has(line) ? "" : "now")));

@@ -145,13 +145,16 @@ class Wanted(msgspec.Struct, forbid_unknown_fields=True):
 
 class Explorer:
     """An `Explorer` has the answers of the addresses. One request at a time uses the model, while searches run in
-    parallel. ``starts`` has states in which a path may begin, numbered from 1."""
+    parallel. ``starts`` has states in which a path may begin, numbered from 1. ``files`` has the files of the model,
+    with the times of their last changes. ``edition`` differs each time that it is loaded, the last time
+    because of ``edited`` files, if it is what ``reloads``; ``refused`` is why what was edited since is no model."""
 
     def __init__(self, start: Session, most: int = MOST_STATES, starts: Sequence[Start] = ()) -> None:
         self.start, self.most, self.searches, self.starts = start.place, most, Searches(), starts
         self._sessions: OrderedDict[Place, Session] = OrderedDict({start.place: start})
         self._asking = threading.Lock()
-        self._read = {source.file: _changed_at(source.file) for source in sources([start.variant])}
+        self.files = {source.file: changed_at(source.file) for source in sources(start.entry.variants)}
+        self.edition, self.edited, self.refused, self.reloads = secrets.token_hex(4), tuple[str, ...](), "", False
 
     def session(self, at: At) -> Session:
         without, bounds = at.without and tuple(at.without), tuple(sorted(at.bounds.items()))
@@ -171,9 +174,13 @@ class Explorer:
         return self.starts[place.since - 1]
 
     def about(self, at: At) -> Mapping[str, Any]:
-        edited = [file.name for file, then in self._read.items() if _changed_at(file) != then]
         with self._asking:
-            return {**about(self.session(at)), "edited": edited}
+            return about(self.session(at))
+
+    def now(self) -> Mapping[str, Any]:
+        """Return which edition of the model this is, and what was edited since it was loaded, if that stays so."""
+        stale = [f.name for f, then in self.files.items() if changed_at(f) != then] if not self.reloads else []
+        return {"edition": self.edition, "edited": self.edited, "refused": self.refused, "stale": stale}
 
     def view(self, at: At) -> Mapping[str, Any]:
         """Return what is at a step of a path, or at the end of the possible part of an impossible path."""
@@ -208,7 +215,8 @@ class Explorer:
         return self.searches.begin(lambda report: _placed(session, here, work[wanted.what](report))).as_dict()
 
 
-def _changed_at(file: Path) -> int:
+def changed_at(file: Path) -> int:
+    """Return when a file was changed last, in ns; 0 if it is away."""
     return file.stat().st_mtime_ns if file.exists() else 0
 
 
@@ -240,6 +248,10 @@ def serve(app: Flask, explorer: Explorer, under: str) -> None:
     def _start() -> Response:
         start = explorer.start
         return jsonify(name=start.name, without=start.without, bounds=dict(start.bounds))
+
+    @app.get(f"{under}/edition")
+    def _edition() -> Response:
+        return jsonify(explorer.now())
 
     @app.post(f"{under}/about")
     def _about() -> Response:

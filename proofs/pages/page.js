@@ -58,6 +58,14 @@
     go(number in stories ? number : 0, Number.isInteger(steps) ? steps : null);
   }
   addEventListener("hashchange", follow);
+  let resized = 0;
+  addEventListener("resize", () => {
+    clearTimeout(resized);
+    resized = setTimeout(() => {
+      mark = view.draw(run, story, story.broken_at, (steps) => go(chosen, steps));
+      mark(here);
+    }, 100);
+  });
   addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.altKey || event.metaKey || event.target.tagName === "SELECT") return;
     const to = view.led(event, here, story.steps.length);

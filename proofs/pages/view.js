@@ -1,7 +1,7 @@
 "use strict";
 // What every page of runs draws: the run, a step a row in lanes, and what is told of the step that one stands on.
 const view = (() => {
-  const ROW = 34, TOP = 34, LEFT = 42, RIGHT = 130, LETTER = 6.6, MOST = 230;
+  const ROW = 34, TOP = 34, LEFT = 42, RIGHT = 130, LETTER = 6.6, MOST = 230, BOLD = 1.1, PHONE = 500;
   const DRAWN = new Set(["svg", "line", "rect", "circle", "path", "text", "title", "tspan", "g"]);
 
   // Text only ever enters the page as text: nothing of a run is read as markup.
@@ -24,13 +24,10 @@ const view = (() => {
   function draw(run, story, broken, go) {
     const room = Math.min(760, run.clientWidth - LEFT - RIGHT);
     const named = Math.max(...story.lanes.map((lane) => lane.length)) * (LETTER + 1) + 10;
-    const wide = Math.max(96, Math.min(MOST, named), Math.min(190, Math.floor(room / story.lanes.length)));
+    const fits = Math.floor((run.clientWidth - LEFT) / story.lanes.length), even = Math.floor(room / story.lanes.length);
+    const wide = Math.max(run.clientWidth < PHONE ? 60 : 96, Math.min(fits, Math.max(Math.min(MOST, named), Math.min(190, even))));
     const at = (lane) => LEFT + wide / 2 + lane * wide;
-    const least = LEFT + wide * story.lanes.length + RIGHT;
-    // What has no room on the right stands on the left of its lane, and where there is none either, the picture grows.
-    const long = (step) => LETTER * (step.action.length + 2 + step.words.length) + 9;
-    const left = (step) => at(step.lane) + long(step) > least && at(step.lane) - long(step) > LEFT;
-    const width = Math.max(least, ...story.steps.map((step) => (left(step) ? 0 : at(step.lane) + long(step) + 8)));
+    const width = Math.max(run.clientWidth, LEFT + wide * story.lanes.length);
     const height = TOP + ROW * story.steps.length + 12;
     run.replaceChildren();
     const label = `${story.steps.length} steps in ${story.lanes.length} lanes`;
@@ -50,11 +47,22 @@ const view = (() => {
         add(row, "path", { class: "tip", d: `M${to} ${y + 6} l${side * 9} -4 v8 z` });
       }
       add(row, "circle", { class: "dot", cx: from, cy: y + 6, r: 4.5 });
-      const name = add(row, "text", { class: "step-name", x: left(step) ? from - 9 : from + 9, y: y - 1,
-        "text-anchor": left(step) ? "end" : "start" }, step.action);
+      const name = add(row, "text", { class: "step-name", x: from + 9, y: y - 1 }, step.action);
       add(name, "tspan", { class: "step-words" }, `  ${step.words}`);
       row.addEventListener("click", () => go(place + 1));
       return row;
+    });
+    // Words that have no room on the right begin further on the left, and what has no room at all is cut.
+    const names = rows.map((row) => row.querySelector(".step-name"));
+    const lengths = names.map((name) => BOLD * name.getComputedTextLength()), most = width - LEFT - 8;
+    names.forEach((name, place) => {
+      const { action, words, lane } = story.steps[place], whole = `${action}  ${words}`;
+      name.setAttribute("x", Math.max(LEFT, Math.min(at(lane) + 9, width - 8 - lengths[place])));
+      if (lengths[place] <= most) return;
+      const cut = `${whole.slice(0, Math.floor(whole.length * most / lengths[place]) - 1)}…`;
+      name.firstChild.textContent = cut.slice(0, action.length);
+      name.lastChild.textContent = cut.slice(action.length);
+      add(name, "title", {}, whole);
     });
     if (story.loop !== null && story.loop < rows.length) {
       const [from, to] = [TOP + ROW * story.loop + 6, TOP + ROW * rows.length - 6];
@@ -63,8 +71,8 @@ const view = (() => {
     }
     const head = add(picture, "g");
     add(head, "rect", { class: "head", x: 0, y: 0, width, height: TOP - 4 });
-    const most = Math.floor(wide / (LETTER + 1));
-    const short = (lane) => (lane.length > most ? `…${lane.slice(1 - most)}` : lane);
+    const letters = Math.floor(wide / (LETTER + 1));
+    const short = (lane) => (lane.length > letters ? `…${lane.slice(1 - letters)}` : lane);
     story.lanes.forEach((lane, place) => {
       const name = add(head, "text", { class: "lane-name", x: at(place), y: 21 }, short(lane));
       add(name, "title", {}, lane);

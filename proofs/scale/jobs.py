@@ -56,7 +56,7 @@ class Jobs(AbstractContextManager["Jobs"]):
             self._pool = Tasks(spark, number)
         elif spark is None and workers > 1:
             # Forking a process whose Arrow or NumPy threads hold locks can hang the child; spawned ones start clean.
-            self._pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _end_with_parent)
+            self._pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), end_with_parent)
 
     def __exit__(self, *_: object) -> None:
         """End the processes and abandon the jobs that are under way."""
@@ -79,7 +79,7 @@ class Jobs(AbstractContextManager["Jobs"]):
         if self._pool is None or call is None:
             return functools.cache(functools.partial(self._here, function, *arguments))
         future: Future[Any]
-        with _interrupts_held():
+        with interrupts_held():
             if isinstance(self._pool, ProcessPoolExecutor):
                 future = self._submitted(self._pool, done, call)
                 self._have_it_look(self._pool)
@@ -145,7 +145,7 @@ class _Alone:
             context = multiprocessing.get_context("spawn")
             self._here, there = context.Pipe()
             self._process = context.Process(target=_serve, args=(there,))
-            with _interrupts_held():
+            with interrupts_held():
                 self._process.start()
             there.close()  # or its end would not be noticed
         process = self._process
@@ -161,7 +161,7 @@ class _Alone:
 
 
 def _serve(asked: multiprocessing.connection.Connection) -> None:
-    _end_with_parent()
+    end_with_parent()
     while True:
         asked.send_bytes(done(asked.recv_bytes()))
 
@@ -179,7 +179,7 @@ def _text(name: str, code: int) -> str:
     return f"{job} ended by {by}, {again}, most often in a library that is not Python"
 
 
-def _end_with_parent() -> None:
+def end_with_parent() -> None:
     """End this process when its parent ends, even if the parent is killed."""
     parent = multiprocessing.parent_process()
     assert parent is not None
@@ -192,7 +192,7 @@ def _end_with_parent() -> None:
 
 
 @contextmanager
-def _interrupts_held() -> Iterator[None]:
+def interrupts_held() -> Iterator[None]:
     """Start processes within this context so that they never see Ctrl-C, which a terminal sends to all of them. The
     starter of these processes ends them instead."""
     if not hasattr(signal, "pthread_sigmask"):

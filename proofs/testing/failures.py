@@ -32,7 +32,7 @@ class Evidence:
 
     def __str__(self) -> str:
         if self.event is not None:
-            return f"{event_text(self.event, self.made.call.columns)} in {self.made.text}"
+            return f"{event_text(self.event, self.made.call)} in {self.made.text}"
         if self.made.error is not None:
             return f"{self.made.text} raised {self.made.error!r}"
         if self.check:

@@ -458,7 +458,7 @@ def described(made: Made) -> str:
     plain = isinstance(made.result, int | float | str | bytes | tuple | list | dict | None)
     result = repr(made.result) if plain else type(made.result).__name__
     error = f"{type(made.error).__name__}" if made.error is not None else ""
-    return " ".join(filter(None, (error or result, *(event_text(e, made.call.columns) for e in made.events))))
+    return " ".join(filter(None, (error or result, *(event_text(e, made.call) for e in made.events))))
 
 
 class _NoScreen:

@@ -127,7 +127,7 @@ class Stepper:
         self, seen: Observed, conditions: Sequence[Conjunct], state: State, row: Row
     ) -> tuple[FalseConjunct, ...]:
         return tuple(
-            FalseConjunct(seen.kind, seen.rule, with_values(part, self.plain, state, row))
+            FalseConjunct(seen.kind, seen.rule, with_values(part, self.plain, state, row, self.reading.followed.errors))
             for c in conditions
             if self._known(c, row) and not c.holds(self.plain, state, row)
             for part in false_parts(c.term, self.plain, state, row)

@@ -14,7 +14,7 @@ from fencepost.model.group_fencing.core import Epoch, Fate, Member, Offset, Part
 from fencepost.model.language import Bool, exists, forall, implies, when
 from fencepost.model.language.observations import Condition, Do, Observation
 from fencepost.properties.history.signs import Events, Sign, events
-from fencepost.properties.history.vocabulary import Column, EventKind, Vocabulary
+from fencepost.properties.history.vocabulary import KAFKA_ERROR, Column, EventKind, Vocabulary
 
 CLIENT = "slot client"
 PRODUCER = f"{CLIENT} txn producer_id epoch"
@@ -91,7 +91,7 @@ COLUMNS = (
     Column("epoch", "int32", "producer epoch"),
     Column("outcome", "int8", "1: commit, stable; 0: abort, whatever is there"),
     # 0, not -1, where it does not apply: -1 is an error code of its own (UNKNOWN_SERVER_ERROR).
-    Column("error", "int16", "Kafka error code of an answer; 0 = none", absent=0),
+    KAFKA_ERROR,
 )  # fmt: skip
 
 GROUP_FENCING = Vocabulary(

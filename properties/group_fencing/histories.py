@@ -31,7 +31,9 @@ DRAFTS = ("draft", "draft-repaired-by-assignment", "draft-repaired-by-generation
 PARTITION, PLACE, OWNER = ("partition",), ("partition", "offset"), ("partition", "client")
 OF_PRODUCER = ("partition", "producer_id")
 
-saying = Words(GROUP_FENCING, hidden=("slot",)).saying
+NAMES = {"error": {85: "CONCURRENT_PRODUCER_COMMIT", 86: "PENDING_TRANSACTION"}}
+"""KIP-447's draft has these errors. Kafka has given their numbers to others, which no member of a group meets."""
+saying = Words(GROUP_FENCING, hidden=("slot",), names=NAMES).saying
 
 READ_FIRST = first(Kind.output_read, by=PLACE)
 READ = greatest("offset", Kind.output_read, by=PARTITION)
@@ -184,6 +186,7 @@ HISTORY = HistoryProperties(
     view=GroupView,
     mode="shipped",
     figures=figures,
+    values=NAMES,
     spread_of_figures=BY_ITSELF,
 )
 

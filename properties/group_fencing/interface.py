@@ -20,6 +20,7 @@ from fencepost.properties.derived import AtRest
 from fencepost.properties.driving import Event, Made, read
 from fencepost.properties.driving import Message as DriverMessage
 from fencepost.properties.monitoring import Broken, Concerned
+from fencepost.properties.nearest import error_text
 from fencepost.properties.roles import Between, Index, InFlight, OneOf
 
 Message = tuple[int, str, str, str, int]
@@ -175,5 +176,5 @@ class Calm(AtRest):
             if kind == "instance_started":
                 started.add(client)
             elif kind == "instance_failed" and (client in started or (rested and not started)) and error != UNRELEASED:
-                words = f"instance {client} had its place to itself, and was ended by error {error}"
+                words = f"instance {client} had its place to itself, and was ended by {error_text(error)}"
                 yield Broken("447.P4", words, event), frozenset({client})

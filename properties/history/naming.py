@@ -11,7 +11,7 @@ from typing import Any
 from fencepost.properties.history.event_view import EventView
 from fencepost.properties.history.manifest import Manifest
 from fencepost.properties.history.vocabulary import Vocabulary
-from fencepost.properties.nearest import TERMS, in_words
+from fencepost.properties.nearest import TERMS, error_name, in_words
 
 # Events are in the terms of the system's operators: names where the config of the histories has them, else numbers.
 #
@@ -59,7 +59,10 @@ class Naming:
         known, term = self._known(name), self._term(name)
         if 0 <= value < len(known):
             return known[value] if name == "partition" else f"{term} {known[value]}"
-        return f"{term} {self.values.get(name, {}).get(value, value)}"
+        words = self.values.get(name, {})
+        if name in self.vocabulary.errors and value not in words:
+            return f"{term} {error_name(value)}"
+        return f"{term} {words.get(value, value)}"
 
     def _term(self, name: str) -> str:
         meaning = next(column.meaning for column in self.vocabulary.columns if column.name == name)

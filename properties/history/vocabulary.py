@@ -67,6 +67,8 @@ COMMON_COLUMNS = (
     Column("time_us", "int64", "when it happened: virtual if simulated, the observer's clock if recorded", "µs"),
     Column("kind", "int16", "what happened: a code of the protocol's kinds"),
 )
+KAFKA_ERROR = Column("error", "int16", "Kafka error code of an answer; 0 = none", absent=0)
+"""The values of this column have Kafka's names for a reader."""
 
 
 class EventKind(IntEnum):
@@ -125,6 +127,11 @@ class Vocabulary:
     @cached_property
     def names(self) -> tuple[str, ...]:
         return tuple(column.name for column in self.columns)
+
+    @cached_property
+    def errors(self) -> frozenset[str]:
+        """These columns have error codes of Kafka."""
+        return frozenset(column.name for column in self.columns if column == KAFKA_ERROR)
 
     @cached_property
     def used_by(self) -> Mapping[str, tuple[str, ...]]:

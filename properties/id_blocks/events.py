@@ -12,7 +12,7 @@ from fencepost.model.language import Bool, Int, Nat, exists, implies, when
 from fencepost.model.language.observations import Do, Observation
 from fencepost.properties.conformance_spec import Allowed
 from fencepost.properties.history.signs import Events, Sign, events
-from fencepost.properties.history.vocabulary import Column, EventKind, Vocabulary
+from fencepost.properties.history.vocabulary import KAFKA_ERROR, Column, EventKind, Vocabulary
 
 BLOCK = "first length"
 
@@ -61,7 +61,7 @@ COLUMNS = (
     Column("length", "int32", "number of ids in the block", "ids"),
     Column("producer_id", "int64", "the id that a client was given"),
     # 0, not -1, where it does not apply: -1 is an error code of its own (UNKNOWN_SERVER_ERROR).
-    Column("error", "int16", "Kafka error code of an answer; 0 = none", absent=0),
+    KAFKA_ERROR,
 )
 
 ID_BLOCKS = Vocabulary("id-blocks", Kind, COLUMNS, public=(OUTSIDE,))

@@ -195,6 +195,7 @@ class Call(calls.Call):
     interface = (System, BridgeSystem, Permissions, Lengths)
     helpers = (settle,)
     columns = COLUMNS
+    errors = ID_BLOCKS.errors
     filled = ID_BLOCKS.used_by
     keys: ClassVar = {
         "brokers": Amount(),

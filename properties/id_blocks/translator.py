@@ -49,6 +49,7 @@ from fencepost.properties.id_blocks.events import (
     Kind,
 )
 from fencepost.properties.id_blocks.interface import Message
+from fencepost.properties.nearest import error_text
 from fencepost.properties.trace_spec import Conforming, Laid, LaidOut, Settings
 
 MORE_THAN_A_BLOCK = 1_000
@@ -196,7 +197,8 @@ class BlocksInterpreter(PlainInterpreter):
         }
         if action != NEEDS_A_REASON or excused.get(row["error"], False):
             return ()
-        return (FalseConjunct(action, "730.5", f"there is a reason for error {row['error']}: nothing called for it"),)
+        reason = f"there is a reason for {error_text(row['error'])}: nothing called for it"
+        return (FalseConjunct(action, "730.5", reason),)
 
     def remember(self, memory: Memory, kind: str, row: Row, before: State, state: State) -> Memory:
         """Return since when back-offs and requests last."""

@@ -22,7 +22,7 @@ from fencepost.model.language.observations import Do, Observation
 from fencepost.model.source_offsets.core import Instance, Partition, Place, Stage
 from fencepost.model.source_offsets.delivered import Offset
 from fencepost.properties.history.signs import Events, Sign, events
-from fencepost.properties.history.vocabulary import Column, EventKind, Vocabulary
+from fencepost.properties.history.vocabulary import KAFKA_ERROR, Column, EventKind, Vocabulary
 
 INSTANCE = "task instance"
 TXN = f"{INSTANCE} producer_id epoch"
@@ -118,7 +118,7 @@ COLUMNS = (
     Column("runtime", "int8", "0: exactly once; 1: the feature is off; 2: software from before it, without own topics"),
     Column("outcome", "int8", "1: commit, as it should be; 0: abort, as it should not"),
     # 0, not -1, where it does not apply: -1 is an error code of its own (UNKNOWN_SERVER_ERROR).
-    Column("error", "int16", "Kafka error code of an answer; 0 = none", absent=0),
+    KAFKA_ERROR,
 )  # fmt: skip
 
 SOURCE_OFFSETS = Vocabulary("source-offsets", Kind, COLUMNS, public=(OPERATOR, TASK, AUDITOR))

@@ -15,7 +15,7 @@ from fencepost.model.language import Bool, Int
 from fencepost.model.language.observations import Do, Observation
 from fencepost.model.task_counts.abstract.core import Count, Generation, Instance, Round, Stage, Task, Worker
 from fencepost.properties.history.signs import Events, Sign, events
-from fencepost.properties.history.vocabulary import Column, EventKind, Vocabulary
+from fencepost.properties.history.vocabulary import KAFKA_ERROR, Column, EventKind, Vocabulary
 
 PAIR = "producer_id epoch"
 RECORD = f"node connector task set count offset {PAIR}"
@@ -85,7 +85,7 @@ class Kind(EventKind):
 SUPPORT = MappingProxyType({"none": 0, "disabled": 1, "preparing": 2, "enabled": 3})
 
 COLUMNS = (
-    Column("node", "int32", "worker that acted; -1: somebody outside the cluster"),
+    Column("node", "int32", "worker that acted; -1: a client outside the cluster"),
     Column("connector", "int32", "connector, numbered from 0"),
     Column("task", "int32", "number of the task within its connector, from 0"),
     Column("instance", "int64", "a task's thread, unique in its history: every start is another one"),
@@ -99,7 +99,7 @@ COLUMNS = (
     Column("support", "int8", "exactly.once.source.support: 0 not there yet, 1 disabled, 2 preparing, 3 enabled"),
     Column("status", "int32", "HTTP status of an answer; of a check 200 if it passed, 409 if not"),
     # 0, not -1, where it does not apply: -1 is an error code of its own (UNKNOWN_SERVER_ERROR).
-    Column("error", "int16", "Kafka error code of an answer; 0 = none", absent=0),
+    KAFKA_ERROR,
 )  # fmt: skip
 
 TASK_COUNTS = Vocabulary("task-counts", Kind, COLUMNS, public=(TOPIC, OUTSIDE))

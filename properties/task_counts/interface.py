@@ -390,6 +390,7 @@ class Call(calls.Call):
     interface = (System, Permissions)
     helpers = (run, do, work, get_on, finish)
     columns = COLUMNS
+    errors = TASK_COUNTS.errors
     filled = TASK_COUNTS.used_by
     keys: ClassVar = {
         "workers": Amount(), "connectors": Amount(), "max_tasks": Amount(), "protocol": Simplest("eager"),

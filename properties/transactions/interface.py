@@ -481,6 +481,7 @@ class Call(calls.Call):
     interface = (System,)
     helpers = (settle, probe, progress, expire, forget, in_pieces, newcomers)
     columns = COLUMNS
+    errors = TRANSACTIONS.errors
     filled = TRANSACTIONS.used_by
     always_compared: ClassVar[tuple[str, ...]] = ("error",)  # an answer without one is another answer
     keys: ClassVar = {

@@ -15,7 +15,7 @@ from fencepost.reference_impl.kafka.environment import (
     client_name,
 )
 from fencepost.reference_impl.kafka.environment import Config as TransactionsConfig
-from fencepost.reference_impl.kafka.errors import NAMES, ErrorCode, Verdict
+from fencepost.reference_impl.kafka.errors import ErrorCode, Verdict, error_name
 from fencepost.reference_impl.kafka.leader import PartitionLeader
 from fencepost.reference_impl.kafka.log import NO_GUARD, PartitionLog
 from fencepost.reference_impl.kafka.messages import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, ProduceRequest
@@ -301,8 +301,7 @@ class KafkaError(Refused):
     """A `KafkaError` is raised for a call that was refused; ``code`` is Kafka's error code."""
 
     def __init__(self, code: int, what: str) -> None:
-        name = NAMES.get(code, f"error {code}")
-        super().__init__(f"{what}: {name}")
+        super().__init__(f"{what}: {error_name(code)}")
         self.code = code
 
 

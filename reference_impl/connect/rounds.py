@@ -24,6 +24,7 @@ from fencepost.reference_impl.connect.requests import (
 )
 from fencepost.reference_impl.connect.threads import OperationError, Script, Wait
 from fencepost.reference_impl.kafka.clients.admin import Admin
+from fencepost.reference_impl.kafka.errors import error_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -280,7 +281,7 @@ class Rounds:
                 self.emit(Kind.ID_FENCED, round, task=task, error=error.code)
                 errors.append(error.code)
             if not self.all_fenced(errors):
-                self.fail(round, errors[-1], f"fencing task {task} failed with error {errors[-1]}")
+                self.fail(round, errors[-1], f"fencing task {task} failed with {error_text(errors[-1])}")
                 return
         round.fenced = True
 

@@ -25,6 +25,7 @@ from fencepost.reference_impl.connect.group import CONNECTOR, TaskId
 from fencepost.reference_impl.connect.requests import CONFLICT, Request
 from fencepost.reference_impl.connect.rounds import ask_for_round
 from fencepost.reference_impl.connect.threads import INTERRUPTED, OperationError, Refused, Script, Wait
+from fencepost.reference_impl.kafka.errors import error_text
 
 if TYPE_CHECKING:
     from fencepost.reference_impl.connect.herder import Herder
@@ -304,7 +305,7 @@ class SourceTask:
         brokers, topic = self.env.brokers, self.env.config.offsets_topic
         error = brokers.acls.error(of_offsets_topic(topic)) or brokers.create_topic(topic, *self.topic_sizes())
         if not tolerates_creation_error(error):
-            raise TaskFailed(f"ConnectException: offsets topic {topic} cannot be created: error {error}", error)
+            raise TaskFailed(f"ConnectException: offsets topic {topic} cannot be created: {error_text(error)}", error)
 
     def find(self) -> None:
         """Find the topic, which is not created, as the connector's admin; no error is tolerated.
@@ -312,7 +313,7 @@ class SourceTask:
         brokers, topic = self.env.brokers, self.env.config.offsets_topic
         error = brokers.acls.error(of_description(topic))
         if error:
-            raise TaskFailed(f"ConnectException: not authorized to describe topic {topic}: error {error}", error)
+            raise TaskFailed(f"ConnectException: not authorized to describe topic {topic}: {error_text(error)}", error)
         if topic not in brokers.topics:
             raise TaskFailed(missing_topics([topic]), UNKNOWN_TOPIC_OR_PARTITION)
 

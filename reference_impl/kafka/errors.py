@@ -1,6 +1,7 @@
 """This module has Kafka's error codes for transactions, groups and producer ids, and how clients react to each."""
 
 from enum import Enum
+from functools import cache
 
 # Kafka's error codes that transactions can meet, with the protocol's numbers, and what a producer does about each.
 #
@@ -39,7 +40,19 @@ class ErrorCode:
     TRANSACTION_ABORTABLE = 120  # the partition is not in the transaction: abort it and go on
 
 
-NAMES = {code: name for name, code in vars(ErrorCode).items() if name.isupper()}
+@cache
+def error_name(code: int) -> str:
+    """Return the name that Kafka gives an error code, or the number where it gives none."""
+    from kio.schema.errors import ErrorCode as Known  # it takes 0.2 s to import
+
+    return Known(code).name.upper() if code in {*Known} else str(code)
+
+
+def error_text(code: int) -> str:
+    """Return an error in words, such as ``error INVALID_PRODUCER_EPOCH (47)``."""
+    name = error_name(code)
+    return f"error {name}" if name == str(code) else f"error {name} ({code})"
+
 
 RETRIABLE = frozenset({
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.NOT_LEADER_OR_FOLLOWER,

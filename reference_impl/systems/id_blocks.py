@@ -22,6 +22,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from fencepost.reference_impl.kafka.errors import error_text
 from fencepost.reference_impl.kafka.messages import Block, ProducerIdsRecord
 from fencepost.reference_impl.kafka.producer_ids.broker import Broker, IdSource, ProducerIds, SourceFactory
 from fencepost.reference_impl.kafka.producer_ids.controller import Controller, MetadataLog
@@ -319,7 +320,7 @@ def rows(brokers: int = 3, rounds: int = 2, size: int = 40) -> list[Row]:
         for _ in range(size):
             for broker in range(brokers):
                 error, _ = system.init_producer_id(broker)
-                assert error == 0, f"broker {broker} has used up its block before its end: error {error}"
+                assert error == 0, f"broker {broker} has used up its block before its end: {error_text(error)}"
     return system.env.log.rows
 
 

@@ -1,7 +1,18 @@
 """What may have been meant by a name that there is none of."""
 
 import pytest
-from fencepost.properties.nearest import in_words, instead, nearest, quantity, times, underscored
+from fencepost.properties.nearest import (
+    error_name,
+    error_text,
+    in_words,
+    instead,
+    nearest,
+    quantity,
+    times,
+    underscored,
+)
+from fencepost.reference_impl.kafka.errors import ErrorCode, GroupErrorCode, IdErrorCode
+from fencepost.reference_impl.kafka.errors import error_text as in_reference
 
 KNOWN = ("no_id_twice", "disjoint_blocks", "used_up_for_ever", "two_blocks_held", "a_gap", "run_out", "nothing_left")
 
@@ -45,3 +56,16 @@ def test_one_and_several(noun: str, several: str) -> None:
 
 def test_thousands_and_once() -> None:
     assert (quantity(1466, "event"), times(1), times(2000)) == ("1,466 events", "once", "2,000 times")
+
+
+def test_errors_are_named_as_kafka_names_them() -> None:
+    """Each code of the reference, which writes Kafka's names by hand, but those of a draft; and what Kafka has not."""
+    draft = {"CONCURRENT_PRODUCER_COMMIT", "PENDING_TRANSACTION"}
+    known = vars(GroupErrorCode) | vars(IdErrorCode) | vars(ErrorCode)
+    codes = {name: code for name, code in known.items() if name.isupper() and name not in draft}
+    assert len(codes) > 35 and {name: error_name(code) for name, code in codes.items()} == {
+        name: name for name in codes
+    }
+    assert error_text(47) == in_reference(47) == "error INVALID_PRODUCER_EPOCH (47)"
+    assert error_text(-1) == in_reference(-1) == "error UNKNOWN_SERVER_ERROR (-1)"
+    assert error_text(9999) == in_reference(9999) == "error 9999"

@@ -89,12 +89,12 @@ def untimed(document: Any) -> Any:
 
 
 @contextlib.contextmanager
-def serving(*words: object) -> Iterator[tuple["subprocess.Popen[str]", str]]:
+def serving(*words: object, cwd: Path | None = None) -> Iterator[tuple["subprocess.Popen[str]", str]]:
     """`fencepost explorer` in a process of its own, and the address that it prints; after the block it is interrupted,
     and ends with exit code 130."""
     command = [str(SCRIPT), "explorer", *map(str, words)]
     with started(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=clean_environment()
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=clean_environment(), cwd=cwd
     ) as running:
         try:
             assert running.stdout is not None

@@ -1,1 +1,2 @@
-"""The modules of this package are commands that print what is known already, and judge nothing."""
+"""The modules of this package are commands that print what is known already, or write what a user begins with, and
+judge nothing."""

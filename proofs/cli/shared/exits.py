@@ -88,7 +88,7 @@ def ended_by(error: BaseException) -> int:
     elif isinstance(error, BrokenPipeError) or isinstance(error.__context__, BrokenPipeError):
         _leave_streams()  # the reader has closed the pipe, and needs no message
     else:
-        say(_why(error))
+        say(in_one_line(error))
     return REFUSED
 
 
@@ -102,7 +102,8 @@ def _leave_streams() -> None:
         return
 
 
-def _why(error: BaseException) -> str:
+def in_one_line(error: BaseException) -> str:
+    """Return what an error says, with the file and line where one is known."""
     if isinstance(error, MemoryError) or "out of memory" in str(error)[:200]:
         return f"memory ended{_while(error)}; use smaller bounds, fewer histories or fewer cores"
     if isinstance(error, RecursionError):

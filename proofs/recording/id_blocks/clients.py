@@ -22,6 +22,7 @@ from pathlib import Path
 
 import msgspec
 from fencepost.proofs.recording.errors import RecordingError, lines_of
+from fencepost.properties.nearest import error_text
 from fencepost.reference_impl.live.tcp.connection import (
     Broker,
     Connection,
@@ -47,7 +48,7 @@ class Observation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def __post_init__(self) -> None:
         if not self.fault and (self.error == 0) != (self.producer_id >= 0):
-            raise ValueError(f"error {self.error} with producer id {self.producer_id}")
+            raise ValueError(f"{error_text(self.error)} with producer id {self.producer_id}")
 
 
 def collect_producer_ids(

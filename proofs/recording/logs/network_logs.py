@@ -26,6 +26,7 @@ import numpy as np
 from fencepost.proofs.recording.errors import RecordingError
 from fencepost.proofs.recording.logs.log_dirs import Place
 from fencepost.proofs.recording.logs.segments import HEADER, MAGIC_AT, Segment, checked_headers, walked
+from fencepost.properties.nearest import error_text
 from fencepost.reference_impl.live.tcp.brokers import NOT_NOW, Brokers, Refused
 from fencepost.reference_impl.live.tcp.connection import Connection, NoAnswer, WireError, answered
 from fencepost.reference_impl.live.tcp.reading import Patience, build, milliseconds, part_about, reading
@@ -159,9 +160,9 @@ class NetworkLogs:
                 except Refused as cut:
                     self.refused[place] = cut
             elif error in NOT_NOW:
-                self._no_news([place], NoAnswer(f"{what}: error {error}"))
+                self._no_news([place], NoAnswer(f"{what}: {error_text(error)}"))
             elif error:
-                self.refused[place] = Refused(f"{what}: error {error}", error)
+                self.refused[place] = Refused(f"{what}: {error_text(error)}", error)
             else:
                 if is_new:
                     self.high[place] = int(part.high_watermark)

@@ -16,7 +16,7 @@ from fencepost.model.language import exists, implies
 from fencepost.model.transactions.abstract.core import Fate, Outcome, Phase, Txn
 from fencepost.model.transactions.detailed.coordinator import Pending
 from fencepost.properties.history.signs import Events, Sign, events
-from fencepost.properties.history.vocabulary import Column, EventKind, Vocabulary
+from fencepost.properties.history.vocabulary import KAFKA_ERROR, Column, EventKind, Vocabulary
 
 PAIR = "producer_id epoch"
 PAIR_IF_ANY = "producer_id? epoch?"
@@ -117,7 +117,7 @@ COLUMNS = (
     Column("coordinator_epoch", "int32", "epoch of the coordinator, one higher with each fail-over", "fail-overs"),
     Column("upto", "int64", "exclusive end of the offsets that are stable, or were fetched", "records"),
     # 0, not -1, where it does not apply: -1 is an error code of its own (UNKNOWN_SERVER_ERROR).
-    Column("error", "int16", "Kafka error code of an answer; 0 = none", absent=0),
+    KAFKA_ERROR,
 )
 
 TRANSACTIONS = Vocabulary("transactions", Kind, COLUMNS, public=(CLIENTS,), recorded_with={CLIENTS: "--clients FILE"})

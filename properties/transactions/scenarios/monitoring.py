@@ -21,6 +21,7 @@ from typing import Any
 from fencepost.model.rules import RULES
 from fencepost.properties.driving import Event, Made, read
 from fencepost.properties.monitoring import Broken, Concerned, RunContext
+from fencepost.properties.nearest import error_text
 from fencepost.properties.transactions.events.kinds import COMMIT
 from fencepost.properties.transactions.histories.late import ON_THE_WAY, STAYS, UNCLEAN, Late, Owners, Pair, Transaction
 from fencepost.properties.transactions.histories.promises import DRIVEN
@@ -549,7 +550,7 @@ class TransactionsContext(RunContext):
             yield from self._all_or_nothing(transaction, result, reader)
         for at, (error, _) in enumerate(result.offsets):
             if error:
-                words = f"an offset of partition {self.partitions + at} is pending for ever: error {error}"
+                words = f"an offset of partition {self.partitions + at} is pending for ever: {error_text(error)}"
                 yield self._hangs(words, f"result.offsets[{at}][0] == 0", ("partition", self.partitions + at))
 
     def _all_or_nothing(self, transaction: Transaction, result: Settled, reader: int) -> Iterator[Verdict]:

@@ -15,6 +15,7 @@ from typing import Annotated, Any, NamedTuple
 from fencepost.properties.driving import Event, Made, Message, read
 from fencepost.properties.machine import BURST, Machine, scenario
 from fencepost.properties.monitoring import Broken, Concerned
+from fencepost.properties.nearest import error_text
 from fencepost.properties.roles import Between
 from fencepost.properties.transactions.interface import (
     ABILITIES,
@@ -110,8 +111,8 @@ class Living:
         return f"does not get on: {ended}{self._repeated(client)}"
 
     def _repeated(self, client: int) -> str:
-        errors = self._errors[client]
-        return "".join(f"; error {error} comes {count} times" for error, count in errors.most_common(1) if count > 1)
+        most = self._errors[client].most_common(1)
+        return "".join(f"; {error_text(error)} comes {count} times" for error, count in most if count > 1)
 
 
 # The verbs of scenarios on transactions are the steps that they have in common.

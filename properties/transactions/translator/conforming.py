@@ -209,7 +209,7 @@ class _Dealt:
         pairs = {(self.txns[e["txn"]], e["partition"]) for e in self.events if e["kind"] == "add_sent"}
         return Followed(
             self.variant, settle(model.spec), {"last": self.last}, bounds, COLUMNS, RECORDED[self.variant], {},
-            lambda: Unseen(bumps=self.bumps, added=frozenset(pairs)),
+            lambda: Unseen(bumps=self.bumps, added=frozenset(pairs)), errors=TRANSACTIONS.errors,
         )  # fmt: skip
 
 

@@ -17,8 +17,9 @@ from fencepost.model.transactions.detailed.expiry import ExpiringV1, ExpiringVer
 from fencepost.model.transactions.detailed.releases import ExpiringOf400
 from fencepost.properties.conformance_spec import UNKNOWN, Allowed, Beyond, FalseConjunct, Followed, Row, State, Take
 from fencepost.properties.driving import Event, Made, read
+from fencepost.properties.nearest import error_text
 from fencepost.properties.transactions.events.driven import COLUMNS, COMPLETE_ABORT, COMPLETE_COMMIT
-from fencepost.properties.transactions.events.kinds import OLD_LEFT
+from fencepost.properties.transactions.events.kinds import OLD_LEFT, TRANSACTIONS
 from fencepost.properties.transactions.interface import Message
 from fencepost.properties.transactions.translator import guessing
 from fencepost.properties.transactions.translator.guessing import (
@@ -410,7 +411,7 @@ class TransactionsInterpreter(Choosing):
 
 
 def _in_words(error: int, number: int) -> str:
-    return f"error {error} with {number}" if number else f"error {error}"
+    return f"{error_text(error)} with {number}" if number else error_text(error)
 
 
 def _waited_ms(made: Made) -> int:
@@ -481,5 +482,5 @@ def read_by(
     variant = config["mode"]
     return Followed(
         variant, settled(models[variant]), {"last": config["last"]}, bounds, COLUMNS, observations[variant], calls,
-        partial(interpreter, config, bounds), ignored=IGNORED,
+        partial(interpreter, config, bounds), ignored=IGNORED, errors=TRANSACTIONS.errors,
     )  # fmt: skip

@@ -7,6 +7,7 @@ import struct
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
+from fencepost.reference_impl.kafka.errors import error_text
 from fencepost.reference_impl.live.connect.observing import AGAIN
 from fencepost.reference_impl.live.tcp.brokers import TRANSACTION, Brokers
 from fencepost.reference_impl.live.tcp.connection import WireError
@@ -80,7 +81,7 @@ class Auditor:
         with reading(request, answer):
             found = only(only(answer.responses, "topics").partitions, "partitions")
             if error := int(found.error_code):
-                raise WireError(f"{self._brokers.bootstrap}: topic {topic} cannot be read: error {error}")
+                raise WireError(f"{self._brokers.bootstrap}: topic {topic} cannot be read: {error_text(error)}")
             aborted = [(int(each.first_offset), int(each.producer_id)) for each in found.aborted_transactions or ()]
             return list(_committed(bytes(found.records or b""), sorted(aborted)))
 

@@ -26,6 +26,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
+from fencepost.reference_impl.kafka.errors import error_text
 from fencepost.reference_impl.live.clusters.ending import Entering
 from fencepost.reference_impl.live.clusters.jars import ARCHIVE, ClusterError, reason_to_skip
 from fencepost.reference_impl.live.clusters.kafka import KafkaCluster, free_ports
@@ -152,7 +153,7 @@ class ConnectCluster(Entering):
         finally:
             asking.close()
         if error := answer.members[0].error_code:
-            raise ClusterError(f"worker {name} is no member of group {self.group} as {member!r}: error {int(error)}")
+            raise ClusterError(f"worker {name} is no member of group {self.group} as {member!r}: {error_text(error)}")
         self._note("member_expired", worker=name, member=member)
 
     def leads(self) -> str:

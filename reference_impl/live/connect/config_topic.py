@@ -11,6 +11,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+from fencepost.reference_impl.kafka.errors import error_text
 from fencepost.reference_impl.live.clusters.kafka import KafkaCluster
 from fencepost.reference_impl.live.tcp.brokers import Brokers
 from fencepost.reference_impl.live.tcp.connection import WireError
@@ -104,7 +105,7 @@ def append(brokers: Brokers, topic: str, key: bytes, value: bytes | None) -> int
     with reading(request, answer):
         written = only(only(answer.responses, "topics").partition_responses, "partitions")
     if written.error_code:
-        raise WireError(f"{brokers.bootstrap}: topic {topic} takes no record: error {int(written.error_code)}")
+        raise WireError(f"{brokers.bootstrap}: topic {topic} takes no record: {error_text(written.error_code)}")
     return int(written.base_offset)
 
 
@@ -118,7 +119,7 @@ def _alter(brokers: Brokers, topic: str, changes: Mapping[str, tuple[i8, str | N
     with reading(resource, answer):
         error = int(only(answer.responses, "topics").error_code)
     if error:
-        raise WireError(f"{brokers.bootstrap}: topic {topic} takes no other settings: error {error}")
+        raise WireError(f"{brokers.bootstrap}: topic {topic} takes no other settings: {error_text(error)}")
 
 
 def _cleaned(checkpoint: Path, topic: str) -> int:

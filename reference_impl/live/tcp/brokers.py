@@ -9,6 +9,7 @@ Only one thread at a time may use them. A connection that failed is discarded an
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
+from fencepost.reference_impl.kafka.errors import error_text
 from fencepost.reference_impl.live.tcp.connection import (
     PLAINTEXT,
     Broker,
@@ -135,7 +136,7 @@ class Brokers:
         if known is None:
             error, leaders = self.topics((topic,)).get(topic, (0, {}))
             if error in FORBIDDEN:
-                raise Refused(f"{self.bootstrap}: topic {topic} is not described: error {error}", error)
+                raise Refused(f"{self.bootstrap}: topic {topic} is not described: {error_text(error)}", error)
             known = leaders.get(partition, -1)
             if known < 0:
                 raise NoAnswer(f"{self.bootstrap}: partition {topic}-{partition} has no leader")
@@ -160,13 +161,13 @@ class Brokers:
             with reading(request, answer):
                 error, broker = int(answer.error_code), int(answer.node_id)
             if error in FORBIDDEN:
-                raise Refused(f"{self.bootstrap}: no coordinator of {key!r} is named: error {error}", error)
+                raise Refused(f"{self.bootstrap}: no coordinator of {key!r} is named: {error_text(error)}", error)
             if not error and broker not in self.addresses:
                 self.refresh()
             if not error and broker in self.addresses:
                 self._coordinators[kind, key] = broker
                 return broker
-            why = f"error {error}" if error else f"broker {broker} is named, which is not in the cluster"
+            why = error_text(error) if error else f"broker {broker} is named, which is not in the cluster"
         raise NoAnswer(f"{self.bootstrap}: no coordinator of {key!r} within {READY_S:.0f} s: {why}")
 
     def transaction(self, transactional_id: str) -> tuple[int, str]:
@@ -205,7 +206,7 @@ class Brokers:
                     code = code or int(found.error_code)
                 if not code or code in also:
                     return code, found
-                last = f"error {code}"
+                last = error_text(code)
                 if code not in NOT_NOW:
                     raise Refused(f"{self.bootstrap}: {what}: {last}", code)
             self.forget()

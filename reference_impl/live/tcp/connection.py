@@ -23,6 +23,7 @@ from importlib import import_module
 from types import TracebackType
 from typing import Any, NamedTuple
 
+from fencepost.reference_impl.kafka.errors import error_text
 from fencepost.reference_impl.live.tcp.decoding import MENDED, decode
 from fencepost.reference_impl.live.tcp.security import Security
 from kio.schema.api_versions.v0.response import ApiVersionsResponse
@@ -139,7 +140,7 @@ class Connection:
         while message is not None:
             answer = self.call(SaslAuthenticateRequest(auth_bytes=message))
             if int(answer.error_code):
-                why, message = answer.error_message or f"error {int(answer.error_code)}", None
+                why, message = answer.error_message or error_text(answer.error_code), None
             else:
                 try:
                     message = exchange.send(bytes(answer.auth_bytes))

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from fencepost.reference_impl.kafka.errors import error_text
 from fencepost.reference_impl.live.tcp.connection import (
     UNSUPPORTED_VERSION,
     Connection,
@@ -118,7 +119,7 @@ def offered_by(connection: Connection, broker: int) -> Offered:
             break
     with reading(request, answer):
         if int(answer.error_code):
-            raise WireError(f"{address}: does not say what it offers: error {int(answer.error_code)}")
+            raise WireError(f"{address}: does not say what it offers: {error_text(answer.error_code)}")
         bounds = {int(key.api_key): Bounds(int(key.min_version), int(key.max_version)) for key in answer.api_keys}
         features = {each.name: int(each.max_version_level) for each in getattr(answer, "finalized_features", ())}
         supported = {each.name: int(each.max_version) for each in getattr(answer, "supported_features", ())}

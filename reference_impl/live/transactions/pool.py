@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 from uuid import UUID, uuid4
 
-from fencepost.reference_impl.kafka.errors import ErrorCode
+from fencepost.reference_impl.kafka.errors import ErrorCode, error_text
 from fencepost.reference_impl.live.tcp.brokers import READY_S, TRANSACTION, Brokers
 from fencepost.reference_impl.live.tcp.connection import NoAnswer, WireError
 from fencepost.reference_impl.live.tcp.reading import Patience, build, milliseconds, only, reading
@@ -115,7 +115,7 @@ class Pool:
             if code != INVALID_REPLICATION:
                 break
         why = getattr(made(answer), "error_message", "") or "no reason is given"
-        raise WireError(f"{self._brokers.bootstrap}: cannot create topic {topic}: error {code}, {why}")
+        raise WireError(f"{self._brokers.bootstrap}: cannot create topic {topic}: {error_text(code)}, {why}")
 
     def remove(self, patience_s: float) -> str:
         """Delete the topics and forget them; return why that could not be done, or an empty string."""
@@ -136,7 +136,7 @@ class Pool:
         except WireError as error:
             return f"{', '.join(made)} could not be deleted: {error}"
         left = {name: code for name, code in left.items() if code != NOT_THERE}
-        return "; ".join(f"{name} could not be deleted: error {code}" for name, code in left.items())
+        return "; ".join(f"{name} could not be deleted: {error_text(code)}" for name, code in left.items())
 
     def _take_back(self) -> None:
         """Free returned partitions in which no transaction is open and no marker is due; fence the other ones."""
@@ -210,7 +210,9 @@ class Pool:
                 break
             self._brokers.forget()
         if error:
-            raise WireError(f"{self._brokers.bootstrap}: no producer id for transactional id {name}: error {error}")
+            raise WireError(
+                f"{self._brokers.bootstrap}: no producer id for transactional id {name}: {error_text(error)}"
+            )
 
     def _fence(self, transactional_id: str) -> int:
         """Have an open transaction aborted, and return the error code; the outcome is checked later."""

@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from io import BytesIO
 from typing import Any
 
+from fencepost.reference_impl.kafka.errors import error_text
 from fencepost.reference_impl.kafka.messages import (
     AddOffsetsToTxnRequest,
     AddPartitionsToTxnRequest,
@@ -88,8 +89,8 @@ class Codec:
             decoded = self._decode(data, answer)
         if decoded.error_code in FORBIDDEN:
             raise WireError(
-                f"{type(data).__name__} is not allowed here: error {decoded.error_code}; give the principal that asks "
-                "the permissions on topics, groups and transactional ids whose names begin with fencepost-"
+                f"{type(data).__name__} is not allowed here: {error_text(decoded.error_code)}; give the principal that "
+                "asks the permissions on topics, groups and transactional ids whose names begin with fencepost-"
             )
         return decoded
 

@@ -150,7 +150,7 @@ def test_an_error_without_topics() -> None:
         kafka.mangle = changed("offset_fetch", lambda answer: replace(answer, error_code=code(30), topics=()))
         made, error = driven(kafka, "v2")
     assert isinstance(error, WireError)
-    assert "offset fetch of group" in str(error) and "error 30" in str(error)
+    assert "offset fetch of group" in str(error) and "error GROUP_AUTHORIZATION_FAILED (30)" in str(error)
     assert all(each.error is None for each in made[:-1])
 
 
@@ -164,14 +164,22 @@ def test_what_is_pending_is_an_answer() -> None:
         assert made[-1].result == (88, -1)
 
 
-@pytest.mark.parametrize("number", [29, 30, 31, 53])
-def test_what_is_not_allowed_is_no_verdict(number: int) -> None:
+@pytest.mark.parametrize(
+    ("number", "name"),
+    [
+        (29, "TOPIC_AUTHORIZATION_FAILED"),
+        (30, "GROUP_AUTHORIZATION_FAILED"),
+        (31, "CLUSTER_AUTHORIZATION_FAILED"),
+        (53, "TRANSACTIONAL_ID_AUTHORIZATION_FAILED"),
+    ],
+)
+def test_what_is_not_allowed_is_no_verdict(number: int, name: str) -> None:
     """The owner of the brokers has not allowed it."""
     with FakeKafka() as kafka:
         kafka.mangle = changed("produce", lambda answer: with_code(answer, number))
         _, error = driven(kafka, "v2")
     assert isinstance(error, WireError)
-    assert f"is not allowed here: error {number}" in str(error)
+    assert f"is not allowed here: error {name} ({number});" in str(error)
 
 
 @pytest.mark.parametrize("api", ["offset_fetch", "end_txn", "init_producer_id", "create_topics", "produce", "fetch"])

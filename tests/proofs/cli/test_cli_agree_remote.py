@@ -125,11 +125,11 @@ def test_an_answer_that_cannot_be_read(tmp_path):
         )  # fmt: skip
         assert not kafka.topics
     assert ran.code == 2
-    assert "offset fetch of group" in ran.err and "error 30" in ran.err
+    assert "offset fetch of group" in ran.err and "error GROUP_AUTHORIZATION_FAILED (30)" in ran.err
     assert len(ran.err.strip().splitlines()) == 1
     written = json.loads(file.read_text())
     assert written["verdict"] == "unknown"
-    assert "error 30" in written["ended"]
+    assert "error GROUP_AUTHORIZATION_FAILED (30)" in written["ended"]
     assert written["failure"] is None
 
 

@@ -8,7 +8,7 @@ from unittest import mock
 
 import pytest
 from command_line import Ran, fencepost
-from fencepost.proofs.cli.new import FILES
+from fencepost.proofs.cli.lookup.new import FILES
 from fencepost.properties import registry
 from own_protocols import taken_back
 

@@ -236,6 +236,11 @@ def test_names_are_those_of_the_config() -> None:
         "producer id 1 epoch 2", "transactional id fencepost-f0cb23ff-1-0", "transaction 4",
         "offsets of group fencepost-f0cb23ff-1-group-0", "state CompleteAbort",
     ]  # fmt: skip
+    assert [*naming("transactions", {}).records({"client": 0, "error": 47})] == [
+        "client 0",
+        "error INVALID_PRODUCER_EPOCH",
+    ]
+    assert [*naming("group-fencing", {}).records({"error": 86})] == ["error PENDING_TRANSACTION"]
     for strange in (
         {},
         {"names": [1], "partitions": 2, "groups": {}, "transactional_ids": "ab"},

@@ -22,6 +22,7 @@ from kio.static.primitive import i32Timedelta
 from transaction_logs import marker, sent
 
 HERE = Place("pay", 0)
+FETCH = "fetch of pay-0 from offset 0"
 LOG = [*(sent(offset, (7, 0), offset, b"v") for offset in range(9)), marker(9, (7, 0), commit=True)]
 DENIED, NOT_LEADER, LOADING, NO_SUCH_ID, UNKNOWN = 29, 6, 14, 105, 3
 Mangle = Callable[[str, int, Any], Any]
@@ -148,8 +149,14 @@ def test_what_is_damaged_ends_in_a_line(
             lambda a: of_partitions(a, records=LOG[0][:50]),
             "from offset 0 on nothing comes, though its high watermark is 10, and was 10",
         ),
-        (lambda a: of_partitions(a, error_code=code(56)), "fetch of pay-0 from offset 0: error 56"),
-        (lambda a: of_partitions(a, error_code=code(-1)), "fetch of pay-0 from offset 0: error -1"),
+        (
+            lambda a: of_partitions(a, error_code=code(56)),
+            f"{FETCH}: error KAFKA_STORAGE_ERROR (56)",
+        ),
+        (
+            lambda a: of_partitions(a, error_code=code(-1)),
+            f"{FETCH}: error UNKNOWN_SERVER_ERROR (-1)",
+        ),
     ],
 )
 def test_what_stays_wrong_is_a_gap(kafka: FakeKafka, change: Callable[[Any], Any], words: str) -> None:
@@ -228,7 +235,7 @@ def test_many_partitions_by_one_request_to_each_leader(kafka: FakeKafka) -> None
         kafka.mangle = once("fetch", lambda answer: of_partitions(answer, error_code=code(NOT_LEADER), records=None))
         while not read.away:
             assert not list(read.poll({HERE: 0}))
-        assert "error 6" in read.away[HERE]
+        assert "error NOT_LEADER_OR_FOLLOWER (6)" in read.away[HERE]
         assert polled(read, {HERE: 0}).keys() == {HERE}
         assert read.away == {}
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from command_line import fencepost, serving
 from fencepost.proofs.cli.explorer import _address_of, _remember
-from fencepost.proofs.explorer.server import HOST, PARTS, POLICY, At, Explorer, application, listen
+from fencepost.proofs.explorer.server import HOST, PARTS, POLICY, Explorer, application, listen
 from fencepost.proofs.explorer.session import Place, Session
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
@@ -146,12 +146,15 @@ def test_the_command_serves_until_it_is_interrupted(tmp_path: Path) -> None:
 
 
 def test_a_model_that_was_edited_is_named() -> None:
-    """When the page is opened, or loaded again; what runs is the model that was read at the beginning."""
+    """Where nothing loads it again, as after an attempt at a proof: what runs is the model that was read at the
+    beginning."""
     explorer = Explorer(Session(Place(NAME)))
-    assert explorer.about(At(NAME))["edited"] == []
-    edited = next(file for file in explorer._read if file.name == "kip618_yardstick.py")
-    explorer._read[edited] -= 1
-    assert explorer.about(At(NAME))["edited"] == [edited.name]
+    assert explorer.now() | {"edition": ""} == {"edition": "", "edited": (), "refused": "", "stale": []}
+    edited = next(file for file in explorer.files if file.name == "kip618_yardstick.py")
+    explorer.files[edited] -= 1
+    assert explorer.now()["stale"] == [edited.name]
+    explorer.reloads = True
+    assert explorer.now()["stale"] == []
 
 
 def test_the_address_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

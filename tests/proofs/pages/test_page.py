@@ -160,6 +160,37 @@ def test_two_hundred_steps_of_fifty_processes(window: Browser, tmp_path: Path, w
     assert window.run("return document.documentElement.scrollWidth <= innerWidth")
 
 
+@pytest.mark.parametrize("lane", ["worker", "the partition of the transaction log, with a long name,"])
+def test_words_of_steps_are_in_sight_on_a_phone(window: Browser, tmp_path: Path, lane: str) -> None:
+    """They begin further on the left where their lane leaves them no room, and end in dots where the line has none;
+    a wide window has them in full."""
+    words = "producer id 0 epoch 0, transactional id 0, record 1, sequence 12, request 34"
+    story = replace(made(6, words=words), lanes=tuple(f"{lane} {n}" for n in range(5)))
+    ends = "const f = document.querySelector('#run'), r = f.getBoundingClientRect(); "
+    ends += "const t = [...document.querySelectorAll('.step-name')].map((one) => one.getBoundingClientRect()); "
+    ends += "const within = (b) => b.left >= r.left && b.right <= r.left + f.clientWidth; "
+    ends += "return f.scrollWidth <= f.clientWidth && t.every(within)"
+    last = "return document.querySelector('.breaks .step-name').firstChild.textContent + "
+    last += "document.querySelector('.breaks .step-words').textContent"
+    window.resize(420, 800)
+    opened(window, tmp_path, story)
+    assert window.run(ends)
+    assert window.run(last).endswith("…")
+    assert window.run("return document.querySelector('.breaks title').textContent") == f"step 5  {words}"
+    window.resize(1500, 900)
+    window.until(f"(() => {{ {last} }})() === 'step 5  {words}'")
+    assert window.run(ends)
+
+
+def test_a_long_head_leaves_the_step_in_sight(window: Browser, tmp_path: Path) -> None:
+    """The page itself does not scroll in a window of a usual size, and the step that breaks is not cut."""
+    window.resize(1180, 800)
+    opened(window, tmp_path, replace(made(40), about=tuple(f"a line {n} of what was found" for n in range(9))))
+    assert window.run("return document.documentElement.scrollHeight <= innerHeight")
+    seen = "const r = document.querySelector('.here').getBoundingClientRect(), f = document.querySelector('#run')"
+    assert window.run(f"{seen}.getBoundingClientRect(); return r.bottom <= f.bottom + 1 && f.bottom <= innerHeight")
+
+
 PUBLISHED = {
     "kafka-17754": ("transactions/v1-verified", "nothing committed unasked"),
     "kip-618-shortcut": ("task-counts/A-shortcut-as-worded", "no zombie"),

@@ -8,7 +8,10 @@ import pytest
 from fencepost.proofs.results import Event
 from fencepost.proofs.testing import ImplementationError, agree, calls_from
 from fencepost.proofs.testing.engine import reach
+from fencepost.proofs.testing.readings import read_followed
+from fencepost.proofs.testing.words import with_values
 from fencepost.properties.calls import Named
+from fencepost.properties.conformance_spec import driven
 from fencepost.properties.id_blocks.interface import Call
 from fencepost.reference_impl.systems.id_blocks import reference
 from hypothesis.database import InMemoryExampleDatabase
@@ -24,6 +27,21 @@ def test_disagreement_names_event_conjunct_and_rule():
     assert "answer: first[r] + length_of[r] <= committed" in text
     assert "[730.7: The record of a block is committed before the block is sent" in text
     assert "after a fail-over, 730.P" in text
+
+
+def test_false_conditions_name_errors():
+    """A condition on an answer's error names the errors of both sides, unless the columns are not known for errors."""
+    agreeing = driven("id-blocks")
+    reading = read_followed(agreeing.follow("kraft", agreeing.small))
+    condition = next(
+        c for c in reading.observations["answer_sent"].before if c.columns == ("broker", "error", "request")
+    )
+    given = condition.term, reading.plain, reading.plain.initial(), {"broker": 0, "error": 31, "request": 0}
+    assert with_values(*given, reading.followed.errors) == (
+        "if error = STALE_BROKER_EPOCH then registered[broker] != asker_epoch[request]"
+        "  (broker 0; error CLUSTER_AUTHORIZATION_FAILED (31); request 0)"
+    )
+    assert with_values(*given).endswith("(broker 0; error 31; request 0)")
 
 
 def test_program_is_real_calls():

@@ -209,7 +209,10 @@ def test_an_offsets_topic_that_cannot_be_created_fails_the_task(mode: str) -> No
     script.system.env.brokers.policy_error = 44  # POLICY_VIOLATION
     script.configure(0, tasks=1)
     state, trace = script.system.status(0, 0)
-    assert (state, trace) == ("FAILED", "ConnectException: offsets topic mine cannot be created: error 44")
+    assert (state, trace) == (
+        "FAILED",
+        "ConnectException: offsets topic mine cannot be created: error POLICY_VIOLATION (44)",
+    )
     assert bool(script.kinds("producer_opened")) == (mode == "shipped")
 
 
@@ -230,7 +233,9 @@ def test_an_offsets_topic_that_is_not_created_has_to_be_there() -> None:
     denied = Permission(CONNECTOR_ADMIN, DESCRIBE, TOPIC, "mine")
     brokers.acls.deny(denied)
     script.restart_task(0, 0)
-    assert "not authorized to describe topic mine: error 29" in script.system.status(0, 0)[1]
+    assert (
+        "not authorized to describe topic mine: error TOPIC_AUTHORIZATION_FAILED (29)" in script.system.status(0, 0)[1]
+    )
     brokers.acls.allow(denied)
     script.restart_task(0, 0)
     assert script.system.status(0, 0) == ("RUNNING", "")

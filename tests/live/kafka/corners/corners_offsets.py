@@ -75,8 +75,8 @@ def deleted(ask: Asker, _: Bench) -> Steps:
 @corner(
     "offsets-group", on="v2", rules="txn.21",
     says="""A group that is not known takes no generation (22) and is made by a commit without one. After that a
-        generation is 25 without a member that it knows; generation -1 is taken from anybody as long as the group is
-        empty.""",
+        generation is 25 without a member that it knows; generation -1 is taken from any client as long as the group
+        is empty.""",
     answered="All of it; the transaction has begun by then, refused or not.",
 )  # fmt: skip
 def group(ask: Asker, _: Bench) -> Steps:
