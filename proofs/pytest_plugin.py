@@ -1,7 +1,14 @@
 """This pytest plugin checks an implementation against the model: ``pytest --fencepost-implementation module:factory``.
 
-The plugin adds one test item per variant to the run. The fixture ``fencepost_agreement`` gives the report to users' own
-tests. Nothing is imported or added unless an option or the fixture asks for it."""
+The plugin adds one test item per variant to the run. The item passes where ``fencepost agree`` with the same options
+has exit code 0, and fails otherwise: with a program where the implementation breaks a promise or differs from the
+model, and with ``inconclusive: …`` where the model has actions that no run took. As ``agree`` does, it aims programs at
+these first, up to as many as ``--fencepost-examples``. Of brokers, which can be made to do little, none is asked for.
+An inconclusive item is not skipped, since a CI job that tried nothing should not be green; more examples, or a variant
+without what is missing, make it pass.
+
+The fixture ``fencepost_agreement`` gives the report to users' own tests. Nothing is imported or added unless an option
+or the fixture asks for it."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -111,15 +118,16 @@ def run(config: pytest.Config, variant: str) -> "AgreementReport":
     from fencepost.proofs.testing import agree
 
     require_reachable(config)
-    bootstrap = option(config, "bootstrap")
+    bootstrap, examples = option(config, "bootstrap"), config.getoption("--fencepost-examples")
     try:
         return agree(
             implementation(config),
             protocol=agreeing(config),
             variant=variant,
             seed=config.getoption("--fencepost-seed"),
-            max_examples=config.getoption("--fencepost-examples"),
+            max_examples=examples,
             config={} if bootstrap is None else {"bootstrap": bootstrap},
+            aimed=examples if bootstrap is None else 0,
         )
     finally:
         if bootstrap is not None:

@@ -71,7 +71,7 @@ def plan(
             v,
             hand_in(
                 jobs, key_of(entry, name, v, seed, examples, fresh=fresh),
-                _agree, name, entry.name, v, seed, examples,
+                _agree, name, entry.name, v, seed, examples, tuple(entry.left_out.get(v, ())),
             ),
         )
         for name, v in entry.verified_implementations
@@ -84,8 +84,15 @@ def plan(
     )
 
 
-def _agree(name: str, protocol: str, variant: str, seed: int, examples: int) -> AgreementReport:
-    return agree(name, protocol=protocol, variant=variant, seed=seed, max_examples=examples, verdict_only=True)
+def _agree(
+    name: str, protocol: str, variant: str, seed: int, examples: int, left_out: tuple[str, ...]
+) -> AgreementReport:  # fmt: skip
+    """Compare an implementation with the model. Programs are aimed at what no run took, but for what the entry leaves
+    out, and what is left is inconclusive."""
+    return agree(
+        name, protocol=protocol, variant=variant, seed=seed, max_examples=examples, verdict_only=True, aimed=examples,
+        left_out=left_out,
+    )  # fmt: skip
 
 
 def verify(

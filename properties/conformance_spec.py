@@ -210,9 +210,9 @@ class Followed:
     ``columns`` are those of a row with their types, for ``observations`` (by event kind) and ``afterwards`` (by name of
     the check, with the words for it in ``says``). ``calls`` gives the events that each call allows. ``expected`` gives
     the event kinds that are missing where a call returns in a state in which it should not. ``ignored`` kinds are not
-    interpreted; ``unguessed`` ones are never guessed, since another event reveals them. If ``tired`` is set, the model
-    stops following where too many states fit, which is no defect of an implementation that cannot report more. The
-    columns in ``errors`` have error codes of Kafka.
+    interpreted; ``unguessed`` ones are never guessed, since another event reveals them. ``cleared`` has the actions
+    that `Interpreter.clear_up` takes. If ``tired`` is set, the model stops following where too many states fit, which
+    is no defect of an implementation that cannot report more. The columns in ``errors`` have error codes of Kafka.
     """
 
     variant: str
@@ -228,8 +228,15 @@ class Followed:
     expected: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     ignored: frozenset[str] = frozenset()
     unguessed: frozenset[str] = frozenset()
+    cleared: frozenset[str] = frozenset()
     tired: bool = False
     errors: frozenset[str] = frozenset()
+
+    @property
+    def shown(self) -> frozenset[str]:
+        """Return the actions that some event, check or call can be. No run is ever seen to take any other."""
+        tables = (*self.observations, *self.afterwards)
+        return self.cleared.union(step.action for each in tables for step in each.steps)
 
 
 Steps = Sequence[tuple[str, Mapping[str, Any]]]

@@ -188,6 +188,10 @@ class Scenario:
     played: bool = False
 
 
+SELDOM_TAKEN = "with the seed 0 or 1 no program of `fencepost verify` took it; `fencepost agree` asks for it"
+"""This is a reason for `ProtocolEntry.left_out`."""
+
+
 @dataclass(frozen=True)
 class ProtocolEntry:
     """A `ProtocolEntry` describes a protocol in the catalogue; ``reasons`` explains for each bound why exploration
@@ -201,7 +205,8 @@ class ProtocolEntry:
     ``parts`` names the protocols that have the rest of its rules, where it is divided into several. ``survivors``
     explains for a (rule, mutation) why it survives within bounds and no more can be achieved. ``examples`` is the
     number of programs that agreement tries in a profile, and ``histories`` that of simulated histories, where the usual
-    number takes too long.
+    number takes too long. ``left_out`` has by variant the actions of the model that agreement in ``fencepost verify``
+    need not take, each with the reason; of any other that no run takes it is inconclusive.
 
     ``undecided`` has, by recording and by variant whose histories are simulated, the history properties that cannot be
     decided of them: any other that is not decided is unexpected, and so is one of these that is. ``seldom`` has, in the
@@ -224,6 +229,7 @@ class ProtocolEntry:
     survivors: Mapping[tuple[str, str], str] = field(default_factory=dict)
     examples: Mapping[Profile, int] = field(default_factory=dict)
     histories: Mapping[Profile, int] = field(default_factory=dict)
+    left_out: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     undecided: Mapping[str, frozenset[str]] = field(default_factory=dict)
     seldom: Mapping[str, frozenset[str]] = field(default_factory=dict)
     violated: Mapping[str, frozenset[str]] = field(default_factory=dict)

@@ -2,8 +2,9 @@
 
 `NAMED` has the findings with their trace in logs: by finding the kinds of `checks.KINDS`, or verdicts on open
 transactions, each with the minor release to which that trace is limited, or an empty string. An open transaction that
-hangs is named besides by the model that reaches it, if the finding lists that variant. `SILENT` has the others, with
-the reason, and `UNDECIDED` what has a trace that is not looked for. Together they have every finding.
+hangs is named besides by the model that reaches it, if the finding lists that variant. `SILENT` has those that leave
+nothing of their own in logs, with the reason, and `UNDECIDED` those whose trace is not looked for, with where it is.
+Together they have every finding.
 """
 
 from __future__ import annotations
@@ -45,6 +46,11 @@ _AS_ASKED = "the log has a decision, and not who asked for it: it is a transacti
 _NO_DEFECT = "a false alarm: there is no defect to name"
 _CONNECT = "its trace is in Connect's topics, which the doctor takes for topics of users"
 _HERDER = "it happens among Connect's workers, which write nothing of it"
+_TWICE = (
+    "transactions that an application may make: one that seeks back commits a lower offset, and writes records twice "
+    "(`--same-key` has those); the record of an offset names no member, generation or epoch of the group"
+)
+_FENCES = "each fence is printed, and one instance that fails and is started again and again leaves the same log"
 SILENT: Mapping[str, str] = MappingProxyType({
     "a deposed coordinator refuses the next epoch": _REFUSED,
     "a deleted offset takes the pending one with it": _NO_DEFECT,
@@ -70,12 +76,9 @@ SILENT: Mapping[str, str] = MappingProxyType({
     "a start that does not end holds up every worker": _NO_DEFECT,
     "a round fails over an open transaction": _HERDER,
     "an abort without records is left for the next batch": _HERDER,
-})  # fmt: skip
-_TWICE = "the output has records twice (--same-key), and the offset of the group goes back, which is not looked for"
-_FENCES = "the id is fenced again and again, and each time is printed; how many mean a collision is not decided"
-UNDECIDED: Mapping[str, str] = MappingProxyType({
     "duplicates older than the last batch are refused after a restart":
-        "the second copy has a number of its own; its bytes are looked for in transactions alone (--same-key)",
+        "what is refused is not written, and the second copy has an epoch of its own, from sequence number 0, as a "
+        "record that an application sends twice after its producer had to begin anew",
     "the newest epoch commits for others": _TWICE,
     "an epoch outlives what was subscribed to": _TWICE,
     "a removed member has its epoch again": _TWICE,
@@ -84,13 +87,19 @@ UNDECIDED: Mapping[str, str] = MappingProxyType({
     "who was removed passes for a client without a group": _TWICE,
     "metadata read after the poll are not those of the poll": _TWICE,
     "who names no member is not fenced": _TWICE,
-    "a preparing leader reads uncommitted": _CONNECT,
-    "an own offsets topic hides the worker's offsets": _CONNECT,
-    "the worker's copy comes before the commit": _CONNECT,
-    "a removed task is started again": _CONNECT,
-    "a task of a deleted connector runs on": _CONNECT,
     "connectors with equal ids fence one another": _FENCES,
     "a task fences the leader of another cluster": _FENCES,
+})  # fmt: skip
+_CONFIG = "Connect's config topic has what tells it, which the doctor does not read"
+_SOURCES = "Connect's offsets topics have what tells it, of which the doctor does not read the records"
+UNDECIDED: Mapping[str, str] = MappingProxyType({
+    "a preparing leader reads uncommitted": f"{_CONFIG}: tasks start on a count that was aborted",
+    "an own offsets topic hides the worker's offsets": f"{_SOURCES}: a source begins anew in another topic",
+    "the worker's copy comes before the commit": f"{_SOURCES}: the worker's has an offset of what was aborted",
+    "a removed task is started again":
+        f"{_CONFIG}: a task commits that no count covers; `record --protocol task-counts` and `replay` told it of a "
+        "live run (task-counts-connect-removed-task)",
+    "a task of a deleted connector runs on": f"{_CONFIG}: a task commits whose connector was deleted before",
 })  # fmt: skip
 
 

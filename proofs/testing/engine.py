@@ -165,6 +165,7 @@ def agree(
     call_limit: float | None = CALL_LIMIT,
     saved: "Regressions | None" = None,
     aimed: int = 0,
+    left_out: Collection[str] = (),
     progress: Callable[[], object] = lambda: None,
     started: Callable[["SoFar"], object] = lambda _: None,
     shrinking: Callable[[str], object] = lambda _: None,
@@ -187,7 +188,7 @@ def agree(
     - ``verdict_only``: do not compute which guards were covered, and how short a program breaks a promise as predicted;
     - ``saved``: play these programs, and drive nothing else;
     - ``aimed``: drive up to this many further programs while the model has actions that no run took, and let the
-      verdict be *unknown* while it has any;
+      verdict be *unknown* while it has any; ``left_out`` has actions that are not asked for;
     - ``call_limit``: seconds in which a call has to return;
     - ``progress`` is called at the start of each example; ``started`` is given, before the first, a function that
       reports on what was found so far; ``shrinking`` is given what fails, before its program is shrunk.
@@ -218,7 +219,7 @@ def agree(
             agreeing = replace(agreeing, ending=agreeing.ending | agreeing.composite)  # too little is observed
         excused = agreeing.expecting.get(variant, frozenset()) if expecting is None else frozenset(expecting)
         search = Search(agreeing, factory, variant, config or {}, excused, observed, prefixes, only)
-        search.progress, search.shrinking = progress, shrinking
+        search.progress, search.shrinking, search.left_out = progress, shrinking, frozenset(left_out)
         if verdict_only:
             search.coverage = Coverage.of_steps()
         found = _Found(search, name or repr(implementation), name, seed, began, looked_at, verdict_only, aimed > 0)

@@ -51,9 +51,10 @@ class Watch:
         if agreeing.follow is not None and not wanted:
             share = Share()
             for part in agreeing.parts(config):
-                reading = read_followed(agreeing.follow(config["mode"], part))
+                followed = agreeing.follow(config["mode"], part)
+                reading = read_followed(followed)
                 self.trackers.append(Tracker(reading, observed, coverage, agreeing.ending, share))
-                coverage.spec = reading.plain.spec
+                coverage.spec, coverage.shown = reading.plain.spec, followed.shown
         self.agreeing = agreeing
         self.monitor = agreeing.monitoring(config, expecting)
         self.monitor.only, self.monitor.observed = only, observed
@@ -230,6 +231,7 @@ class Search:
         self.examples_to_failure = 0
         self.progress: Callable[[], object] = lambda: None
         self.shrinking: Callable[[str], object] = lambda _: None
+        self.left_out = frozenset[str]()  # actions of the model that need not be taken
         self.failures: list[Failure] = []
         self.undecided: list[Failure] = []
         self.excused = Counter[tuple[str, str]]()  # number of runs by promise and by why that is no defect

@@ -48,6 +48,7 @@ from fencepost.model.releases import (
     Of,
 )
 from fencepost.properties.entries import (
+    SELDOM_TAKEN,
     Claim,
     ProtocolEntry,
     Scenario,
@@ -353,6 +354,9 @@ VARIANTS = (
           judged=("447.9",), of=TEXT),
 )  # fmt: skip
 
+_OF_LEAVERS = ("initialise", "withdraw", "give_back", "come_back", "be_fenced", "be_unknown")
+"""A few programs of the new protocol may have no member that is removed, or that gives back what it had."""
+
 GROUP_FENCING = ProtocolEntry(
     "group-fencing",
     "Group-aware fencing (KIP-447): a group that reads, processes and writes, each input once.",
@@ -364,6 +368,11 @@ GROUP_FENCING = ProtocolEntry(
     undecided=UNDECIDED,
     followed=FOLLOWED,
     examples={"smoke": 12},
+    left_out={
+        **dict.fromkeys(("shipped", "draft-repaired-by-generation"), dict.fromkeys(("initialise",), SELDOM_TAKEN)),
+        "draft-repaired-by-assignment": {"refuse": SELDOM_TAKEN},
+        **dict.fromkeys(("new-protocol", "new-protocol-relaxed"), dict.fromkeys(_OF_LEAVERS, SELDOM_TAKEN)),
+    },
     histories={"smoke": 30, "ci": 1_000, "nightly": 50_000},
     claims=(
         Claim("447.15", "draft-repaired-by-assignment", OUTPUT, ("copies_part",),

@@ -495,6 +495,7 @@ def _followed(variant: str, brokers: int, size: int, max_id: int) -> Followed:
         ignored=frozenset({"broker_stopped"}),  # a restart is one step of the model
         unguessed=frozenset({"request_refused"}),  # its error answer reveals it
         errors=Call.errors,
+        cleared=frozenset({"lose", "forget"}),
     )  # fmt: skip
 
 

@@ -17,7 +17,7 @@ from fencepost.model.source_commits.connectors import (
 )
 from fencepost.model.source_commits.left_behind import Altered, ClosedProducer, LateCopy, LateWrite, Zombie
 from fencepost.model.source_commits.two_threads import SnapshotOnly, TakenAndPutApart, ToldByTwoThreads
-from fencepost.properties.entries import Claim, ProtocolEntry, Scenario, Variant, wrong
+from fencepost.properties.entries import SELDOM_TAKEN, Claim, ProtocolEntry, Scenario, Variant, wrong
 from fencepost.properties.source_commits.claims.core import (
     Lemmas,
     MendedLemmas,
@@ -188,6 +188,9 @@ ENTRIES = (
         SIMULATORS,
         on_request=MISTAKES,
         examples={"smoke": 10},
+        left_out=dict.fromkeys(
+            ("proposed", "shipped-mended"), dict.fromkeys(("tolerate", "wait_in_vain"), SELDOM_TAKEN)
+        ),
         histories={"smoke": 30, "ci": 1_000, "nightly": 50_000},
         undecided={"proposed-exactly-once": frozenset({"orderly_end_covers_all"})},  # its offsets are in transactions
         claims=(

@@ -11,7 +11,7 @@ from fencepost.model.source_offsets.migrating import FencedLate
 from fencepost.model.source_offsets.mistakes import LateCopies, NullBeforeAny, TopicTaken
 from fencepost.model.source_offsets.reading import HangingReading
 from fencepost.model.source_offsets.shipped import CopiesWhenSent, NullsHide, OwnTopicGiven, OwnTopicTaken
-from fencepost.properties.entries import Claim, ProtocolEntry, Scenario, Variant, wrong
+from fencepost.properties.entries import SELDOM_TAKEN, Claim, ProtocolEntry, Scenario, Variant, wrong
 from fencepost.properties.source_offsets.claims.core import (
     Lemmas,
     MendedLemmas,
@@ -343,6 +343,12 @@ ENTRIES = (
         SIMULATORS,
         on_request=NOW_AND_THEN,
         examples={"smoke": 10},
+        left_out={
+            "text-merged-view": dict.fromkeys(("abort_batch", "copy_in_vain"), SELDOM_TAKEN),
+            "shipped": dict.fromkeys(
+                ("give_own_topic", "abandon", "abort_batch", "copy", "copy_in_vain"), SELDOM_TAKEN
+            ),
+        },
         histories={"smoke": 30, "ci": 1_000, "nightly": 50_000},
         undecided={
             "text-merged-view": ELSEWHERE,

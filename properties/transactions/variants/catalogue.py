@@ -28,6 +28,7 @@ from fencepost.model.transactions.abstract.versions import OneEpoch
 from fencepost.model.transactions.detailed.expiry import Expiring
 from fencepost.model.transactions.detailed.releases import V2Mended, V2Of42, V2Of400, V2OfTrunk, V2Upgraded
 from fencepost.properties.entries import (
+    SELDOM_TAKEN,
     Names,
     Profile,
     ProtocolEntry,
@@ -378,6 +379,11 @@ TRANSACTIONS = ProtocolEntry(
     REASONS,
     parts=("idempotence", "transactional-offsets", "read-committed", "transaction-log", "transaction-partitions"),
     examples={"smoke": 12},
+    left_out={
+        "v2": dict.fromkeys(("start_again", "answer_init_again", "refuse_init", "fail_init"), SELDOM_TAKEN),
+        "v1-verified": {"refuse_init": SELDOM_TAKEN},
+        "v1": dict.fromkeys(("refuse_init", "fail_init"), SELDOM_TAKEN),
+    },
     implementations=tuple((f"{REFERENCE}:reference", mode) for mode in ("v2", "v1-verified", "v1")),
     histories={"nightly": 50_000},
     simulators=tuple(

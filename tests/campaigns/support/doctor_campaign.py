@@ -2,11 +2,13 @@
 
     python tests/script.py tests/campaigns/support/doctor_campaign.py run FILE --release R \\
         [--clusters 250] [--programs 3] [--minutes 480] [--first 1] [--keep DIR]
+    python tests/script.py tests/campaigns/support/doctor_campaign.py hanging proofs/verdicts/find-hanging.json
     python tests/script.py tests/campaigns/support/doctor_campaign.py page FILE proofs/verdicts/doctor.md
 
 FILE (`proofs/verdicts/doctor.json`) keeps a row for each seed, which is a fresh cluster with so many programs: a run
 that was stopped goes on where it was as long as the code is the same. A cluster with an alarm is run again. Exit code 1
-if there is an alarm in FILE that came again, or something planted that was not found.
+if there is an alarm in FILE that came again, or something planted that was not found. `hanging` computes the comparison
+with Kafka's find-hanging, which the page takes from its file.
 """
 
 import argparse
@@ -21,10 +23,13 @@ from campaign_rows import Row, by_seed, loads, read_rows, seeds, total
 from checked_out import code
 from doctor_runs import PLANTS, one_cluster
 from fencepost.proofs.doctor.defects import ABORTED, LATE_MARKER, LOST, NAMED, SILENT, UNDECIDED
-from fencepost.proofs.report import write_text
+from fencepost.proofs.doctor.find_hanging import as_dict, sections
+from fencepost.proofs.doctor.find_hanging import rows as hanging_rows
+from fencepost.proofs.report import write_json, write_text
 from fencepost.proofs.scope.findings import FINDINGS
 from fencepost.reference_impl.live.clusters.kafka import archive_classes, fetch_kafka
 
+HANGING = Path(__file__).parents[3] / "proofs" / "verdicts" / "find-hanging.json"
 TRIES = 2
 """A cluster with an alarm is run so many times more."""
 ARCHIVED = 10
@@ -121,7 +126,7 @@ def page(rows: Sequence[Row]) -> str:
     done = Counter(row["release"] for row in rows)
     asked = ", ".join(f"{done[release]} of {wanted} on {release}" for release, wanted in RELEASES.items())
     return "\n".join([*lines, "", f"Clusters of those that are asked for: {asked}.", "", *_exercised(rows),
-                      *_further(rows), *_findings(), ""])  # fmt: skip
+                      *_further(rows), *_findings(), "", *sections(read_rows(HANGING)), ""])  # fmt: skip
 
 
 def _findings() -> Iterator[str]:
@@ -183,10 +188,15 @@ def main() -> int:
     running.add_argument("--minutes", type=float, default=480)
     running.add_argument("--first", type=int, default=1, help="seed")
     running.add_argument("--keep", type=Path, help="leave the directories of clusters with an alarm here")
+    hanging = commands.add_parser("hanging")
+    hanging.add_argument("file", type=Path)
     paging = commands.add_parser("page")
     paging.add_argument("file", type=Path)
     paging.add_argument("page", type=Path)
     given = parser.parse_args()
+    if given.command == "hanging":
+        write_json(given.file, [as_dict(row) for row in hanging_rows()])
+        return 0
     if given.command == "page":
         write_text(given.page, page(read_rows(given.file)))
         return 0

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 from fencepost.proofs.doctor import find_hanging
-from fencepost.proofs.doctor.find_hanging import KINDS, Kind, Row, rows, sections
+from fencepost.proofs.doctor.find_hanging import KINDS, Kind, Row, as_dict, rows, sections
 from fencepost.proofs.doctor.futures import Seen
 
+VERDICTS = Path(__file__).parents[3] / "proofs" / "verdicts"
+STORED = json.loads((VERDICTS / "find-hanging.json").read_text(encoding="utf-8"))
 CHEAP = [kind for kind in KINDS if kind.seen.other is None and kind.version == "2"]
 
 
@@ -26,15 +31,23 @@ def test_a_partition_that_the_next_transaction_has_is_missed(monkeypatch: pytest
     assert len(found) >= 4 and all(row.command == row.doctor == right[row.right] for row in found.values())
 
 
+def test_the_page_has_each_kind() -> None:
+    """The stored rows are of these kinds, with what the command says of them, and they are in the doctor's page."""
+    mine = [(kind.says, kind.version, kind.release, find_hanging._command(kind.seen)) for kind in KINDS]
+    assert [(row["kind"], row["version"], row["release"], row["command"]) for row in STORED] == mine
+    text = "\n".join(sections(STORED))
+    assert text.count("\n| ") == 1 + len(KINDS) and "The command was not run" in text
+    assert text in (VERDICTS / "doctor.md").read_text(encoding="utf-8")
+
+
 @pytest.mark.nightly
 @pytest.mark.timeout(600)
 def test_no_kind_that_hangs_is_missed_by_the_doctor() -> None:
-    """What is open and gets no marker is hanging for the doctor in every kind, or can be either; the section has it."""
+    """What is open and gets no marker is hanging for the doctor in every kind, or can be either; so the page has it."""
     found = rows()
     assert all(row.doctor in ("hanging", "torn") for row in found if row.right == "hangs")
     assert {row.doctor for row in found if row.right == "does not hang"} <= {"not hanging", "torn"}
-    text = "\n".join(sections())
-    assert text.count("\n| ") >= len(KINDS) and "torn" in text
+    assert [as_dict(row) for row in found] == STORED
 
 
 def test_a_kind_of_no_model_is_unexplained(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,7 @@ The logs are written here, with the records that the finding's own program leave
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -26,8 +27,9 @@ from fencepost.proofs.doctor.defects import (
     known_here,
 )
 from fencepost.proofs.doctor.source import DiskSource
+from fencepost.proofs.recording.transactions.group_offsets import committed_offset_of, offset_key_of
 from fencepost.proofs.scope.findings import FINDINGS
-from transaction_logs import marker, sent
+from transaction_logs import TRANSACTIONAL, batch, checkpoint, marker, sent, write_log
 from written_clusters import (
     COMPLETE_ABORT,
     COMPLETE_COMMIT,
@@ -150,6 +152,59 @@ def test_it_is_named(name: str, logs: Logs, tmp_path: Path, monkeypatch: pytest.
         found = [each for each in read_json(tmp_path / "doctor.json")["findings"] if each["kind"] == logs.kind]
         assert found and all(each["wrong"] == logs.wrong for each in found), ran.out
         assert any(known.startswith(f"{name} (") for each in found for known in each["known"]) == (release in has)
+
+
+def offset_of(at: int, pair: Pair, committed: int) -> bytes:
+    """A group's offset, in a transaction: it, its leader epoch, metadata, and when it was committed."""
+    key = struct.pack(">hh5sh6si", 1, 5, b"group", 6, b"inputs", 0)
+    value = struct.pack(">hqihq", 3, committed, -1, 0, LONG_AGO)
+    assert (offset_key_of(key), committed_offset_of(value)) == (("group", "inputs", 0), committed)
+    return batch(at, [(key, value)], producer=pair, attributes=TRANSACTIONAL)
+
+
+def test_who_commits_what_another_has_processed_leaves_transactions(tmp_path: Path) -> None:
+    """Two producers copy the same input, and the second takes the group's offset back: nothing is wrong with either
+    transaction, and that the output has a record twice is told where that is asked."""
+    b, b1 = (200, 0), (200, 1)
+    data = [sent(0, A, 0, b"one"), marker(1, A1, True), sent(2, b, 0, b"one"), marker(3, b1, True)]
+    group = [offset_of(0, A, 10), marker(1, A1, True), offset_of(2, b, 5), marker(3, b1, True)]
+    log = list[bytes]()
+    for name, own, over in (("pay-a", A, A1), ("pay-b", b, b1)):
+        for pair, status in ((own, EMPTY), (own, ONGOING), (over, PREPARE_COMMIT), (over, COMPLETE_COMMIT)):
+            log.append(state(len(log), name, pair, status, LONG_AGO, (0,) if status == ONGOING else ()))
+    folder = write_cluster(tmp_path / "node-1", [data], log)
+    write_log(folder, f"{OFFSETS}-0", group)
+    ends = {("payments", 0): 4, ("__transaction_state", 0): len(log), (OFFSETS, 0): 4}
+    checkpoint(folder, "replication-offset-checkpoint", ends)
+    ran = fencepost("doctor", "--logs", folder, "--same-key", "--json", tmp_path / "doctor.json")
+    found = read_json(tmp_path / "doctor.json")
+    assert (ran.code, found["findings"], found["same_key"]["repeated"]) == (1, [], 1), ran.out
+    assert fencepost("doctor", "--logs", folder).code == 0
+
+
+def test_what_a_client_renumbers_is_written_as_any_other(tmp_path: Path) -> None:
+    """The same records again under the next epoch, from 0: what an idempotent producer that begins anew may send."""
+    sent_as = [(A, 0), (A, 1), (A1, 0)]
+    data = [batch(n, [(b"k", b"one")], producer=pair, sequence=at) for n, (pair, at) in enumerate(sent_as)]
+    folder = write_cluster(tmp_path / "node-1", [data], [])
+    ran = fencepost("doctor", "--logs", folder, "--json", tmp_path / "doctor.json")
+    assert (ran.code, read_json(tmp_path / "doctor.json")["findings"]) == (0, []), ran.out
+
+
+def test_ids_that_fence_one_another_are_printed_each_time(tmp_path: Path) -> None:
+    """As of instances that follow one another, of which none is wrong, and without a defect's name."""
+    data, log = list[bytes](), [state(0, "pay-a", A, EMPTY, LONG_AGO)]
+    for epoch in (0, 2, 4):
+        own, over, again = (100, epoch), (100, epoch + 1), (100, epoch + 2)
+        data += [sent(len(data), own, 0, b"one"), marker(len(data) + 1, over, commit=False)]
+        for pair, status in ((own, ONGOING), (over, PREPARE_ABORT), (over, COMPLETE_ABORT), (again, EMPTY)):
+            begun = ((0,), LONG_AGO) if status in (ONGOING, PREPARE_ABORT) else ((), -1)
+            log.append(state(len(log), "pay-a", pair, status, LONG_AGO, *begun))
+    folder = write_cluster(tmp_path / "node-1", [data], log)
+    ran = fencepost("doctor", "--logs", folder, "--json", tmp_path / "doctor.json")
+    found = read_json(tmp_path / "doctor.json")["findings"]
+    told = [(each["kind"], each["wrong"], each["known"]) for each in found]
+    assert (ran.code, told) == (0, [("fenced zombie", False, [])] * 3), ran.out
 
 
 def test_names_go_by_kind_and_release() -> None:

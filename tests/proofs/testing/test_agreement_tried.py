@@ -9,10 +9,14 @@ import pytest
 from fencepost.proofs.cli.shared.options import public_name
 from fencepost.proofs.testing import AgreementReport, agree
 from fencepost.proofs.testing.aiming import untried
+from fencepost.proofs.testing.engine import reach
 from fencepost.proofs.testing.search import Search
+from fencepost.proofs.verify import _agree
 from fencepost.properties import registry
+from fencepost.properties.catalogue import protocols
 from fencepost.properties.conformance_spec import driven
 from fencepost.properties.derived import factory
+from fencepost.properties.transactions.scenarios.agreement import SMALL
 from own_protocols import taken_back
 
 LOCK = "lock"
@@ -96,3 +100,38 @@ def test_a_driver_with_scenarios_drives_further_examples() -> None:
     assert report.verdict == "unknown" and "time_out" in report.untried
     assert not {"reject", "write_unseen"} & {*report.untried}
     assert {"reject", "write_unseen"} <= {*report.coverage.unreached()}
+
+
+def test_verify_aims_as_agree_does() -> None:
+    """It is inconclusive while no run took an action, unless the protocol's entry leaves that out."""
+    left, asked = (_agree(NeverRefuses, LOCK, "fenced", 1, 5, left_out) for left_out in (("refuse",), ()))
+    assert (left.verdict, left.untried) == ("holds", ()) and left.examples < 20
+    assert (asked.verdict, asked.untried, asked.examples) == ("unknown", ("refuse",), 105)
+
+
+def asked_for(protocol: str, variant: str) -> set[str]:
+    """The actions that a run is asked to take, of a variant of which no run took any."""
+    agreeing = driven(protocol)
+    search = Search(agreeing, reach(agreeing.reference)[0], variant, {}, frozenset(), agreeing.black_box, ())
+    search.start({**agreeing.small, "mode": variant})
+    return {*untried(search)}
+
+
+def test_what_no_event_can_be_is_not_asked_for() -> None:
+    """An acknowledgement that is lost, or that comes twice at once, is seen by nobody; what ends a message is."""
+    hidden, asked = {"mark_unheard", "straggle", "take_out_again"}, asked_for("transactions", "v2")
+    assert hidden <= {*driven("transactions").follow("v2", {**SMALL, "mode": "v2"}).spec.actions}
+    assert not hidden & asked and {"mark", "start_again", "fail_init"} <= asked
+    assert {"lose", "forget"} <= asked_for("id-blocks", "kraft")
+
+
+LEFT_OUT = [(entry.name, variant) for entry in protocols().values() for variant in entry.left_out]
+
+
+@pytest.mark.parametrize(("protocol", "variant"), LEFT_OUT)
+def test_what_verify_leaves_out_would_be_asked_for(protocol: str, variant: str) -> None:
+    """Each is an action of a variant that `verify` drives, and has a reason."""
+    entry = protocols()[protocol]
+    assert variant in {name for _, name in entry.verified_implementations}
+    left_out = entry.left_out[variant]
+    assert left_out.keys() <= asked_for(protocol, variant) and all(left_out.values())

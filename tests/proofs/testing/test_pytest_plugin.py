@@ -67,16 +67,38 @@ def test_disagreeing_implementation_fails_with_its_program(pytester):
 
 
 def test_another_protocol(pytester):
-    """Transactions have variants of their own, and those of id-blocks are none of them."""
+    """Task counts have variants of their own, and those of id-blocks are none of them."""
     pytester.makepyfile("def test_own(): pass")
-    asked = ("--fencepost-implementation=fencepost.reference_impl.systems.transactions:reference",
-             "--fencepost-protocol=transactions", "--fencepost-examples=2", "-v")  # fmt: skip
-    result = pytester.runpytest_subprocess(*asked, "--fencepost-variant=v1")
+    asked = ("--fencepost-implementation=fencepost.reference_impl.systems.task_counts:reference",
+             "--fencepost-protocol=task-counts", "--fencepost-examples=10", "-v")  # fmt: skip
+    result = pytester.runpytest_subprocess(*asked, "--fencepost-variant=A")
     result.assert_outcomes(passed=2)
-    result.stdout.fnmatch_lines(["*agreement[[]fencepost.reference_impl.systems.transactions:reference-v1[]]*PASSED*"])
+    result.stdout.fnmatch_lines(["*agreement[[]fencepost.reference_impl.systems.task_counts:reference-A[]]*PASSED*"])
     result = pytester.runpytest_subprocess(*asked, "--fencepost-variant=kraft")
     assert result.ret != 0
-    result.stderr.fnmatch_lines(["*transactions has no kraft; it has v2, v1, v1-verified*"])
+    result.stderr.fnmatch_lines(["*task-counts has no kraft; it has *"])
+
+
+def test_what_no_run_took_fails_as_inconclusive(pytester):
+    """Of a lock that never refuses a write one action is left, at which programs are aimed in vain."""
+    shutil.copytree(LOCK, pytester.path / "lock", ignore=shutil.ignore_patterns("__pycache__", "kept"))
+    pytester.makepyfile(
+        careful="""
+        from lock.reference import reference
+
+        def factory(config):
+            system = reference(config)
+            write = system.write
+            system.write = lambda client: bool(system.held[client] >= system.stored and write(client))
+            return system
+        """
+    )
+    asked = ("--fencepost-protocol=lock", "--fencepost-examples=5", "-p", "no:cacheprovider")
+    result = pytester.runpytest_subprocess(*asked, "--fencepost-implementation=careful:factory")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["inconclusive: no run took refuse of the model, though 105 programs were driven"])
+    result = pytester.runpytest_subprocess(*asked, "--fencepost-implementation=lock.reference:reference")
+    result.assert_outcomes(passed=1)
 
 
 def test_fixture_gives_the_report(pytester):
