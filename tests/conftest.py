@@ -16,6 +16,7 @@ import pytest
 sys.path += map(str, sorted(Path(__file__).parent.rglob("support")))
 
 from fencepost.reference_impl.live.clusters.ending import CORES, cores
+from garbage import Collecting
 from nights import give_time, mark_long, night, of_other_nights
 
 # Spark's JVM in tests lives for seconds, and compiles for the long run; what it does here is to plan and to hand on.
@@ -52,6 +53,10 @@ LONGEST = (
     "test_guided.py",
 )
 """As measured, longest first; a file that is not there any more, or not yet, does no harm."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(Collecting())
 
 
 @pytest.hookimpl(tryfirst=True)
