@@ -1,7 +1,8 @@
 """Which worker takes which tests, on which core, and in what order.
 
 A worker takes a whole file, so that what a file computes once is computed once; and one takes all that need live
-clusters, which then run once. The longest begin, so that none is begun when all the others are done.
+clusters, which then run once. The longest begin, so that none is begun when all the others are done: first those that
+wait for live clusters, and beside them `verify`, which has work for both cores.
 """
 
 import os
@@ -16,6 +17,7 @@ import pytest
 sys.path += map(str, sorted(Path(__file__).parent.rglob("support")))
 
 from fencepost.reference_impl.live.clusters.ending import CORES, cores
+from garbage import Collecting
 from nights import give_time, mark_long, night, of_other_nights
 
 # Spark's JVM in tests lives for seconds, and compiles for the long run; what it does here is to plan and to hand on.
@@ -33,8 +35,9 @@ if worker := os.environ.get("PYTEST_XDIST_WORKER"):
 LIVE = ("tests/live/kafka", "tests/live/connect")
 """Folders of which each has clusters of its own."""
 
+FIRST = ("tests/live/connect/", "tests/test_readme.py", "tests/live/kafka/")
+"""Each worker takes one of the first two, and the one that is done first takes the third."""
 LONGEST = (
-    "test_readme.py",
     "test_readings_agree.py",
     "test_transactions_replay.py",
     "test_agreement_transactions.py",
@@ -54,6 +57,10 @@ LONGEST = (
 """As measured, longest first; a file that is not there any more, or not yet, does no harm."""
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(Collecting())
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Files keep their tests together and in order; what other nights try is left to them."""
@@ -64,8 +71,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         left = set(others)
         items[:] = [item for item in items if item not in left]
     place = {name: number for number, name in enumerate(LONGEST)}
-    live = {Path(__file__).parents[1] / folder for folder in LIVE}
-    items.sort(key=lambda item: (live.isdisjoint(item.path.parents), place.get(item.path.name, len(LONGEST))))
+    items.sort(key=lambda item: (first(item.nodeid), place.get(item.path.name, len(LONGEST))))
+
+
+def first(test: str) -> int:
+    """The place among those that begin."""
+    return next((number for number, name in enumerate(FIRST) if test.startswith(name)), len(FIRST))
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -1,7 +1,6 @@
 """This package is the command line. ``fencepost verify`` is the main command, and each other command runs one engine.
 `exits` defines the exit codes, and the one-line message of a command that cannot go on."""
 
-import gc
 import logging
 import os
 import re
@@ -18,6 +17,7 @@ from fencepost.proofs.cli.shared.exits import CODES, INTERRUPTED, TRACEBACK, end
 from fencepost.proofs.cli.shared.guarding import guarded
 from fencepost.proofs.cli.shared.interrupts import interruptible, leave
 from fencepost.proofs.configuration import KEYS, taken
+from fencepost.proofs.scale.memory import collect_seldom
 
 COMMANDS = (
     "verify", "releases", "prove", "audit", "explore", "explorer", "desk", "dangers", "necessity", "mutants", "show",
@@ -58,10 +58,6 @@ EPILOG = "\n\n".join(
         table("Completion, in the shell's startup file", COMPLETING),
     )
 )
-
-MADE_BETWEEN = (50_000, 20, 20)
-"""The garbage collector has these high thresholds because most objects of a command live until it ends, and the default
-thresholds would spend a tenth of the time on looking at them again."""
 
 
 class Lazy(click.Group):
@@ -168,7 +164,7 @@ def _require_text(words: Sequence[str]) -> None:
 
 
 def main() -> NoReturn:
-    gc.set_threshold(*MADE_BETWEEN)
+    collect_seldom()
     if os.environ.get(OWN):  # the packages may be in the working directory
         from fencepost.proofs.cli.shared.options import import_from_here
 

@@ -16,6 +16,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from fencepost.proofs.scale.memory import collect_seldom
 from fencepost.proofs.scale.task_messages import done, opened, packed
 
 if TYPE_CHECKING:  # which imports this module
@@ -56,7 +57,7 @@ class Jobs(AbstractContextManager["Jobs"]):
             self._pool = Tasks(spark, number)
         elif spark is None and workers > 1:
             # Forking a process whose Arrow or NumPy threads hold locks can hang the child; spawned ones start clean.
-            self._pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), end_with_parent)
+            self._pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _begin)
 
     def __exit__(self, *_: object) -> None:
         """End the processes and abandon the jobs that are under way."""
@@ -161,7 +162,7 @@ class _Alone:
 
 
 def _serve(asked: multiprocessing.connection.Connection) -> None:
-    end_with_parent()
+    _begin()
     while True:
         asked.send_bytes(done(asked.recv_bytes()))
 
@@ -177,6 +178,12 @@ def _text(name: str, code: int) -> str:
     if by == "SIGKILL":
         return f"{job} killed by {by}, {again}, most often because memory ran out; use smaller bounds"
     return f"{job} ended by {by}, {again}, most often in a library that is not Python"
+
+
+def _begin() -> None:
+    """Prepare a process that does one job after another."""
+    collect_seldom()
+    end_with_parent()
 
 
 def end_with_parent() -> None:

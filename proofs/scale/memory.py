@@ -1,7 +1,6 @@
-"""This module tunes the memory of workers: freed memory stays with the process, and Python's collector pauses while
-events are generated."""
+"""This module tunes the memory of workers: freed memory stays with the process, and Python's collector runs seldom, and
+pauses while events are generated."""
 
-import ctypes
 import functools
 import gc
 from collections.abc import Iterator
@@ -23,10 +22,21 @@ LARGE = 2**25
 @functools.cache
 def keep_freed_memory() -> None:
     """Let this process retain what it frees. The call has no effect where the C library is not GNU's."""
+    import ctypes
+
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:
         mallopt(TRIM_THRESHOLD, RETAINED)
         mallopt(MMAP_THRESHOLD, LARGE)
+
+
+MADE_BETWEEN = (50_000, 20, 20)
+"""The garbage collector has these high thresholds in a command and in its processes because most of their objects live
+until they end, and the default thresholds would spend a tenth of the time on looking at them again."""
+
+
+def collect_seldom() -> None:
+    gc.set_threshold(*MADE_BETWEEN)
 
 
 # How often Python looks for garbage in cycles while histories are simulated: seldom, and not in what was there before.

@@ -90,8 +90,13 @@ IN_THE_CONFIG = ("listener", "max_id")
 """Keys that are what is wrong, or its condition: a group without a listener, ids that run out."""
 
 
+RIGHT = [n for key, n in ONE_OF_EACH.items() if not any(word in key for word in IN_THE_CONFIG)]
+EVERY_RUN = {name.partition(":")[0]: name for name in reversed(RIGHT)}
+"""Of each layer the first: a system that is right with what one defect needs. The others are of some nights."""
+
+
 @pytest.mark.parametrize(
-    "name", [n for key, n in ONE_OF_EACH.items() if not any(word in key for word in IN_THE_CONFIG)]
+    "name", [pytest.param(n, marks=[] if n in EVERY_RUN.values() else pytest.mark.nightly(nights=3)) for n in RIGHT]
 )
 def test_what_a_defect_needs_does_no_harm_by_itself(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Otherwise the defect would not be what is noticed."""

@@ -8,6 +8,7 @@ into a state where no fairness obligation is open.
 
 import time
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -73,8 +74,12 @@ class _Checker:
         self.exploration, self.graph = exploration, made
         self.endless: dict[tuple[str, ...], _Endless] = {}
         self.forward = Arrows(made.states, made.source, made.target)
-        self.backward = Arrows(made.states, made.target, made.source)
         self.firsts = np.concatenate(([0], np.cumsum(exploration.levels)))
+
+    @cached_property
+    def backward(self) -> Arrows:
+        """Return the steps by their targets, which only a counterexample needs."""
+        return Arrows(self.graph.states, self.graph.target, self.graph.source)
 
     def decide(self, promises: list[Promise]) -> ProgressResult:
         """Return the shortest way in which one of a property's instances fails, and the first of equally short ones."""

@@ -44,6 +44,8 @@ def duties(graph: Graph, instances: list[Instance]) -> Duties:
 def without(graph: Graph, instances: list[Instance], ceasing: tuple[str, ...]) -> tuple[Graph, Ints]:
     """Return the graph without the steps of actions that cease eventually, and the numbers of the other steps."""
     left = np.array([i.action not in ceasing for i in instances], np.bool_)
+    if left.all():  # nothing is copied
+        return graph, np.arange(graph.source.size)
     steps = left[graph.instance].nonzero()[0]
     stopped = left[graph.stopped_instance]
     rest = replace(

@@ -28,13 +28,15 @@ UNREAD = [(entry, v) for entry in protocols().values() for v in entry.variants i
 EVERY = list({pair[1].properties.protocol: pair for pair in reversed(UNREAD)}.values())[::-1]
 """Each protocol once, by the first of its variants."""
 NAMES = [f"{entry.name}/{v.name}" for entry, v in EVERY]
-SHIPPED = {"id-blocks/kraft", "transactions/v2", "task-counts/shipped", "group-fencing/shipped"}
-FIRST = {next((f"{e.name}/{v.name}" for e, v in EVERY if v.main and e is entry), "") for entry, _ in EVERY}
+EVERY_RUN = {
+    "id-blocks/kraft", "transactions/v2", "task-counts/shipped", "group-fencing/shipped",
+    "idempotence/idempotent", "read-committed/read-committed", "config-topic-writes/record-by-record",
+}  # fmt: skip
 TRIED = [
-    name if name in SHIPPED | FIRST else pytest.param(name, marks=pytest.mark.nightly(nights=2 if v.main else 4))
+    name if name in EVERY_RUN else pytest.param(name, marks=pytest.mark.nightly(nights=2 if v.main else 4))
     for name, (_, v) in zip(NAMES, EVERY, strict=True)
 ]
-"""Of each protocol the first that is as it should be, and what was shipped, in every run; the others at night."""
+"""What was shipped, and three small ones with logs, in every run; the others at night."""
 ALWAYS = {
     # The idempotent RPC does not ask whether it is the same request, which is its mistake.
     "id-blocks/kraft-idempotent": {"answer_again 4"},

@@ -1,5 +1,6 @@
 """Jobs: results in processes of their own and in this one, refusals, workers that are killed, work that is given up."""
 
+import gc
 import importlib
 import multiprocessing
 import os
@@ -14,6 +15,7 @@ import pytest
 from fencepost.model.language.checks.errors import InputError
 from fencepost.proofs.recording.errors import RecordingError
 from fencepost.proofs.scale.jobs import Jobs
+from fencepost.proofs.scale.memory import MADE_BETWEEN
 from fencepost.proofs.scale.spark import session
 from fencepost.proofs.scale.units import SparkSettings
 from fencepost.proofs.verdict_cache import Earlier, Key, hand_in
@@ -64,6 +66,21 @@ def test_only_what_travels_leaves_this_process() -> None:
     with Jobs(2, 2) as jobs:
         assert jobs.hand_in(process_id, 0)() != os.getpid()
         assert jobs.hand_in(process_id, 0, travels=False)() == os.getpid()
+
+
+def thresholds(_: int) -> tuple[int, int, int]:
+    return gc.get_threshold()
+
+
+def test_processes_collect_garbage_as_seldom_as_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of them, also the one that does again what was lost; this one stays as it is."""
+    before = gc.get_threshold()
+    with Jobs(2, 2) as jobs:
+        assert jobs.hand_in(thresholds, 0)() == MADE_BETWEEN
+        with pytest.raises(ChildProcessError):
+            jobs.hand_in(die, 0)()
+        assert jobs.hand_in(thresholds, 0)() == MADE_BETWEEN
+    assert gc.get_threshold() == before
 
 
 class Odd(Exception):
