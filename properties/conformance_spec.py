@@ -233,7 +233,7 @@ class Followed:
     errors: frozenset[str] = frozenset()
 
     @property
-    def shown(self) -> frozenset[str]:
+    def observable(self) -> frozenset[str]:
         """Return the actions that some event, check or call can be. No run is ever seen to take any other."""
         tables = (*self.observations, *self.afterwards)
         return self.cleared.union(step.action for each in tables for step in each.steps)

@@ -90,14 +90,14 @@ SILENT: Mapping[str, str] = MappingProxyType({
     "connectors with equal ids fence one another": _FENCES,
     "a task fences the leader of another cluster": _FENCES,
 })  # fmt: skip
-_CONFIG = "Connect's config topic has what tells it, which the doctor does not read"
-_SOURCES = "Connect's offsets topics have what tells it, of which the doctor does not read the records"
+_CONFIG = "it can be seen in Connect's config topic, which the doctor does not read"
+_SOURCES = "it can be seen in the records of Connect's offsets topics, which the doctor does not read"
 UNDECIDED: Mapping[str, str] = MappingProxyType({
     "a preparing leader reads uncommitted": f"{_CONFIG}: tasks start on a count that was aborted",
     "an own offsets topic hides the worker's offsets": f"{_SOURCES}: a source begins anew in another topic",
     "the worker's copy comes before the commit": f"{_SOURCES}: the worker's has an offset of what was aborted",
     "a removed task is started again":
-        f"{_CONFIG}: a task commits that no count covers; `record --protocol task-counts` and `replay` told it of a "
+        f"{_CONFIG}: a task commits that no count covers; `record --protocol task-counts` and `replay` find it in a "
         "live run (task-counts-connect-removed-task)",
     "a task of a deleted connector runs on": f"{_CONFIG}: a task commits whose connector was deleted before",
 })  # fmt: skip

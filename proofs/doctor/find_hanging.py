@@ -118,7 +118,7 @@ HANGS = ("hangs", "some of these hang")
 
 def sections(stored: Sequence[Mapping[str, str]]) -> Iterator[str]:
     """Yield a section of a page, in Markdown, of rows as `as_dict` has them."""
-    yield "## Beside find-hanging"
+    yield "## Compared with find-hanging"
     yield ""
     yield (
         "`kafka-transactions.sh find-hanging` takes an open transaction for hanging if no coordinator knows its "
@@ -137,6 +137,6 @@ def sections(stored: Sequence[Mapping[str, str]]) -> Iterator[str]:
     for row in stored:
         yield f"| {' | '.join(row[name] for name in ('kind', 'version', 'release', 'command', 'doctor', 'right'))} |"
     missed = [row for row in stored if row["right"] in HANGS and row["command"] == "not hanging"]
-    told = sum(row["doctor"] != "not hanging" for row in missed)
+    named = sum(row["doctor"] != "not hanging" for row in missed)
     yield ""
-    yield f"Of {len(stored)} kinds the command misses {len(missed)} that hang or may hang; the doctor tells {told}."
+    yield f"Of {len(stored)} kinds the command misses {len(missed)} that hang or may hang; the doctor names {named}."

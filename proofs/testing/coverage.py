@@ -67,7 +67,7 @@ class Coverage:
     false: set[Conjunct] = field(default_factory=set)
     decisive: set[Conjunct] = field(default_factory=set)
     spec: Spec | None = None
-    shown: frozenset[str] = frozenset()  # actions that some event can be
+    observable: frozenset[str] = frozenset()  # actions that some event can be
     states: int = 0
     _sampled: State | None = field(default=None, repr=False, compare=False)  # the last state that was looked at
     _cited: dict[str, list[str]] = field(default_factory=dict, repr=False, compare=False)  # rules, by action
@@ -185,7 +185,7 @@ class Coverage:
             self.unfollowed + other.unfollowed, self.comparable + other.comparable, self.compared + other.compared,
             self.dangers + other.dangers,
             self.true | other.true, self.false | other.false, self.decisive | other.decisive,
-            self.spec or other.spec, self.shown | other.shown, self.states + other.states,
+            self.spec or other.spec, self.observable | other.observable, self.states + other.states,
         )  # fmt: skip
 
 

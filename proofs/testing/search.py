@@ -54,7 +54,7 @@ class Watch:
                 followed = agreeing.follow(config["mode"], part)
                 reading = read_followed(followed)
                 self.trackers.append(Tracker(reading, observed, coverage, agreeing.ending, share))
-                coverage.spec, coverage.shown = reading.plain.spec, followed.shown
+                coverage.spec, coverage.observable = reading.plain.spec, followed.observable
         self.agreeing = agreeing
         self.monitor = agreeing.monitoring(config, expecting)
         self.monitor.only, self.monitor.observed = only, observed

@@ -5,10 +5,10 @@ from house import PRIVATE, circles, outside_the_law, private_words, sizes
 
 LIMITS = {
     "model": (140, 21228),
-    "properties": (158, 43291),
-    "reference_impl": (151, 35389),
-    "proofs": (305, 47529),
-    "tests": (538, 78742),
+    "properties": (158, 43386),
+    "reference_impl": (151, 35413),
+    "proofs": (306, 47814),
+    "tests": (541, 79412),
 }
 """Files and lines of each top folder."""
 LAZY_CIRCLES = (5, 5, 4)
@@ -26,7 +26,7 @@ WORDS: dict[str, int] = {
     "said": 12,
     "telling": 7,
     "tells": 5,
-    "somebody": 5,
+    "somebody": 4,
 }
 """How often a private word stands in the four folders; a word that is not here must not stand there at all."""
 
