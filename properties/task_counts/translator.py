@@ -29,7 +29,7 @@ MODELS = {"shipped": LooseShipped, "A": LooseA, "M": LooseM, "B": LooseB, "shipp
 ASKS = ("B", "shipped", "shipped-claims")
 """In the texts in `ASKS` the answer to a task's request is a step of the model."""
 OF_ALL = frozenset({"assigned", "topic_claimed", "leadership_lost", "worker_stopped", "compacted"})
-"""The kinds of event in `OF_ALL` concern every connector."""
+"""The kinds of event in `OF_ALL` concern every connector; so does a refused write of which it is not known of what."""
 WRITES = frozenset({
     "connector_written", "connector_tombstoned", "task_config_written", "set_written", "count_written",
     "count_tombstoned",
@@ -243,7 +243,8 @@ class Connectors:
             if event.task > FEW or event.count > FEW:
                 raise Beyond(TOO_MANY)
             certain = kind == "transaction_refused" and self._is_fenced(event, self.events + place)
-            for number in connectors if kind in OF_ALL else (event.connector,):
+            of_all = kind in OF_ALL or (kind == "write_refused" and event.connector < 0)
+            for number in connectors if of_all else (event.connector,):
                 if number not in connectors or number in beyond:
                     continue
                 try:

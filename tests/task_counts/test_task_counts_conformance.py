@@ -86,6 +86,21 @@ def test_a_set_of_a_deleted_connector_is_as_if_absent(deletes: bool) -> None:
     assert (readings(story.columns()) == []) == deletes
 
 
+@pytest.mark.parametrize("connector", [0, -1, 1])
+def test_a_refused_count_ends_its_round(connector: int) -> None:
+    """So that the worker may claim the topic again, also where it is not recorded of which connector the count was."""
+    story = TaskCountStory()
+    story.lead(0)
+    for tasks in (2, 1):
+        story.configure(0, tasks)
+        story.round(0, story.sets[0][0], ids=2 // tasks, request=tasks)
+    assert story.rows.pop()["kind"] == Kind.count_written
+    story.lead(1)
+    story.emit(Kind.write_refused, node=0, connector=connector, error=90)
+    story.lead(0)
+    assert (readings(story.columns()) == []) == (connector < 1)
+
+
 def test_an_id_fenced_unseen_is_allowed_for() -> None:
     """A fence whose answer was lost leaves a gap in the epochs, and without a gap there was no fence."""
     for epoch, fits in ((2, True), (1, False)):
