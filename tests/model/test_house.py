@@ -6,9 +6,9 @@ from house import PRIVATE, circles, outside_the_law, private_words, sizes
 LIMITS = {
     "model": (140, 21228),
     "properties": (158, 43387),
-    "reference_impl": (151, 35413),
+    "reference_impl": (151, 35418),
     "proofs": (306, 47814),
-    "tests": (541, 79427),
+    "tests": (541, 79439),
 }
 """Files and lines of each top folder."""
 LAZY_CIRCLES = (5, 5, 4)

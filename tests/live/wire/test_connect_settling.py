@@ -170,3 +170,15 @@ def test_a_refused_start_has_failed() -> None:
     )
     observer.answered(0, request, SimpleNamespace(error_code=DENIED, producer_id=-1, producer_epoch=-1))
     assert [each.is_ended for each in observer.instances] == [True]
+
+
+def test_a_start_that_fails_as_the_one_before_is_another_failure() -> None:
+    """The trace is the same: of another set, or in another generation, it is not that of a status that is written
+    again."""
+    observer = Observer("g", ["c"], itertools.count(1))
+    for offset, generations in ((5, (6, 6, 7)), (9, (7, 7))):
+        observer.foreign("commit-c", {"tasks": 1}, offset)
+        for generation in generations:
+            failed = {"state": "FAILED", "trace": "no permission", "generation": generation}
+            observer._status(0, "status-task-c-0", failed)
+    assert [event["set"] for event in observer.events if event["kind"] == "task_failed"] == [5, 5, 9]
