@@ -8,7 +8,7 @@ LIMITS = {
     "properties": (158, 43387),
     "reference_impl": (151, 35418),
     "proofs": (306, 47814),
-    "tests": (541, 79439),
+    "tests": (541, 79441),
 }
 """Files and lines of each top folder."""
 LAZY_CIRCLES = (5, 5, 4)

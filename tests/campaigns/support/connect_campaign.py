@@ -45,7 +45,9 @@ when its own topic is taken away is none, and its model repeats records as well.
 a promise, and does when the program is run again; *not again* is what does not, and a program whose cluster did not
 come to rest. *Cut off* are seeds whose driver or cluster failed. One broker; operations are requests and calls that
 the driver released; the load is the machine's. Where seeds do not begin with 1, the first was chosen, so that the
-number of programs says nothing of how often that happens.
+number of programs says nothing of how often that happens. *Not as the model* are recordings that it could not follow:
+a claim while a round was CHECKED follows a refused count without the connector's name, and the code since follows the
+one that was recorded anew, of seed 506.
 """
 
 
