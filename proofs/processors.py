@@ -1,13 +1,23 @@
-"""This module sets options of NumPy for processors on which its own choice is slow.
+"""This module sets what is slow by default: how often garbage is collected, and options of NumPy for some processors.
 
 On AMD's Zen 4 the instruction by which AVX-512 sorting moves elements is microcode, and sorting takes four times as
 long as with AVX2 (34 and 9 ns an element of 32,768; numpy/x86-simd-sort#6, openjdk/jdk#24053). A search with NumPy
 spends most of its time on sorting, and takes about half as long without AVX-512."""
 
+import gc
 import os
 import sys
 from collections.abc import MutableMapping
 from pathlib import Path
+
+MADE_BETWEEN = (50_000, 20, 20)
+"""The garbage collector has these high thresholds in a command and in its processes because most of their objects live
+until they end, and the default thresholds would spend a tenth of the time on looking at them again."""
+
+
+def collect_seldom() -> None:
+    gc.set_threshold(*MADE_BETWEEN)
+
 
 VARIABLE = "NPY_DISABLE_CPU_FEATURES"
 WITH_AVX512 = "X86_V4 AVX512_ICL AVX512_SPR"

@@ -17,7 +17,7 @@ from fencepost.proofs.cli.shared.exits import CODES, INTERRUPTED, TRACEBACK, end
 from fencepost.proofs.cli.shared.guarding import guarded
 from fencepost.proofs.cli.shared.interrupts import interruptible, leave
 from fencepost.proofs.configuration import KEYS, taken
-from fencepost.proofs.scale.memory import collect_seldom
+from fencepost.proofs.processors import collect_seldom
 
 COMMANDS = (
     "verify", "releases", "prove", "audit", "explore", "explorer", "desk", "dangers", "necessity", "mutants", "show",

@@ -16,7 +16,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from fencepost.proofs.scale.memory import collect_seldom
+from fencepost.proofs.processors import collect_seldom
 from fencepost.proofs.scale.task_messages import done, opened, packed
 
 if TYPE_CHECKING:  # which imports this module

@@ -30,15 +30,6 @@ def keep_freed_memory() -> None:
         mallopt(MMAP_THRESHOLD, LARGE)
 
 
-MADE_BETWEEN = (50_000, 20, 20)
-"""The garbage collector has these high thresholds in a command and in its processes because most of their objects live
-until they end, and the default thresholds would spend a tenth of the time on looking at them again."""
-
-
-def collect_seldom() -> None:
-    gc.set_threshold(*MADE_BETWEEN)
-
-
 # How often Python looks for garbage in cycles while histories are simulated: seldom, and not in what was there before.
 #
 # A history is a web of objects that point at each other, so the collector is needed; but at its usual pace it goes over

@@ -186,8 +186,7 @@ class BlocksInterpreter(PlainInterpreter):
         began = next((t for what, b, t in memory if (what, b) == ("back-off", row["broker"])), None)
         if kind != "backoff_over" or began is None or self.now_ms - began >= BACK_OFF_MS[0]:
             return ()
-        words = f"{BACK_OFF_MS[0]} ms of back-off have passed: {self.now_ms - began}"
-        return (FalseConjunct("end_back_off", "730.5", words),)
+        return (FalseConjunct("end_back_off", "730.5", f"{BACK_OFF_MS[0]} ms have passed: {self.now_ms - began}"),)
 
     def uncalled_for(self, action: str, row: Row) -> tuple[FalseConjunct, ...]:
         """Return a false conjunct if a request is turned away for a reason that the driver did not give."""
@@ -197,8 +196,7 @@ class BlocksInterpreter(PlainInterpreter):
         }
         if action != NEEDS_A_REASON or excused.get(row["error"], False):
             return ()
-        reason = f"there is a reason for {error_text(row['error'])}: nothing called for it"
-        return (FalseConjunct(action, "730.5", reason),)
+        return (FalseConjunct(action, "730.5", f"there is a reason for {error_text(row['error'])}: none was given"),)
 
     def remember(self, memory: Memory, kind: str, row: Row, before: State, state: State) -> Memory:
         """Return since when back-offs and requests last."""

@@ -243,13 +243,12 @@ class Connectors:
             if event.task > FEW or event.count > FEW:
                 raise Beyond(TOO_MANY)
             certain = kind == "transaction_refused" and self._is_fenced(event, self.events + place)
-            of_all = kind in OF_ALL or (kind == "write_refused" and event.connector < 0)
-            for number in connectors if of_all else (event.connector,):
+            unnamed = kind == "write_refused" and event.connector < 0
+            for number in connectors if unnamed or kind in OF_ALL else (event.connector,):
                 if number not in connectors or number in beyond:
                     continue
                 try:
-                    connector = connectors[number]
-                    teller = connector.tellers[kind]
+                    teller = (connector := connectors[number]).tellers[kind]
                     for row in connector.as_it_is(event, event.instance) if teller is None else teller(event):
                         yield place, {**row, "certain": True} if certain else row
                 except Beyond as reason:

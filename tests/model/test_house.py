@@ -5,10 +5,10 @@ from house import PRIVATE, circles, outside_the_law, private_words, sizes
 
 LIMITS = {
     "model": (140, 21228),
-    "properties": (158, 43387),
+    "properties": (158, 43381),
     "reference_impl": (151, 35418),
-    "proofs": (306, 47814),
-    "tests": (541, 79441),
+    "proofs": (306, 47815),
+    "tests": (541, 79448),
 }
 """Files and lines of each top folder."""
 LAZY_CIRCLES = (5, 5, 4)

@@ -550,8 +550,8 @@ class TransactionsContext(RunContext):
             yield from self._all_or_nothing(transaction, result, reader)
         for at, (error, _) in enumerate(result.offsets):
             if error:
-                words = f"an offset of partition {self.partitions + at} is pending for ever: {error_text(error)}"
-                yield self._hangs(words, f"result.offsets[{at}][0] == 0", ("partition", self.partitions + at))
+                words = f"an offset of partition {(p := self.partitions + at)} is pending for ever: {error_text(error)}"
+                yield self._hangs(words, f"result.offsets[{at}][0] == 0", ("partition", p))
 
     def _all_or_nothing(self, transaction: Transaction, result: Settled, reader: int) -> Iterator[Verdict]:
         """Judge a transaction once readers have read everything: each record that they lack must be excused, by itself
@@ -583,10 +583,8 @@ class TransactionsContext(RunContext):
             yield self._hangs("a new producer is not given the transactional id", "result.ready")
         elif result.unread:
             words = f"what a new producer commits is not to be read on partition {result.unread[0]}"
-            yield (
-                Broken("txn.P10", words, None, "result.unread == ()"),
-                frozenset(frozenset([("partition", partition)]) for partition in result.unread),
-            )
+            concerned = frozenset(frozenset([("partition", partition)]) for partition in result.unread)
+            yield Broken("txn.P10", words, None, "result.unread == ()"), concerned
 
 
 def _partition(leader: str) -> int:

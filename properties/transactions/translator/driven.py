@@ -323,8 +323,7 @@ class TransactionsInterpreter(Choosing):
             return self._as_answered(memory, kind, row)
         if kind == "timed_out" and not 0 <= memory.open_ms < self.now_ms - self.timeout_ms:
             since = f"since the transaction was opened, at {memory.open_ms} of {self.now_ms}"
-            words = f"{self.timeout_ms} ms have passed {since}"
-            return (FalseConjunct(kind, "txn.18", words),)
+            return (FalseConjunct(kind, "txn.18", f"{self.timeout_ms} ms have passed {since}"),)
         early = kind == "txn_logged" and row["logged"] in (COMPLETE_COMMIT, COMPLETE_ABORT) and memory.awaited
         if early and "marker_acked" in self.observed:
             words = f"every marker is acknowledged: those of partitions {', '.join(map(str, memory.awaited))} are not"

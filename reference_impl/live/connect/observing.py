@@ -75,7 +75,7 @@ class Observer:
         self._standing: dict[str, Standing] = defaultdict(Standing)
         self._given: dict[int, list[int]] = defaultdict(list)  # epochs by producer id
         self._pending: dict[int, list[tuple[str, dict[str, int]]]] = defaultdict(list)
-        self._failed: dict[Owner, tuple[str, int, int]] = {}  # trace, generation and newest set of the last failure
+        self._failures: dict[Owner, tuple[str, int, int]] = {}  # trace, generation and newest set of the last failure
 
     def owner(self, request: Request) -> Owner | None:
         """Return whose transactional id a request carries, or None where it is none of this program's."""
@@ -230,9 +230,9 @@ class Observer:
         if state != FAILED or owner.task < 0:
             return
         failed = trace, int(value.get("generation", -1)), self._standing[owner.connector].newest
-        if before == (state, trace) and self._failed.get(owner) == failed:
+        if before == (state, trace) and self._failures.get(owner) == failed:
             return  # it is written again
-        self._failed[owner] = failed
+        self._failures[owner] = failed
         mine = [each for each in self.instances if (each.node, each.owner) == (node, owner) and not each.is_ended]
         running = mine[-1] if mine else Instance(next(self._numbers), node, owner)
         # A start that fails has no instance that calls: it takes what the topic has, as far as is seen.

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 from fencepost.model.language.checks.errors import InputError
+from fencepost.proofs.processors import MADE_BETWEEN
 from fencepost.proofs.recording.errors import RecordingError
 from fencepost.proofs.scale.jobs import Jobs
-from fencepost.proofs.scale.memory import MADE_BETWEEN
 from fencepost.proofs.scale.spark import session
 from fencepost.proofs.scale.units import SparkSettings
 from fencepost.proofs.verdict_cache import Earlier, Key, hand_in

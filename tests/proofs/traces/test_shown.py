@@ -42,7 +42,14 @@ def _online(observed: EventMapping, events: list[dict[str, Any]]) -> int | None:
     for place, event in enumerate(events):
         try:
             tracker.watch(
-                Made(SimpleNamespace(name="go", table_name="go", columns=DESK.names), "go()", None, (event,), None), ()
+                Made(
+                    SimpleNamespace(name="go", table_name="go", columns=DESK.names, errors=DESK.errors),
+                    "go()",
+                    None,
+                    (event,),
+                    None,
+                ),
+                (),
             )
         except Disagreed:
             return place
