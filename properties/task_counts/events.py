@@ -85,7 +85,7 @@ class Kind(EventKind):
 SUPPORT = MappingProxyType({"none": 0, "disabled": 1, "preparing": 2, "enabled": 3})
 
 COLUMNS = (
-    Column("node", "int32", "worker that acted; -1: a client outside the cluster"),
+    Column("node", "int32", "worker that acted; -1: somebody outside the cluster"),
     Column("connector", "int32", "connector, numbered from 0"),
     Column("task", "int32", "number of the task within its connector, from 0"),
     Column("instance", "int64", "a task's thread, unique in its history: every start is another one"),

@@ -8,7 +8,7 @@ LIMITS = {
     "properties": (158, 43381),
     "reference_impl": (151, 35418),
     "proofs": (306, 47815),
-    "tests": (541, 79448),
+    "tests": (541, 79450),
 }
 """Files and lines of each top folder."""
 LAZY_CIRCLES = (5, 5, 4)
@@ -26,7 +26,7 @@ WORDS: dict[str, int] = {
     "said": 12,
     "telling": 7,
     "tells": 5,
-    "somebody": 4,
+    "somebody": 5,
 }
 """How often a private word stands in the four folders; a word that is not here must not stand there at all."""
 
