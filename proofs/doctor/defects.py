@@ -44,7 +44,6 @@ _REFUSED = "what is refused is not written, and the log is that of a producer th
 _FENCE = "the log has an abort under the next epoch, as any new instance of the id, or an abort of its own, leaves it"
 _AS_ASKED = "the log has a decision, and not who asked for it: it is a transaction as any other"
 _NO_DEFECT = "a false alarm: there is no defect to name"
-_CONNECT = "its trace is in Connect's topics, which the doctor takes for topics of users"
 _HERDER = "it happens among Connect's workers, which write nothing of it"
 _TWICE = (
     "transactions that an application may make: one that seeks back commits a lower offset, and writes records twice "
@@ -90,7 +89,7 @@ SILENT: Mapping[str, str] = MappingProxyType({
     "connectors with equal ids fence one another": _FENCES,
     "a task fences the leader of another cluster": _FENCES,
 })  # fmt: skip
-_CONFIG = "it can be seen in Connect's config topic, which the doctor does not read"
+_CONFIG = "it can be seen in the records of Connect's config topic, which the doctor does not read"
 _SOURCES = "it can be seen in the records of Connect's offsets topics, which the doctor does not read"
 UNDECIDED: Mapping[str, str] = MappingProxyType({
     "a preparing leader reads uncommitted": f"{_CONFIG}: tasks start on a count that was aborted",

@@ -1,6 +1,7 @@
-"""This module tunes the memory of workers: freed memory stays with the process, and Python's collector runs seldom, and
-pauses while events are generated."""
+"""This module tunes the memory of workers: freed memory stays with the process, and Python's collector pauses while
+events are generated."""
 
+import ctypes
 import functools
 import gc
 from collections.abc import Iterator
@@ -22,8 +23,6 @@ LARGE = 2**25
 @functools.cache
 def keep_freed_memory() -> None:
     """Let this process retain what it frees. The call has no effect where the C library is not GNU's."""
-    import ctypes
-
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:
         mallopt(TRIM_THRESHOLD, RETAINED)
