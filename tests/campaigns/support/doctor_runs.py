@@ -2,9 +2,11 @@
 held against what the driver did and what a plain reader sees.
 
 The oracle uses none of the doctor's code. A transaction is open where the driver has left it open; a record is there
-twice if a fetch brings its text twice; a partition is stuck if its last stable offset is before its end and the driver
-has left nothing open there. Every other thing that the doctor calls wrong is an alarm, and what it does not find of
-these is missed. `PLANTS` are defects that are caused on purpose, by which it is known that the campaign can alarm.
+twice if a fetch brings its text twice; a partition is stuck if a transaction is open in it that does not begin with a
+record of one that the driver has left open; a batch has joined if one of an older epoch is before it without a marker
+between; a decision is lost where a record is read otherwise than its producer was answered. Every other thing that the
+doctor calls wrong is an alarm, and what it does not find of these is missed. `PLANTS` are defects that are caused on
+purpose, by which it is known that the campaign can alarm.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from asking import PARTITIONS
-from asking_records import CONTROL, committed_values, values
+from asking_records import CONTROL, TRANSACTIONAL, committed_values, values
 from doctor_driver import Client, Driver
 from fencepost.proofs.doctor.diagnosis import examine
 from fencepost.proofs.doctor.network import NetworkSource
@@ -31,6 +33,7 @@ from fencepost.proofs.doctor.source import DiskSource, Source
 from fencepost.reference_impl.live.clusters.kafka import KafkaCluster
 from fencepost.reference_impl.live.tcp.connection import WireError
 from gate import Gate
+from kio.records.schema import RecordBatch
 from kio.schema.errors import ErrorCode
 
 STYLES = {"3.9.2": ("v1",)}
@@ -64,12 +67,15 @@ class Finding(NamedTuple):
 @dataclass
 class Plain:
     """What a plain reader sees, and the driver knows: `opened` by topic, partition and transactional id; partitions in
-    which something is `twice`, and that are `stuck`; ids that were initialised `again`, where a fence takes two epochs
-    also as `skipped`; records whose outcome is `other` than was asked for."""
+    which something is `twice`, that are `stuck`, in which a batch has `joined`, and with a decision that is `lost`; ids
+    that were initialised `again`, where a fence takes two epochs also as `skipped`; records whose outcome is `other`
+    than their producer was answered."""
 
     opened: set[tuple[str, int, str]] = field(default_factory=set)
     twice: set[tuple[str, int]] = field(default_factory=set)
     stuck: set[tuple[str, int]] = field(default_factory=set)
+    joined: set[tuple[str, int]] = field(default_factory=set)
+    lost: set[tuple[str, int]] = field(default_factory=set)
     again: set[str] = field(default_factory=set)
     skipped: set[str] = field(default_factory=set)
     other: list[str] = field(default_factory=list)
@@ -91,23 +97,35 @@ def plain(drivers: Sequence[Driver]) -> Plain:
 
 
 def _read(driver: Driver, partition: int, seen: Plain) -> None:
-    ask = driver.owners[0].ask
+    ask, place = driver.owners[0].ask, (driver.name, partition)
     batches, stable, _ = ask.patiently(ask.fetch, partition, False)
     below, _, aborted = ask.patiently(ask.fetch, partition, True)
-    texts = [(text, batch.base_offset < stable) for batch in batches if not batch.attributes & CONTROL
-             for text in values(batch)]  # fmt: skip
-    if any(times > 1 for times in Counter(text for text, _ in texts).values()):
-        seen.twice.add((driver.name, partition))
-    end = batches[-1].base_offset + len(batches[-1].records) if batches else 0
-    opened = any(place[:2] == (driver.name, partition) for place in seen.opened)
-    if (stable < end) != opened:
-        seen.stuck.add((driver.name, partition))
-    visible, there = set(committed_values(below, aborted)), dict(texts)
+    at = [(text, batch.base_offset + number) for batch in batches if not batch.attributes & CONTROL
+          for number, text in enumerate(values(batch))]  # fmt: skip
+    if any(times > 1 for times in Counter(text for text, _ in at).values()):
+        seen.twice.add(place)
+    there, open_ = dict(reversed(at)), dict[int, list[RecordBatch]]()
+    for batch in batches:
+        if batch.attributes & CONTROL:
+            open_.pop(batch.producer_id, None)
+        elif batch.attributes & TRANSACTIONAL:
+            open_.setdefault(batch.producer_id, []).append(batch)
+            if len({each.producer_epoch for each in open_[batch.producer_id]}) > 1:
+                seen.joined.add(place)
+    mine = {min(there.get(text, -1) for text in owner.open[partition]): owner.ask.txn
+            for owner in driver.owners if owner.open.get(partition)}  # fmt: skip
+    begun = {each[0].base_offset for each in open_.values()}
+    if begun - mine.keys():
+        seen.stuck.add(place)
+        seen.opened -= {(*place, txn) for begins, txn in mine.items() if begins not in begun}
+    visible = set(committed_values(below, aborted))
     for (number, text), fate in driver.fates.items():
         if number != partition:
             continue
-        if text not in there or (fate is not None and there[text] and fate != (text in visible)):
-            seen.other.append(f"{driver.name}-{partition}: {text}, {fate}, {text in there}, {text in visible}")
+        decided = text in there and there[text] < stable
+        if text not in there or (fate is not None and decided and fate != (text in visible)):
+            seen.other.append(f"{driver.name}-{partition}: {text}, {fate}, {decided}, {text in visible}")
+            seen.lost.add(place)
         seen.decided += fate is not None
 
 
@@ -135,6 +153,7 @@ def unexpected(found: Sequence[tuple[Finding, str]], seen: Plain) -> Iterator[st
         expected = {
             "open": (*place, one.transactional_id) in seen.opened, "duplicate": place in seen.twice,
             "fenced zombie": one.transactional_id in seen.again, "skipped": one.transactional_id in seen.skipped,
+            "joined": place in seen.joined,
             **dict.fromkeys(STUCK, place in seen.stuck),
         }  # fmt: skip
         if not expected.get(one.kind, False):
@@ -147,6 +166,7 @@ def unexpected(found: Sequence[tuple[Finding, str]], seen: Plain) -> Iterator[st
     yield from (f"missed: duplicate {each}" for each in seen.twice if (False, "duplicate", *each) not in there)
     yield from (f"missed: stuck {each}" for each in seen.stuck
                 if not any(stuck and (topic, number) == each for stuck, _, topic, number in there))  # fmt: skip
+    yield from (f"missed: joined {each}" for each in seen.joined if (False, "joined", *each) not in there)
 
 
 @dataclass
