@@ -29,6 +29,7 @@ from fencepost.proofs.doctor.log_checks import PREPARE, LogLedger
 from fencepost.proofs.doctor.partition_checks import ENTRY, MARK, PartitionLedger
 from fencepost.proofs.doctor.source import Active
 from fencepost.proofs.doctor.traces import Broken, Trace
+from fencepost.proofs.doctor.unmarked import Suspect, spans
 from fencepost.proofs.recording.logs.log_dirs import Place
 from fencepost.proofs.recording.logs.segments import Segment
 from fencepost.proofs.recording.transactions.group_offsets import TOPIC as OFFSETS
@@ -36,7 +37,7 @@ from fencepost.proofs.recording.transactions.transaction_log import TOPIC as TRA
 from fencepost.properties.transactions.events.kinds import COMMIT, State
 from fencepost.properties.transactions.histories.view import MAX_EPOCH
 
-VERSION = 1  # of what `save` returns
+VERSION = 2  # of what `save` returns
 REPORTED = 127  # an open transaction that was reported as hanging
 NOT_CHECKED = "this is no state of `Checks`, or of another version: begin anew"
 
@@ -60,6 +61,7 @@ KINDS: Mapping[str, Rule] = MappingProxyType({
     "late_marker": Rule(("txn.23", "txn.P3", "txn.P5"), "a marker of version 2 that ends the transaction after it"),
     "marker_without": Rule(("txn.8", "txn.P5"), "a commit marker without a Prepare record of its epoch"),
     "abort_without": Rule(("txn.8",), "an abort marker without a Prepare record of its epoch; an operator's is such"),
+    "unmarked": Rule(("txn.10", "txn.P5"), "a decision of version 1 without a marker, with what the next one decides"),
     "both_outcomes": Rule(("txn.8", "txn.P2"), "a marker with the other outcome than the Prepare record of its epoch"),
     "hanging": Rule(("txn.P10",), "an open transaction that its coordinator has not, or has ended"),
     "decided_twice": Rule(("txn.8", "txn.P5"), "a transaction that is decided, or completed, in both ways"),
@@ -82,6 +84,7 @@ class Checks:
         self._numbers: dict[Place, int] = {}
         self._marks: list[np.ndarray] = []
         self._prepares: list[np.ndarray] = []
+        self.suspects: list[Suspect] = []
 
     @property
     def partitions(self) -> Set[Place]:
@@ -119,6 +122,11 @@ class Checks:
             self._marks.append(each.copy())
             self._marks[-1]["place"] = ledger.number
 
+    def markers(self, place: Place, producer_id: int) -> int:
+        """Return how many markers of a producer a partition has, as far as it was read without a gap."""
+        entries = self._partitions[place].entries
+        return int(entries["marks"][np.searchsorted(entries["producer_id"], producer_id)])
+
     def forget(self, place: Place) -> None:
         """Forget what was given of a partition, as its topic was made anew; it begins with what is given next."""
         self._partitions.pop(place, None)
@@ -154,6 +162,8 @@ class Checks:
             first = self._prepare(prepares[other[at]]) if other[at] >= 0 else None
             kind = "marker_without" if marks["outcome"][at] == COMMIT else "abort_without"
             broken.append(Broken("both_outcomes" if first else kind, first, self._mark(marks[at])))
+        if not last:
+            self.suspects += self._suspected(marks[open_ & ~late], prepares)
         marks = marks[waits]
         marks["waited"] += 1
         self._marks = [marks] if len(marks) else []
@@ -162,6 +172,27 @@ class Checks:
         self._log.forget_expired()
         self.turn += 1
         return broken
+
+    def _suspected(self, marks: np.ndarray, prepares: np.ndarray) -> list[Suspect]:
+        """Return what `unmarked` is to look at: transactions over two decisions or more, or open after one."""
+        older = prepares[prepares["version"] < 2]
+        if not len(older):
+            return []
+        found, decided, at_ms = [], older["producer_id"], older["time"].astype(np.int64)
+        marks = marks[marks["zero_time"] >= 0]
+        among = spans(marks["producer_id"], marks["open_time"], marks["time"], decided, at_ms)
+        for each in _rows(among > 1):
+            one = marks[each]
+            found.append(Suspect(int(one["open_time"]), self._mark(one), int(one["zero_time"]), int(one["zero_epoch"])))
+        for place, ledger in self._partitions.items():
+            mine = ledger.entries[(ledger.entries["open_from"] >= 0) & (ledger.entries["zero_time"] >= 0)]
+            forever = np.full(len(mine), np.iinfo(np.int64).max)
+            for each in _rows(spans(mine["producer_id"], mine["open_time"], forever, decided, at_ms) > 0):
+                one = mine[each]
+                batch = Trace(place, int(one["open_from"]), int(one["open_time"]), int(one["producer_id"]),
+                              int(one["data_epoch"]), -1, "data")  # fmt: skip
+                found.append(Suspect(int(one["open_time"]), batch, int(one["zero_time"]), int(one["zero_epoch"])))
+        return found
 
     def _has_prepares(self, marks: np.ndarray) -> np.ndarray:
         """Return whether the Prepare record of a marker, if there was one, must have been given and is stored: all

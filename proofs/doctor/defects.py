@@ -27,10 +27,10 @@ HALF, VOUCHES = "half a transaction committed", "a deposed coordinator vouches f
 
 NAMED: Mapping[str, Mapping[str, str]] = MappingProxyType(
     {
-        LOST: {HANGING: "", "joined": ""},
-        ABORTED: {HANGING: "", "joined": ""},
-        "acknowledged offset lost": {HANGING: ""},
-        "aborted offset committed": {HANGING: ""},
+        LOST: {HANGING: "", "joined": "", "unmarked": ""},
+        ABORTED: {HANGING: "", "joined": "", "unmarked": ""},
+        "acknowledged offset lost": {HANGING: "", "unmarked": ""},
+        "aborted offset committed": {HANGING: "", "unmarked": ""},
         VOUCHES: {HANGING: ""},
         HALF: {"both_outcomes": "", "marker_without": "4.0"},  # 4.0.0 aborts under the epoch after the marker's
         LATE_MARKER: {"late_marker": ""},

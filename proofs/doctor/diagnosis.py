@@ -32,6 +32,7 @@ from fencepost.proofs.doctor.futures import (
 from fencepost.proofs.doctor.scanning import CUT, MOST, Scan, scanned
 from fencepost.proofs.doctor.source import OPEN, Active, DiskSource, Listed, Source, aborting, logged, places_of
 from fencepost.proofs.doctor.traces import Broken
+from fencepost.proofs.doctor.unmarked import unmarked
 from fencepost.proofs.recording.logs.log_dirs import Place
 from fencepost.proofs.recording.logs.segments import BEFORE_LENGTH_COUNTS, HEADER, Segment
 from fencepost.proofs.recording.transactions.group_offsets import TOPIC as OFFSETS
@@ -191,9 +192,11 @@ def examine(
         if (a.place, a.producer_id) in before and before[a.place, a.producer_id].first_offset == a.first_offset
     ]  # fmt: skip
     reader.settle()
+    until = {place: checks.next_offset(place) for place in logs}
     for place in (*data, *logs):
         reader.read(place)
     reader.settle(last=True)
+    reader.look_at_suspects(logs, until)
     opened = [_opened(source, each, listed.get(each.producer_id)) for each in still]
     decided = _decisions(source, logs, [each.active.producer_id for each in opened], found.names)
     others = _Others(source, ends, set(before), opened)
@@ -250,6 +253,12 @@ class _Reader:
 
     def settle(self, *, last: bool = False) -> None:
         self._add(self.checks.settle(last=last))
+
+    def look_at_suspects(self, logs: Sequence[Place], until: Mapping[Place, int]) -> None:
+        """Add decisions whose marker is missing; `until` is where the transaction log ended before partitions did."""
+        suspects, markers = self.checks.suspects, self.checks.markers
+        counts = {(one.place, one.producer_id): markers(one.place, one.producer_id) for _, one, _, _ in suspects}
+        self._add(unmarked(self.source, logs, until, suspects, counts))
 
     def _add(self, broken: Iterable[Broken]) -> None:
         fresh = [each for each in broken if each.kind != "hanging"]  # judged by the model, with what coordinators say

@@ -31,15 +31,18 @@ ENTRY = np.dtype([
     ("data_epoch", "i2"), ("sequence", "i4"), ("data_offset", "i8"), ("data_time", "i8"), ("data_holes", "i8"),
     ("coordinator", "i4"), ("mark_offset", "i8"), ("mark_time", "i8"), ("mark_epoch", "i2"), ("mark_outcome", "i1"),
     ("open_from", "i8"), ("open_time", "i8"), ("open_turn", "i4"), ("suspect", "i1"), ("is_data", "?"),
-    ("latest", BATCH, DUPLICATES),
+    ("marks", "i4"), ("zero_time", "i8"), ("zero_epoch", "i2"), ("latest", BATCH, DUPLICATES),
 ])  # fmt: skip
-"""What is known of a producer: its last event, last batch, last marker, open transaction, and last five batches."""
+"""What is known of a producer: its last event, last batch, last marker, open transaction, and last five batches; and
+how many markers came, since its first batch if that begins at 0 (`zero_time`, -1 otherwise) and no offset is missing
+behind it."""
 MARK = np.dtype([
     ("producer_id", "i8"), ("epoch", "i2"), ("outcome", "i1"), ("place", "i4"), ("offset", "i8"), ("time", "i8"),
-    ("open_from", "i8"), ("open_epoch", "i2"), ("fresh", "?"), ("waited", "i1"),
+    ("open_from", "i8"), ("open_time", "i8"), ("open_epoch", "i2"), ("zero_time", "i8"), ("zero_epoch", "i2"),
+    ("fresh", "?"), ("waited", "i1"),
 ])  # fmt: skip
 UNKNOWN = np.zeros(1, ENTRY)
-for _name in ("epoch", "data_epoch", "coordinator", "mark_epoch", "open_from", "sequence", "offset"):
+for _name in ("epoch", "data_epoch", "coordinator", "mark_epoch", "open_from", "sequence", "offset", "zero_time"):
     UNKNOWN[_name] = -1
 UNKNOWN["latest"]["epoch"] = -1
 
@@ -143,7 +146,10 @@ class PartitionLedger:
             marks[name] = getattr(b, name)[b.is_marker]
         marks["place"] = self.number
         marks["open_from"] = np.where(was_open, open_from, -1)[b.is_marker]
-        marks["open_epoch"] = data_epoch[b.is_marker]
+        marks["open_time"], marks["open_epoch"] = open_time[b.is_marker], data_epoch[b.is_marker]
+        self._count_from_zero(b, before, group, starts)
+        for name in ("zero_time", "zero_epoch"):
+            marks[name] = before[name][group][b.is_marker]
         marks["fresh"] = (was_open & (open_turn > self.begun))[b.is_marker]
         self._store(b, before, known, starts, group, (batch, mark), (open_from, open_time, open_turn))
         return [each for _, each in sorted(broken, key=lambda pair: pair[0])], marks
@@ -186,6 +192,21 @@ class PartitionLedger:
         alive = (number[there] - stored["batch"] < FORGET) | (stored["open_from"] >= 0)
         before[np.flatnonzero(there)[alive]] = stored[alive]
         return before, np.where(there, at, -1)
+
+    def _count_from_zero(self, b: Batches, entries: np.ndarray, group: np.ndarray, starts: np.ndarray) -> None:
+        """Count the markers of each producer on, and see whether all is there since its first batch."""
+        ends = np.append(starts[1:], len(group)) - 1
+        entries["marks"] += np.bincount(group[b.is_marker], minlength=len(starts)).astype(np.int32)
+        rows = np.flatnonzero(~b.is_marker)
+        rows = rows[np.append(True, group[rows][1:] != group[rows][:-1])] if len(rows) else rows
+        rows = rows[entries["data_epoch"][group[rows]] < 0]
+        whole = (self.extent.begins == 0) & (b.holes[rows] == 0) & (b.number[rows] < FORGET)
+        rows = rows[(b.first[rows] == 0) if self.sequenced else whole]
+        new = group[rows]
+        entries["zero_time"][new], entries["zero_epoch"][new] = b.time[rows], b.epoch[rows]
+        since = entries["holes"].copy()
+        since[new] = b.holes[rows]
+        entries["zero_time"][since != b.holes[ends]] = -1
 
     @staticmethod
     def _opened(

@@ -43,6 +43,7 @@ REPEATED = {
     "late_marker": "the {what} marker of an earlier transaction ended the next one while that was open",
     "marker_without": "the partition has a COMMIT marker, and no record of its coordinator decides so",
     "abort_without": "the partition has an ABORT marker, and no record of its coordinator decides so",
+    "unmarked": "its coordinator completed {decided} ({first}), and the partition has no marker of that: {next}",
     "both_outcomes": "the partition has the {what} marker of a transaction that its coordinator decided the other way",
     "decided_twice": "the coordinator decided the same transaction twice, in both ways",
     "transition": "the coordinator went to {what} from a state from which it never goes there",
@@ -51,6 +52,9 @@ REPEATED = {
     "not_bumped": "the coordinator ended a transaction of version 2 without a new epoch",
 }
 """By a kind of `checks.KINDS`, what happened."""
+NEXT = ("the next marker, which is here, decided its records too", "its records, from here on, are open, and the next "
+        "decision of the same id takes them with it")  # fmt: skip
+"""What came of records without a marker: another marker ended them, or none did yet."""
 ADVICE = {
     "duplicate": "Readers get it twice, unless its transaction aborts: drop one copy downstream, by topic, partition "
     "and offset, and ask the owner of its producer for client and version.",
@@ -164,8 +168,9 @@ def of_broken(broken: Broken, found: Examined) -> Line:
     gap = f"{(second.time_ms - first.time_ms) / 1000:.3f} s" if first is not None else "some time"
     where = _at(first) if first is not None else "an earlier offset"
     says = REPEATED[broken.kind].format(
-        first=where, sequence=second.sequence, gap=gap, epoch=second.epoch, what=second.what.upper()
-    )
+        first=where, sequence=second.sequence, gap=gap, epoch=second.epoch, what=second.what.upper(),
+        decided=first.what.upper() if first is not None else "", next=NEXT[second.what == "data"],
+    )  # fmt: skip
     says += f". {_how(copies)}" if copies is not None else "."
     return Line(
         broken.kind, broken.kind not in HARMLESS, f"{_who(name, second.producer_id, second.epoch)}: {says}",

@@ -79,10 +79,10 @@ def sent(offset: int, producer: tuple[int, int], sequence: int, *values: bytes, 
     return batch(offset, entries, producer=producer, sequence=sequence, attributes=TRANSACTIONAL, epoch=epoch)
 
 
-def marker(offset: int, producer: tuple[int, int], commit: bool, epoch: int = 0) -> bytes:
+def marker(offset: int, producer: tuple[int, int], commit: bool, epoch: int = 0, **further: int) -> bytes:
     """A commit or abort marker by coordinator epoch 0."""
     entry = (struct.pack(">hh", 0, int(commit)), struct.pack(">hi", 0, 0))
-    return batch(offset, [entry], producer=producer, attributes=TRANSACTIONAL | CONTROL, epoch=epoch)
+    return batch(offset, [entry], producer=producer, attributes=TRANSACTIONAL | CONTROL, epoch=epoch, **further)
 
 
 def state(offset: int, name: str, pair: tuple[int, int], status: int, *, version: int = 0) -> bytes:

@@ -84,13 +84,15 @@ class Owner:
 
 class Driver:
     """`met` counts what happened, in the driver's words; `fates` has of each acknowledged record, by partition and
-    text, whether its transaction was committed, and None while that is open."""
+    text, whether its transaction was committed, and None while that is open; `ended` has the texts of a partition for
+    each transaction that was ended."""
 
     def __init__(
         self, cluster: KafkaCluster, gate: Gate | None, name: str, chance: random.Random, styles: tuple[str, ...]
     ) -> None:
         self.cluster, self.gate, self.name, self.chance = cluster, gate, name, chance
         self.met, self.fates = Counter[str](), dict[tuple[int, str], bool | None]()
+        self.ended: list[tuple[int, list[str]]] = []
         names: dict[int, str] = {}
         self.owners = []
         for number in range(chance.randint(2, 4)):
@@ -381,6 +383,7 @@ class Driver:
     def _decide(self, owner: Owner, commit: bool) -> None:
         for partition, texts in owner.open.items():
             self.fates.update({(partition, text): commit for text in texts})
+            self.ended.append((partition, texts))
         owner.open.clear()
         owner.added.clear()
 

@@ -4,7 +4,8 @@ held against what the driver did and what a plain reader sees.
 The oracle uses none of the doctor's code. A transaction is open where the driver has left it open; a record is there
 twice if a fetch brings its text twice; a partition is stuck if a transaction is open in it that does not begin with a
 record of one that the driver has left open; a batch has joined if one of an older epoch is before it without a marker
-between; a decision is lost where a record is read otherwise than its producer was answered. Every other thing that the
+between; a transaction is unmarked if the driver ended it and its producer has no marker behind it, or one behind its
+next batch. Every other thing that the
 doctor calls wrong is an alarm, and what it does not find of these is missed. `PLANTS` are defects that are caused on
 purpose, by which it is known that the campaign can alarm.
 """
@@ -17,7 +18,7 @@ import shutil
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -67,7 +68,7 @@ class Finding(NamedTuple):
 @dataclass
 class Plain:
     """What a plain reader sees, and the driver knows: `opened` by topic, partition and transactional id; partitions in
-    which something is `twice`, that are `stuck`, in which a batch has `joined`, and with a decision that is `lost`; ids
+    which something is `twice`, that are `stuck`, in which a batch has `joined`, or a transaction is `unmarked`; ids
     that were initialised `again`, where a fence takes two epochs also as `skipped`; records whose outcome is `other`
     than their producer was answered."""
 
@@ -75,7 +76,7 @@ class Plain:
     twice: set[tuple[str, int]] = field(default_factory=set)
     stuck: set[tuple[str, int]] = field(default_factory=set)
     joined: set[tuple[str, int]] = field(default_factory=set)
-    lost: set[tuple[str, int]] = field(default_factory=set)
+    unmarked: set[tuple[str, int]] = field(default_factory=set)
     again: set[str] = field(default_factory=set)
     skipped: set[str] = field(default_factory=set)
     other: list[str] = field(default_factory=list)
@@ -118,6 +119,8 @@ def _read(driver: Driver, partition: int, seen: Plain) -> None:
     if begun - mine.keys():
         seen.stuck.add(place)
         seen.opened -= {(*place, txn) for begins, txn in mine.items() if begins not in begun}
+    if any(_is_unmarked(batches, set(texts)) for number, texts in driver.ended if number == partition and texts):
+        seen.unmarked.add(place)
     visible = set(committed_values(below, aborted))
     for (number, text), fate in driver.fates.items():
         if number != partition:
@@ -125,8 +128,18 @@ def _read(driver: Driver, partition: int, seen: Plain) -> None:
         decided = text in there and there[text] < stable
         if text not in there or (fate is not None and decided and fate != (text in visible)):
             seen.other.append(f"{driver.name}-{partition}: {text}, {fate}, {decided}, {text in visible}")
-            seen.lost.add(place)
         seen.decided += fate is not None
+
+
+def _is_unmarked(batches: Sequence[RecordBatch], texts: Set[str]) -> bool:
+    """Return whether the producer of these records, which it has ended, has no marker before its next other batch."""
+    mine = [batch for batch in batches if not batch.attributes & CONTROL and texts & {*values(batch)}]
+    if not mine:
+        return False
+    for batch in batches:
+        if batch.producer_id == mine[0].producer_id and batch.base_offset > mine[-1].base_offset:
+            return not batch.attributes & CONTROL
+    return True
 
 
 def asked(source: Source) -> tuple[list[tuple[Finding, str]], list[str]]:
@@ -153,7 +166,7 @@ def unexpected(found: Sequence[tuple[Finding, str]], seen: Plain) -> Iterator[st
         expected = {
             "open": (*place, one.transactional_id) in seen.opened, "duplicate": place in seen.twice,
             "fenced zombie": one.transactional_id in seen.again, "skipped": one.transactional_id in seen.skipped,
-            "joined": place in seen.joined,
+            "joined": place in seen.joined, "unmarked": place in seen.unmarked,
             **dict.fromkeys(STUCK, place in seen.stuck),
         }  # fmt: skip
         if not expected.get(one.kind, False):
@@ -167,6 +180,8 @@ def unexpected(found: Sequence[tuple[Finding, str]], seen: Plain) -> Iterator[st
     yield from (f"missed: stuck {each}" for each in seen.stuck
                 if not any(stuck and (topic, number) == each for stuck, _, topic, number in there))  # fmt: skip
     yield from (f"missed: joined {each}" for each in seen.joined if (False, "joined", *each) not in there)
+    named = {(topic, number) for stuck, kind, topic, number in there if stuck or kind in ("joined", "unmarked")}
+    yield from (f"missed: unmarked {each}" for each in seen.unmarked if each not in named)
 
 
 @dataclass
@@ -258,6 +273,7 @@ class Plant(NamedTuple):
 def _duplicate(ask: Client) -> None:
     """A leader forgets an idle producer, and takes the copy of its batch."""
     ask.prepare()
+    ask.versions = {**ask.versions, "produce": 11}
     producer, epoch = ask.patiently(ask.init, txn=None)
     for _ in range(2):
         assert not isinstance(ask.patiently(ask.produce, producer, epoch, 0, transactional=False), ErrorCode)

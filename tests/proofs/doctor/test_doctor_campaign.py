@@ -9,8 +9,10 @@ from pathlib import Path
 import doctor_campaign
 import doctor_runs
 import pytest
-from doctor_runs import PLANTS, Cluster, Finding, Plain, unexpected
+from asking_records import read_batches
+from doctor_runs import PLANTS, Cluster, Finding, Plain, _is_unmarked, unexpected
 from fencepost.proofs.doctor.defects import NAMED, SILENT, UNDECIDED
+from transaction_logs import marker, sent
 
 VERDICTS = Path(__file__).parents[3] / "proofs" / "verdicts"
 OPEN, TWICE = Finding("open", "t", 0, 4, "a", 1), Finding("duplicate", "t", 1, 2, "a", 1)
@@ -24,6 +26,27 @@ def judged(seen: Plain, *found: Finding) -> list[str]:
 def test_what_the_driver_and_a_reader_know_is_no_alarm() -> None:
     seen = Plain(opened={("t", 0, "a")}, twice={("t", 1)}, stuck={("t", 2)}, again={"c"}, skipped={"c"})
     assert judged(seen, OPEN, TWICE, HANGS, ZOMBIE, ZOMBIE._replace(kind="skipped")) == []
+
+
+def test_a_decision_without_a_marker_may_be_found_in_several_ways() -> None:
+    """While it is open, once a batch of another epoch has joined, and after the marker of the next one."""
+    seen = Plain(joined={("t", 3)}, unmarked={("t", 3)})
+    joined, unmarked = (TWICE._replace(kind=kind, partition=3) for kind in ("joined", "unmarked"))
+    assert judged(seen, joined) == judged(seen, joined, unmarked) == []
+    assert judged(seen) == ["missed: joined", "missed: unmarked"]
+    assert judged(Plain(), joined, unmarked) == ["alarm: joined", "alarm: unmarked"]
+    seen = Plain(unmarked={("t", 2)}, stuck={("t", 2)})
+    assert judged(seen, HANGS) == judged(seen, HANGS, unmarked._replace(partition=2)) == []
+
+
+def test_a_transaction_is_unmarked_if_no_marker_is_behind_it() -> None:
+    a, b = (7, 0), (8, 0)
+    logs = {
+        True: ([sent(0, a, 0, b"1"), sent(1, a, 1, b"2"), marker(2, a, True)], [sent(0, a, 0, b"1"), marker(1, b, True)]),
+        False: ([sent(0, a, 0, b"1"), sent(1, b, 0, b"2"), marker(2, a, True)], [sent(0, b, 0, b"2")]),
+    }
+    for expected, each in logs.items():
+        assert [_is_unmarked([*read_batches(b"".join(log))], {"1"}) for log in each] == [expected, expected]
 
 
 def test_anything_else_is_one() -> None:

@@ -45,6 +45,7 @@ from written_clusters import (
 Pair = tuple[int, int]
 A, A1, A2, A3 = ((100, epoch) for epoch in range(4))
 LAST, WORN = (100, 32766), (100, 32767)
+LISTED = (ONGOING, PREPARE_COMMIT, PREPARE_ABORT)
 LONG_AGO = NOW - 300_000
 OFFSETS = "__consumer_offsets"
 BY_NAME = {each.name: each for each in FINDINGS}
@@ -78,15 +79,22 @@ def joined(commit: bool) -> Logs:
     return Logs("joined", [data], [*ended(A1, commit), *next_one])
 
 
+def unmarked(commit: bool, topic: str = "payments") -> Logs:
+    """The same with version 1, which has one epoch: the next transaction is like more of the one before."""
+    log = [*ended(A, commit), *ended(A, not commit)[1:]]
+    data = [sent(0, A, 0, b"one"), sent(1, A, 1, b"two"), marker(2, A, not commit, time_ms=NOW)]
+    return Logs("unmarked", [data], log, topic, 1)
+
+
 LATE = [sent(0, A, 0, b"one"), marker(1, A1, commit=True), sent(2, A1, 0, b"two"), marker(3, A1, commit=True),
         marker(4, A2, commit=False)]  # fmt: skip
 IN_BETWEEN = [*ended(A1, True), (A1, ONGOING), (A2, PREPARE_ABORT), (A2, COMPLETE_ABORT)]
 HALVES = [sent(0, A, 0, b"one"), marker(1, A1, commit=True)]
 WRITTEN: Mapping[str, Sequence[Logs]] = {
-    LOST: [without_marker(True), joined(True)],
-    ABORTED: [without_marker(False), joined(False)],
-    "acknowledged offset lost": [without_marker(True, OFFSETS)],
-    "aborted offset committed": [without_marker(False, OFFSETS)],
+    LOST: [without_marker(True), joined(True), unmarked(True)],
+    ABORTED: [without_marker(False), joined(False), unmarked(False)],
+    "acknowledged offset lost": [without_marker(True, OFFSETS), unmarked(True, OFFSETS)],
+    "aborted offset committed": [without_marker(False, OFFSETS), unmarked(False, OFFSETS)],
     VOUCHES: [
         Logs(HANGING, [[sent(0, A, 0, b"one"), marker(1, A, commit=False), sent(2, A, 1, b"late")]], ended(A, False),
              version=1),
@@ -137,8 +145,8 @@ def test_every_finding_is_named_or_has_a_reason() -> None:
 def test_it_is_named(name: str, logs: Logs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """On a release that has it, and on one that has not the same logs are found, and not so named."""
     log = [
-        state(number, "pay-a", pair, status, LONG_AGO, range(len(logs.data)) if status == ONGOING else (),
-              LONG_AGO if status == ONGOING else -1, logs.version)
+        state(number, "pay-a", pair, status, LONG_AGO, range(len(logs.data)) if status in LISTED else (),
+              LONG_AGO if status == ONGOING else -1, logs.version, logs.topic)
         for number, (pair, status) in enumerate(logs.log)
     ]  # fmt: skip
     folder = write_cluster(tmp_path / "node-1", logs.data, log, logs.topic)

@@ -16,13 +16,13 @@ EMPTY, ONGOING, PREPARE_COMMIT, PREPARE_ABORT, COMPLETE_COMMIT, COMPLETE_ABORT =
 
 def state(
     offset: int, name: str, pair: tuple[int, int], status: int, at_ms: int, partitions: Sequence[int] = (),
-    start_ms: int = -1, version: int = 2,
+    start_ms: int = -1, version: int = 2, topic: str = "payments",
 ) -> bytes:  # fmt: skip
-    """A record of the transaction log, of a client of that version, with partitions of the topic payments."""
+    """A record of the transaction log, of a client of that version, with partitions of a topic."""
     value = struct.pack(">hqhib", 1, *pair, 60_000, status)
     if partitions:
         numbers = b"".join(struct.pack(">i", each) for each in partitions)
-        value += b"\x02\x09payments" + bytes([len(partitions) + 1]) + numbers + b"\x00"
+        value += bytes([2, len(topic) + 1]) + topic.encode() + bytes([len(partitions) + 1]) + numbers + b"\x00"
     else:
         value += b"\x01"
     value += struct.pack(">qq", at_ms, start_ms) + b"\x01\x02\x02" + struct.pack(">h", version)

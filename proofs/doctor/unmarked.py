@@ -1,0 +1,92 @@
+"""This module finds decisions of version 1 without a marker in a partition, so that the next marker decides for them.
+
+Transactions of version 1 have one epoch after another, and a batch that joins what stayed open is like any other: only
+the transaction log has that there was a decision in between. A suspect is a transaction of a partition in which, by
+their times, more than one decision of its producer falls, or one that was completed while it is open. Clocks differ, so
+a suspect is reported only if the partition has fewer markers than the log has completed decisions that list it. What is
+counted on both sides is what came since the partition's first batch of the producer, if that has sequence number 0 and
+no offset is missing behind it; a marker that came twice hides a missing one."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from fencepost.proofs.doctor.source import Source, logged, places_of
+from fencepost.proofs.doctor.traces import Broken, Trace
+from fencepost.proofs.recording.logs.log_dirs import Place
+from fencepost.properties.transactions.events.kinds import State
+
+LOOKED_AT = 1_000
+"""Of so many suspects the decisions are counted."""
+
+
+class Suspect(NamedTuple):
+    """A `Suspect` is a transaction that was opened at `time_ms`, and `ended` by a marker, or is open at that place.
+    `since_ms` and `epoch` are of the first batch of its producer in the partition."""
+
+    time_ms: int
+    ended: Trace
+    since_ms: int
+    epoch: int
+
+
+class _Decision(NamedTuple):
+    trace: Trace
+    places: Collection[Place]
+
+
+def spans(
+    producer_ids: np.ndarray, begin_ms: np.ndarray, end_ms: np.ndarray, decided: np.ndarray, decided_ms: np.ndarray
+) -> np.ndarray:
+    """Return for each span of time, ends included, how many decisions of its producer are in it; `decided` has their
+    producer ids."""
+    times, rank = np.unique(np.concatenate([begin_ms, end_ms, decided_ms]), return_inverse=True)
+    ids, number = np.unique(np.concatenate([producer_ids, decided]), return_inverse=True)
+    assert len(ids) * len(times) < 2**62
+    begin, end, at = np.split(rank, [len(begin_ms), 2 * len(begin_ms)])
+    mine, its = np.split(number.astype(np.int64) * len(times), [len(producer_ids)])
+    keys = np.sort(its + at)
+    count: np.ndarray = np.searchsorted(keys, mine + end, "right") - np.searchsorted(keys, mine + begin, "left")
+    return count
+
+
+def unmarked(
+    source: Source, logs: Sequence[Place], ends: Mapping[Place, int], suspects: Sequence[Suspect],
+    markers: Mapping[tuple[Place, int], int],
+) -> Iterator[Broken]:  # fmt: skip
+    """Yield the suspects of which a decision has no marker. `ends` has for each partition of the transaction log the
+    offset up to which it had been read before the partitions were read once more, and `markers` how many each partition
+    has by now of a producer."""
+    chosen = suspects[:LOOKED_AT]
+    decisions = _completed(source, logs, ends, {each.ended.producer_id for each in chosen}) if chosen else {}
+    for each in chosen:
+        place, producer_id = each.ended.place, each.ended.producer_id
+        mine = [one for one in decisions.get(producer_id, ()) if place in one.places
+                and one.trace.epoch >= each.epoch and one.trace.time_ms >= each.since_ms]  # fmt: skip
+        within = [one.trace for one in mine if one.trace.time_ms >= each.time_ms]
+        if within and len(mine) > markers[place, producer_id]:
+            other = [one for one in within if each.ended.what not in ("data", one.what)]
+            yield Broken("unmarked", (other or within)[0], each.ended)
+
+
+def _completed(
+    source: Source, logs: Sequence[Place], ends: Mapping[Place, int], producer_ids: Collection[int]
+) -> Mapping[int, Sequence[_Decision]]:
+    """Return the decisions of version 1 that were completed, by producer id."""
+    found, prepared = defaultdict[int, list[_Decision]](list), dict[int, _Decision]()
+    for log in logs:
+        for piece in source.segments(log):
+            for offset, time_ms, _, state in logged(piece, producer_ids):
+                if state is None or offset >= ends[log]:
+                    continue
+                kind, own = State(state.state), state.producer_id
+                if kind in (State.PrepareCommit, State.PrepareAbort) and state.client_version < 2:
+                    what = "commit" if kind == State.PrepareCommit else "abort"
+                    trace = Trace(log, offset, time_ms, own, state.epoch, -1, what)
+                    prepared[own] = _Decision(trace, places_of(state))
+                elif kind in (State.CompleteCommit, State.CompleteAbort) and own in prepared:
+                    found[own].append(prepared.pop(own))
+    return found
