@@ -42,7 +42,10 @@ def test_a_decision_without_a_marker_may_be_found_in_several_ways() -> None:
 def test_a_transaction_is_unmarked_if_no_marker_is_behind_it() -> None:
     a, b = (7, 0), (8, 0)
     logs = {
-        True: ([sent(0, a, 0, b"1"), sent(1, a, 1, b"2"), marker(2, a, True)], [sent(0, a, 0, b"1"), marker(1, b, True)]),
+        True: (
+            [sent(0, a, 0, b"1"), sent(1, a, 1, b"2"), marker(2, a, True)],
+            [sent(0, a, 0, b"1"), marker(1, b, True)],
+        ),
         False: ([sent(0, a, 0, b"1"), sent(1, b, 0, b"2"), marker(2, a, True)], [sent(0, b, 0, b"2")]),
     }
     for expected, each in logs.items():
