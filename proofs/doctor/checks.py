@@ -74,11 +74,12 @@ KINDS: Mapping[str, Rule] = MappingProxyType({
 class Checks:
     """A `Checks` judges pieces of logs as they come, in order of offset for each partition; what it was given already
     it passes over. `complete` means that all partitions of the transaction log are given, and `transactions` counts
-    Prepare records. `patience` is for how many further `settle` a marker may wait for its Prepare record. An open
+    Prepare records. With `suspecting` it collects what `unmarked` is to look at. `patience` is for how many further `settle` a marker may wait for its Prepare record. An open
     transaction may wait for its marker once more, since an answer may have been under way for as long."""
 
-    def __init__(self, *, complete: bool = True, patience: int = 1) -> None:
+    def __init__(self, *, complete: bool = True, patience: int = 1, suspecting: bool = False) -> None:
         self.complete, self.patience, self.turn, self.transactions = complete, patience, 0, 0
+        self.suspecting = suspecting
         self._partitions: dict[Place, PartitionLedger] = {}
         self._log = LogLedger()
         self._numbers: dict[Place, int] = {}
@@ -162,7 +163,7 @@ class Checks:
             first = self._prepare(prepares[other[at]]) if other[at] >= 0 else None
             kind = "marker_without" if marks["outcome"][at] == COMMIT else "abort_without"
             broken.append(Broken("both_outcomes" if first else kind, first, self._mark(marks[at])))
-        if not last:
+        if self.suspecting and not last:
             self.suspects += self._suspected(marks[open_ & ~late], prepares)
         marks = marks[waits]
         marks["waited"] += 1

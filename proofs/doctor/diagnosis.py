@@ -170,7 +170,7 @@ def examine(
     found = begun(source)
     data, logs = [*source.places(topics), *_internal(source, OFFSETS)], _internal(source, TRANSACTION_LOG)
     found.places = tuple(place for place in data if place.topic != OFFSETS)
-    checks = Checks(complete=since_ms < 0 and not source.gaps)
+    checks = Checks(complete=since_ms < 0 and not source.gaps, suspecting=True)
     reader = _Reader(source, checks, found, since_ms, reading)
     if workers is not None and data:
         assert isinstance(source, DiskSource)

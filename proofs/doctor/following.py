@@ -5,7 +5,8 @@
 
 What a partition breaks by itself is reported when its batch is read. What it breaks together with the transaction log
 is reported when both were read: first every partition to its end, then the transaction log to its end (`settle`).
-A partition that is away for now holds up only what is to be found in it.
+A partition that is away for now holds up only what is to be found in it. What is `unmarked` takes a second look at the
+transaction log, and is found by `examine` alone.
 
 With a checkpoint, the next run goes on where this one was. It is written after what was found until then is reported,
 and replaces the one before at once, so that after a crash a finding may be reported again, and none is lost."""
