@@ -74,8 +74,9 @@ KINDS: Mapping[str, Rule] = MappingProxyType({
 class Checks:
     """A `Checks` judges pieces of logs as they come, in order of offset for each partition; what it was given already
     it passes over. `complete` means that all partitions of the transaction log are given, and `transactions` counts
-    Prepare records. With `suspecting` it collects what `unmarked` is to look at. `patience` is for how many further `settle` a marker may wait for its Prepare record. An open
-    transaction may wait for its marker once more, since an answer may have been under way for as long."""
+    Prepare records. With `suspecting` it collects what `unmarked` is to look at. `patience` is for how many further
+    `settle` a marker may wait for its Prepare record. An open transaction may wait for its marker once more, since an
+    answer may have been under way for as long."""
 
     def __init__(self, *, complete: bool = True, patience: int = 1, suspecting: bool = False) -> None:
         self.complete, self.patience, self.turn, self.transactions = complete, patience, 0, 0
