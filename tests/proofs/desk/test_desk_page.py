@@ -15,10 +15,12 @@ from browser import BROWSER, DRIVER, WHY_NOT, Browser, browser
 from command_line import fencepost
 from desk_edits import EDITS, by_command, edited, unpacked
 from fencepost.proofs.cli.desk import HOST, Served
+from firefox import FIREFOX, WHY_NO_FIREFOX, Firefox, firefox
 
 pytestmark = pytest.mark.nightly
 LARGEST = 30_000_000
 SECONDS = 240
+Window = Browser | Firefox
 
 
 @pytest.fixture(scope="module")
@@ -58,18 +60,20 @@ def url(folder: Path) -> Iterator[str]:
         yield address
 
 
-@pytest.fixture(scope="module")
-def window(url: str) -> Iterator[Browser]:
-    if BROWSER is None or DRIVER is None:
+@pytest.fixture(scope="module", params=["chromium", "firefox"])
+def window(url: str, request: pytest.FixtureRequest) -> Iterator[Window]:
+    if request.param == "firefox" and FIREFOX is None:
+        pytest.skip(WHY_NO_FIREFOX)
+    if request.param == "chromium" and (BROWSER is None or DRIVER is None):
         pytest.skip(WHY_NOT)
-    with browser() as found:
+    with browser() if request.param == "chromium" else firefox() as found:
         found.resize(1400, 1000)
         found.open(url)
         until(found, "document.documentElement.dataset.ready")
         yield found
 
 
-def until(window: Browser, script: str) -> None:
+def until(window: Window, script: str) -> None:
     """As `Browser.until`, for what takes Z3 its time."""
     end = time.monotonic() + SECONDS
     while not window.run(f"return Boolean({script})"):
@@ -77,7 +81,7 @@ def until(window: Browser, script: str) -> None:
         time.sleep(0.2)
 
 
-def proved(window: Browser) -> dict[str, str]:
+def proved(window: Window) -> dict[str, str]:
     until(window, "document.documentElement.dataset.answer || document.querySelector('#mistake').innerText")
     assert window.text("#mistake") == ""
     return dict(json.loads(window.run("return document.documentElement.dataset.answer")))
@@ -106,17 +110,18 @@ return `#${new URLSearchParams({ at: arguments[1], file: path, edit: edit.replac
 @pytest.mark.timeout(2 * SECONDS + 60)
 @pytest.mark.parametrize("edit", EDITS, ids=lambda edit: f"{edit[0]}: {edit[2].strip()[:30]}")
 def test_an_edit_has_the_verdicts_of_the_command(
-    window: Browser, url: str, folder: Path, tmp_path: Path, edit: tuple[str, str, str, str]
+    window: Window, url: str, folder: Path, tmp_path: Path, edit: tuple[str, str, str, str]
 ) -> None:
     package = unpacked((folder / "python.zip").read_bytes(), tmp_path)
     assert edited(package, edit)
+    window.run("delete document.documentElement.dataset.answer")  # of the edit before, which the same page had
     window.open(url + str(window.run(HASHED, link(edit, folder), edit[0])))
     assert proved(window) == by_command(package, edit)
     assert window.complaints() == []
 
 
 @pytest.mark.timeout(2 * SECONDS)
-def test_the_first_question_is_answered_and_can_be_linked_to(window: Browser, url: str) -> None:
+def test_the_first_question_is_answered_and_can_be_linked_to(window: Window, url: str) -> None:
     window.open("about:blank")
     window.open(url)
     window.until("document.querySelector('#change')")
@@ -148,7 +153,7 @@ for leak in (
 
 @pytest.mark.timeout(2 * SECONDS)
 @pytest.mark.parametrize("is_guarded", [True, False])
-def test_an_edited_rule_reaches_no_other_host(window: Browser, folder: Path, tmp_path: Path, is_guarded: bool) -> None:
+def test_an_edited_rule_reaches_no_other_host(window: Window, folder: Path, tmp_path: Path, is_guarded: bool) -> None:
     """Nor this one, once the page is ready. Without the page's policy and the worker's, it does."""
     if not is_guarded:
         folder = shutil.copytree(folder, tmp_path / "unguarded")
@@ -171,7 +176,7 @@ def test_an_edited_rule_reaches_no_other_host(window: Browser, folder: Path, tmp
 
 
 @pytest.mark.timeout(2 * SECONDS)
-def test_it_can_be_stopped_and_goes_on(window: Browser, url: str) -> None:
+def test_it_can_be_stopped_and_goes_on(window: Window, url: str) -> None:
     window.open("about:blank")
     window.open(url)
     window.until("document.querySelector('#change')")
@@ -182,7 +187,7 @@ def test_it_can_be_stopped_and_goes_on(window: Browser, url: str) -> None:
 
 
 @pytest.mark.parametrize(("width", "height"), [(500, 800), (1400, 1000)])
-def test_nothing_is_cut_off(window: Browser, url: str, width: int, height: int) -> None:
+def test_nothing_is_cut_off(window: Window, url: str, width: int, height: int) -> None:
     window.resize(width, height)
     window.open("about:blank")
     window.open(url)
@@ -195,7 +200,7 @@ def test_nothing_is_cut_off(window: Browser, url: str, width: int, height: int) 
 
 
 @pytest.mark.timeout(2 * SECONDS)
-def test_the_second_visit_needs_no_server(window: Browser, folder: Path) -> None:
+def test_the_second_visit_needs_no_server(window: Window, folder: Path) -> None:
     server = ThreadingHTTPServer((HOST, 0), partial(Served, directory=str(folder)))
     threading.Thread(target=server.serve_forever, daemon=True).start()
     url = f"http://{HOST}:{server.server_address[1]}/"
