@@ -201,7 +201,10 @@ def examine(
     decided = _decisions(source, logs, [each.active.producer_id for each in opened], found.names)
     others = _Others(source, ends, set(before), opened)
     found.opened = [_judged(each, decided, found, others) for each in opened]
-    found.fenced = [each for each in reader.fenced if each.aborted_ms >= since_ms]
+    found.fenced = [
+        each for each in reader.fenced
+        if each.aborted_ms >= since_ms and (not topics or any(place.topic in topics for place in each.places))
+    ]  # fmt: skip
     if transactional_ids:
         _restrict(found, transactional_ids)
     twice = [each for each in found.broken if each.kind == "duplicate" and each.first is not None]

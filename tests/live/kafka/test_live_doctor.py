@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +14,9 @@ import pytest
 from asking import ABORT, COMMIT
 from command_line import Ran, fencepost
 from fencepost.proofs.doctor.diagnosis import SLOW_MS
+from fencepost.reference_impl.live.clusters.jars import LOGGING, POM, fetch_jars, java, kafka_version
 from fencepost.reference_impl.live.clusters.kafka import KafkaCluster
+from fetched import cache, or_skip
 from kio.schema.errors import ErrorCode
 from recorded_runs import Run, clean, zombies
 from routed import RoutedAsker
@@ -23,7 +26,16 @@ pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300)]
 FORGETFUL = {"producer.id.expiration.ms": 1000, "producer.id.expiration.check.interval.ms": 200}
 """Leaders forget an idle producer after a second, and then take the copy of a batch that they have (txn.26)."""
 SECONDS = 10.0  # the doctor may take so long, by its own processor time
+COMMAND = "org.apache.kafka.tools.TransactionsCommand"
+TOOLS = Path(__file__).parent / "support" / "tools.xml"
 Row = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def tools(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the jars of Kafka's commands, fetched once a machine."""
+    folder = cache(tmp_path_factory.getbasetemp(), f"tools-{kafka_version()}", [POM, TOOLS])
+    return or_skip(lambda: fetch_jars(folder, TOOLS, kafka_version()))
 
 
 def examined(tmp_path: Path, *options: object) -> tuple[Ran, list[Row]]:
@@ -91,8 +103,9 @@ def wait_until_slow(since: float) -> None:
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("first", [COMMIT, ABORT], ids=["commit", "abort"])
-def test_four_are_distinguished_on_three_nodes(jars: Path, tmp_path: Path, first: bool) -> None:
-    """The same from a bootstrap server and from directories, while the brokers run and from a copy.
+def test_four_are_distinguished_on_three_nodes(jars: Path, tools: Path, tmp_path: Path, first: bool) -> None:
+    """The same from a bootstrap server and from directories, while the brokers run and from a copy. Find-hanging
+    has that which hangs too, until the id's next transaction joins it.
 
     Of the hanging one the coordinator knows whether it was committed, so that COMMIT or ABORT breaks no promise, and
     the other one does. The acknowledged commit whose marker is missing is not visible, which is known as KAFKA-20734.
@@ -127,6 +140,25 @@ def test_four_are_distinguished_on_three_nodes(jars: Path, tmp_path: Path, first
             assert breaks(one, right) == set()
             assert ("txn.P4" if first == COMMIT else "txn.P3") in breaks(one, wrong)
             assert f"{right.upper()} it" in " ".join(one["todo"])
+        assert found_by_kafka(tools, cluster, tmp_path) == {(hanging.name, 0)}
+        assert hanging.patiently(hanging.produce, "A", 1, 0) == 1
+        assert found_by_kafka(tools, cluster, tmp_path) == set()
+        ran, found = examined(tmp_path, "--bootstrap", cluster.bootstrap, "--topic", hanging.name)
+        assert sorted(each["kind"] for each in found) == ["hanging", "joined"], ran.out
+
+
+def found_by_kafka(tools: Path, cluster: KafkaCluster, folder: Path) -> set[tuple[str, int]]:
+    """Topic and partition of what kafka-transactions.sh find-hanging prints, with patience for nothing."""
+    (folder / "log4j2.properties").write_text(LOGGING, encoding="utf-8")
+    found = set()
+    for node in cluster.nodes:
+        asked = ("--bootstrap-server", cluster.bootstrap, "find-hanging", "--broker-id", str(node))
+        command = java(tools, folder / "log4j2.properties", 256, COMMAND, *asked, "--max-transaction-timeout", "0")
+        ran = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+        print(ran.stdout)
+        rows = (line.split() for line in ran.stdout.splitlines())
+        found |= {(row[0], int(row[1])) for row in rows if len(row) > 2 and row[1].isdigit()}
+    return found
 
 
 def _hanging(cluster: KafkaCluster, first: bool) -> RoutedAsker:

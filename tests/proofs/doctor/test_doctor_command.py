@@ -12,7 +12,7 @@ from command_line import Ran, fencepost, read_json
 from fencepost.proofs.doctor.source import DiskSource, release_of
 from fencepost.proofs.recording.logs.log_dirs import Place
 from fencepost.proofs.recording.transactions.cluster_logs import read_cluster
-from transaction_logs import TRANSACTIONAL, batch, marker, real_logs, sent, write_log
+from transaction_logs import TRANSACTIONAL, batch, checkpoint, marker, real_logs, sent, write_log
 from written_clusters import (
     COMPLETE_ABORT,
     COMPLETE_COMMIT,
@@ -87,6 +87,11 @@ def test_what_is_asked_for_is_what_is_reported(four: Path, tmp_path: Path) -> No
     assert (ran.code, "no topic 'payment' here; there are payments" in ran.err) == (2, True)
     assert fencepost("doctor", "--logs", four, "--since", "yesterday").code == 2
     assert fencepost("doctor").code == fencepost("doctor", four).code == 2
+    write_log(four, "others-0", [sent(0, (500, 0), 0, b"one")])
+    ends = {("payments", n): high for n, high in enumerate((3, 1, 1, 2))}
+    checkpoint(four, "replication-offset-checkpoint", {**ends, ("others", 0): 1, ("__transaction_state", 0): 11})
+    for topic, kinds in (("payments", {"duplicate", "hanging", "slow", "fenced zombie"}), ("others", {"hanging"})):
+        assert {each["kind"] for each in examined(four, tmp_path, "--topic", topic)[1]} == kinds
 
 
 def test_a_transaction_under_way_is_no_finding(tmp_path: Path) -> None:
