@@ -127,8 +127,8 @@ def sections(stored: Sequence[Mapping[str, str]]) -> Iterator[str]:
         "producers whose last batch is older than `--max-transaction-timeout` (15 minutes)."
     )
     yield (
-        "The command was run on a live cluster of 4.4.0 for a missing marker, which it found, and for the same once the "
-        "next transaction had joined, which it did not (`tests/live/kafka/test_live_doctor.py`). Of every kind, its rule "
+        "The command was run on a live cluster of 4.4.0: it found a missing marker, and no longer did once the next "
+        "transaction had joined (`tests/live/kafka/test_live_doctor.py`). Of every kind, its rule "
         "(`TransactionsCommand.FindHangingTransactionsCommand`) is applied by `proofs/doctor/find_hanging.py`, without "
         "the 15 minutes. "
         "*Doctor* is computed in the models that the doctor asks, and *right*, whether it will get no marker of its "
