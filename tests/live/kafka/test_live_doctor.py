@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from asking import ABORT, COMMIT
+from asking import ABORT, COMMIT, NEWEST, VERSIONS
 from command_line import Ran, fencepost
 from fencepost.proofs.doctor.diagnosis import SLOW_MS
 from fencepost.reference_impl.live.clusters.jars import LOGGING, POM, fetch_jars, java, kafka_version
@@ -161,19 +161,47 @@ def found_by_kafka(tools: Path, cluster: KafkaCluster, folder: Path) -> set[tupl
     return found
 
 
-def _hanging(cluster: KafkaCluster, first: bool) -> RoutedAsker:
+@pytest.mark.nightly
+@pytest.mark.parametrize("first", [COMMIT, ABORT], ids=["commit", "abort"])
+def test_what_the_next_decision_of_version_1_took_with_it(jars: Path, tmp_path: Path, first: bool) -> None:
+    """Clients of before KIP-890 on the same brokers: the next transaction has the epoch of the one before, so that no
+    batch of another epoch joins; only the transaction log has that there were two. Before and after the second one
+    ends."""
+    with KafkaCluster(jars, tmp_path / "cluster") as cluster:
+        ask = _hanging(cluster, first, "v1")
+        assert ask.patiently(ask.add, "A", 0, 0) == ErrorCode.none
+        assert ask.patiently(ask.produce, "A", 0, 1) == 1
+        _, found = examined(tmp_path, "--bootstrap", cluster.bootstrap)
+        assert [(each["kind"], each["offset"], each["wrong"]) for each in found] == [("unmarked", 0, True)]
+        assert ask.patiently(ask.end, "A", 0, not first) == ErrorCode.none
+        ask.patiently(ask.settled)
+        ask.until(lambda: ask.log(0)[1] == 3)
+        time.sleep(0.5)  # for high watermarks to be written down
+        for options in (("--bootstrap", cluster.bootstrap), ("--logs", *cluster.log_dirs)):
+            ran, found = examined(tmp_path, *options)
+            print(ran.out)
+            assert [(each["kind"], each["offset"], each["transactional_id"]) for each in found] == [
+                ("unmarked", 2, ask.txn)
+            ]
+            assert any("KAFKA-20734" in each for each in found[0]["known"])
+
+
+def _hanging(cluster: KafkaCluster, first: bool, style: str = "v2") -> RoutedAsker:
     """A transaction whose partition has no leader when its marker is due (KAFKA-20734)."""
     seeker = RoutedAsker(cluster, f"no-leader-{first}")
     seeker.patiently(seeker.coordinator)
     lonely = next(number for number in cluster.nodes if number != seeker.coordinator())
     ask = RoutedAsker(cluster, f"no-leader-{first}", replicas=(lonely,))
+    ask.style, ask.versions = style, {**NEWEST, **VERSIONS.get(style, {})}
     ask.prepare()
     assert ask.patiently(ask.init) == ("A", 0)
+    if style == "v1":
+        assert ask.patiently(ask.add, "A", 0, 0) == ErrorCode.none
     assert ask.patiently(ask.produce, "A", 0, 0) == 0
     cluster.kill(lonely)
     cluster.wait_until_ready()
     ask.until(lambda: ask.patiently(ask.leader, 0) == -1)
-    assert ask.patiently(ask.end, "A", 0, first) == ("A", 1)
+    assert ask.patiently(ask.end, "A", 0, first) == (ErrorCode.none if style == "v1" else ("A", 1))
     ask.patiently(ask.settled)
     cluster.start(lonely)
     cluster.wait_until_ready()
