@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from fencepost.proofs.recording.errors import RecordingError, require_no_pipe
@@ -200,7 +200,7 @@ def position_before(file: Path, offset: int) -> int:
         return 0
     with file.open("rb") as opened, index.open("rb", buffering=0) as entries:
 
-        def entry(number: int) -> np.void:
+        def entry(number: int) -> Any:
             entries.seek(number * INDEX.itemsize)
             return np.frombuffer(entries.read(INDEX.itemsize).ljust(INDEX.itemsize, b"\0"), INDEX)[0]
 
