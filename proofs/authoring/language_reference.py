@@ -6,10 +6,10 @@ import inspect
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from fencepost.model import language, rules
 from fencepost.model.language import observations
@@ -31,20 +31,37 @@ PAGE = "LANGUAGE.md"
 
 @dataclass(frozen=True)
 class Word:
-    """A `Word` is a public name of the language. ``form`` is how it is written, and ``example`` lines of ``file``, from
-    the line ``line`` on; of what no model writes, such as the result of tracing, both are empty."""
+    """A `Word` is a public name of the language. ``form`` is how it is written."""
 
     name: str
     form: str
     says: str
-    example: str = ""
-    file: str = ""
-    line: int = 0
 
     @property
     def sentence(self) -> str:
         """Return the first sentence of what it means, on one line."""
         return " ".join(self.says.split("\n\n")[0].split()).partition(". ")[0].rstrip(".") + "."
+
+    @cached_property
+    def example(self) -> "Example | None":
+        """Return the shortest use in the first file that has one, or None for what no model writes, such as the result
+        of tracing. Files are read for one word at a time, as all of them take seconds."""
+        for file, path in _files():
+            if self.name not in _text(path):
+                continue
+            uses = [*_uses(path, self.name)] or [*_calls(path, self.name)]
+            found = min(uses, key=lambda each: (len(each[1].splitlines()), len(each[1])), default=None)
+            if found is not None:
+                return Example(REMARKS.sub("", found[1]), file, found[0])
+        return None
+
+
+class Example(NamedTuple):
+    """An `Example` has lines of ``file``, from the line ``line`` on."""
+
+    text: str
+    file: str
+    line: int
 
 
 @cache
@@ -52,7 +69,10 @@ def words() -> dict[str, Word]:
     """Return every public word by name: of models, of properties, and of the tables of rules and events."""
     known = {name: getattr(language, name) for name in language.__all__}
     known |= {"add_rules": rules.add_rules, "Do": observations.Do, "Observation": observations.Observation}
-    return {name: _word(name, known[name]) for name in sorted(known, key=str.lower)}
+    return {
+        name: Word(name, _form(name, known[name]), inspect.getdoc(known[name]) or "")
+        for name in sorted(known, key=str.lower)
+    }
 
 
 def word(name: str) -> Word:
@@ -66,7 +86,7 @@ def page() -> str:
     """Return the reference as Markdown."""
     parts = [
         f"## {each.name}\n\n{_indented(each.form)}\n\n{each.says}\n"
-        + (f"\n{_indented(each.example)}\n\nfrom `{each.file}`\n" if each.example else "")
+        + (f"\n{_indented(each.example.text)}\n\nfrom `{each.example.file}`\n" if each.example else "")
         for each in words().values()
     ]
     head = "# The language\n\nEvery word in which models, properties and tables of events are written. Made by "
@@ -75,16 +95,6 @@ def page() -> str:
 
 def _indented(text: str) -> str:
     return "\n".join(f"    {line}".rstrip() for line in text.splitlines())
-
-
-def _word(name: str, meant: Any) -> Word:
-    says = inspect.getdoc(meant) or ""
-    for file, path in _files():
-        uses = [*_uses(path, name)] or [*_calls(path, name)]
-        found = min(uses, key=lambda each: (len(each[1].splitlines()), len(each[1])), default=None)
-        if found is not None:
-            return Word(name, _form(name, meant), says, REMARKS.sub("", found[1]), file, found[0])
-    return Word(name, _form(name, meant), says)
 
 
 def _form(name: str, meant: Any) -> str:
@@ -121,9 +131,13 @@ def _files() -> tuple[tuple[str, Path], ...]:
 
 
 @cache
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
+
+
+@cache
 def _tree(path: Path) -> tuple[ast.Module, tuple[str, ...]]:
-    text = path.read_text(encoding="utf-8")
-    return ast.parse(text), tuple(text.splitlines())
+    return ast.parse(_text(path)), tuple(_text(path).splitlines())
 
 
 def _uses(path: Path, name: str) -> Iterator[tuple[int, str]]:

@@ -61,6 +61,7 @@ USUAL = {
 OWN = "own"
 UNREACHED = {
     "actions": "actions of the model that no run took, and of which the runs therefore say nothing",
+    "unobservable actions": "actions of the model that no event shows, so that no run is seen to take them",
     "guards never true": "guards that were never fulfilled when they were looked at",
     "guards never false": "guards that always were, so that nothing tried what they forbid",
     "guards never decisive": "guards that were never alone in the way: the model without one would agree as well",
@@ -322,11 +323,13 @@ class _Screen:
         if report.observe == "black-box":
             against += ", by what a black box shows"
         share = "" if report.followed is None else f"; {report.followed:.0%} of {report.systems} followed to their end"
+        if report.followed is not None and (more := report.coverage.unmodelled):
+            share += f" ({more} more judged by promises alone, as the model has no such cluster)"
         share += "" if report.compared is None else f", {report.compared:.0%} of calls compared"
-        sign = SIGNS[report.verdict]
+        sign, driven = SIGNS[report.verdict], report.systems + report.coverage.unmodelled
         console.print(
             f"{self.who} against {self.against}{against}, seed {report.seed}: {sign} after "
-            f"{quantity(report.examples, 'cluster')}, "
+            f"{quantity(report.examples, 'cluster')}{f' (of {driven} driven)' * (driven > report.examples)}, "
             f"{f'{len(report.undecided)} of them inconclusive, ' * bool(report.undecided)}"
             f"{duration(report.seconds)}{share}"
         )
@@ -440,7 +443,7 @@ def unreached(never: Mapping[str, Sequence[str]], verbose: bool = False) -> Iter
         by_action = Counter(each.partition(":")[0] for each in missing)
         if not missing:
             continue
-        if verbose or what == "actions":
+        if verbose or what.endswith("actions"):
             yield f"{UNREACHED[what]}: {'; '.join(missing)}"
             continue
         named = [f"{action} ({count})" for action, count in by_action.most_common(NAMED)]

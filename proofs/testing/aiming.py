@@ -30,17 +30,17 @@ LEAST_PLAYED, AT_ONCE = 20, 5
 
 
 def untried(search: Search) -> list[str]:
-    """Return the actions of the followed model that no run has taken, without those that the model declares dead, those
-    that no event can be (`Followed.observable`), those that no history has (`EmittedEvents.never`), and those that the
-    caller leaves out."""
-    spec, protocol = search.coverage.spec, search.agreeing.protocol
-    if search.agreeing.follow is None or spec is None:
+    """Return the actions of the followed model that no run has taken (`Coverage.unreached`), without those that no
+    event can be (`Followed.observable`), those that no history has (`EmittedEvents.never`), and those that the caller
+    leaves out."""
+    protocol = search.agreeing.protocol
+    if search.agreeing.follow is None:
         return []
     emitted = EMISSIONS[protocol].values() if protocol in EMISSIONS else ()
     of_variant = (each for each in emitted if isinstance(each, EmittedEvents) and each.mode == search.variant)
     unseen = {name for each in of_variant for name in each.never}
     observable = search.coverage.observable - unseen - search.left_out
-    return [name for name in search.coverage.unreached() if name in observable and not spec.actions[name].dead]
+    return [name for name in search.coverage.unreached() if name in observable]
 
 
 def aim(search: Search, seed: int, programs: int, steps: int) -> None:

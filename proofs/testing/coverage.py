@@ -58,8 +58,9 @@ class Coverage:
     kinds: Counter[str] = field(default_factory=Counter)
     calls: Counter[str] = field(default_factory=Counter)
     beyond: Counter[str] = field(default_factory=Counter)  # why systems were followed no further
-    systems: int = 0  # systems that were called at least once
+    systems: int = 0  # systems that were called at least once, and that the model has
     unfollowed: int = 0  # systems that the model did not follow to their end
+    unmodelled: int = 0  # further systems, of a configuration that the model does not have
     comparable: int = 0  # calls that do not end a program
     compared: int = 0  # comparable calls that were compared with the model
     dangers: Counter[str] = field(default_factory=Counter)  # that the steps taken are
@@ -158,20 +159,24 @@ class Coverage:
         return self.compared / self.comparable if self.comparable else 0.0
 
     def unreached(self) -> list[str]:
-        """Return the actions of the model that no step has taken."""
-        return [] if self.spec is None else [name for name in self.spec.actions if not self.actions[name]]
+        """Return the actions of the model that no step has taken, without those that the model declares dead."""
+        every = {} if self.spec is None else self.spec.actions
+        return [name for name, action in every.items() if not self.actions[name] and not action.dead]
 
     def never(self) -> dict[str, list[str]]:
-        """Return the actions never taken, and the guards never true, never false, or never decisive."""
+        """Return the actions never taken, and the guards never true, never false, or never decisive. Actions that
+        the model declares dead are left out, and those that no event can be are listed apart."""
         if self.spec is None:
             return {}
-        places = {(a.name, i): g for a in self.spec.actions.values() for i, g in enumerate(a.guards)}
+        live = (action for action in self.spec.actions.values() if not action.dead)
+        places = {(a.name, i): g for a in live for i, g in enumerate(a.guards)}
 
         def missing(seen: set[Conjunct]) -> list[str]:
             return [f"{action}: {say(g.condition)}" for (action, i), g in places.items() if (action, i) not in seen]
 
         return {
-            "actions": self.unreached(),
+            "actions": [name for name in self.unreached() if name in self.observable],
+            "unobservable actions": [name for name in self.unreached() if name not in self.observable],
             "guards never true": missing(self.true),
             "guards never false": missing(self.false),
             "guards never decisive": missing(self.decisive),
@@ -182,7 +187,8 @@ class Coverage:
             self.actions + other.actions, self.rules + other.rules, self.errors + other.errors,
             self.kinds + other.kinds,
             self.calls + other.calls, self.beyond + other.beyond, self.systems + other.systems,
-            self.unfollowed + other.unfollowed, self.comparable + other.comparable, self.compared + other.compared,
+            self.unfollowed + other.unfollowed, self.unmodelled + other.unmodelled,
+            self.comparable + other.comparable, self.compared + other.compared,
             self.dangers + other.dangers,
             self.true | other.true, self.false | other.false, self.decisive | other.decisive,
             self.spec or other.spec, self.observable | other.observable, self.states + other.states,

@@ -100,7 +100,7 @@ class AgreementReport:
 
     @property
     def systems(self) -> int:
-        """Return how many systems were driven in all, and called at least once."""
+        """Return how many systems were driven in all, of those that the model has."""
         return self.coverage.systems
 
     @property

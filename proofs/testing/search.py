@@ -78,6 +78,7 @@ class Watch:
         self.calls += 1
         if not self.trackers:
             self.coverage.watched(made)
+            self.coverage.unmodelled += self.calls == 1 and self.agreeing.follow is not None and not self.wanted
         found = list[Disagreed]()
         for tracker in self.trackers:
             try:
@@ -291,6 +292,9 @@ class Search:
         """Count the finished run, and judge it."""
         run, self.under_way = self.under_way, None
         if run is None:
+            return
+        if not run.tried:  # Hypothesis gave the example up before its first call
+            self.examples -= 1
             return
         self.further_calls += len(run.made) if self.failures else 0
         self.exercised.over(run)

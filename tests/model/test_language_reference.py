@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from command_line import fencepost
 from fencepost.model import language
-from fencepost.proofs.authoring.language_reference import REMARKS, page, word, words
+from fencepost.proofs.authoring.language_reference import REMARKS, _tree, page, word, words
 
 ROOT = Path(__file__).parents[2]
 UNWRITTEN = {"Action", "ModelError", "Property", "Spec", "Int"}
@@ -20,9 +20,9 @@ def test_every_public_word_is_there() -> None:
         assert each.form and "annotation" not in each.form and "fencepost" not in each.form, name
         assert bool(each.example) == (name not in UNWRITTEN), name
         if each.example:
-            file = ROOT / each.file.replace("fencepost_examples/", "tests/")
-            line = file.read_text(encoding="utf-8").splitlines()[each.line - 1]
-            assert each.example.splitlines()[0] in REMARKS.sub("", line) and name in each.example
+            file = ROOT / each.example.file.replace("fencepost_examples/", "tests/")
+            line = file.read_text(encoding="utf-8").splitlines()[each.example.line - 1]
+            assert each.example.text.splitlines()[0] in REMARKS.sub("", line) and name in each.example.text
 
 
 def test_the_stored_page_is_of_these_docstrings() -> None:
@@ -59,6 +59,14 @@ def test_a_word(name: str, lines: list[str]) -> None:
     """Its form, what it means, and where it stands in a model."""
     ran = fencepost("language", name)
     assert ran.code == 0 and all(line in ran.out for line in [*lines, word(name).says.splitlines()[0]]), ran.out
+
+
+def test_no_more_is_read_than_is_printed() -> None:
+    """For one word the files up to the one with its example are parsed, and for the list of all words none."""
+    for asked, most in ((("language",), 0), (("language", "leads_to"), 1)):
+        words.cache_clear(), _tree.cache_clear()
+        assert fencepost(*asked).code == 0
+        assert _tree.cache_info().currsize <= most
 
 
 def test_all_words_and_one_that_is_none(tmp_path: Path) -> None:

@@ -28,6 +28,6 @@ def language(name: str | None, table: Path | None) -> int:
     found = word(name)
     console.print(f"{found.form}\n\n{found.says}", markup=False)
     if found.example:
-        console.print(f"\n{found.file}:{found.line}", markup=False)
-        console.print("\n".join(f"    {line}" for line in found.example.splitlines()), markup=False)
+        console.print(f"\n{found.example.file}:{found.example.line}", markup=False)
+        console.print("\n".join(f"    {line}" for line in found.example.text.splitlines()), markup=False)
     return 0

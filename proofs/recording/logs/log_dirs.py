@@ -10,11 +10,12 @@ PartitionMetadataFile."""
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from fencepost.proofs.recording.errors import RecordingError, require_no_pipe
@@ -192,17 +193,20 @@ def segment_files(folder: Path, since: int = 0) -> list[Path]:
 def position_before(file: Path, offset: int) -> int:
     """Return where a batch of a segment begins, so that all with this offset or a greater one are from there on, by
     Kafka's index next to the segment (OffsetIndex: the last offset of a batch, from the segment's first one, and its
-    place); 0 where there is no index, or none that fits."""
+    place); 0 where there is no index, or none that fits. An index is read where it is looked at alone, as that of the
+    last segment has 10 MB, of which all but the beginning are zeros."""
     index, first = file.with_suffix(".index"), int(file.stem)
     if offset <= first or not index.exists():
         return 0
-    entries = np.fromfile(index, INDEX)
-    entries = entries[: int(np.argmax(np.diff(entries["offset"], prepend=-1) <= 0)) or None]  # zeros follow
-    before = np.flatnonzero(entries["offset"] <= offset - first)
-    if not len(before):
-        return 0
-    begin = int(entries["position"][before[-1]])
-    with file.open("rb") as opened:
+    with file.open("rb") as opened, index.open("rb", buffering=0) as entries:
+
+        def entry(number: int) -> Any:
+            entries.seek(number * INDEX.itemsize)
+            return np.frombuffer(entries.read(INDEX.itemsize).ljust(INDEX.itemsize, b"\0"), INDEX)[0]
+
+        whole = index.stat().st_size // INDEX.itemsize
+        after = bisect_left(range(whole), True, key=lambda number: not 0 < entry(number)["offset"] <= offset - first)
+        begin = int(entry(after - 1)["position"]) if after else 0
         opened.seek(begin)
         found = np.frombuffer(opened.read(HEADER.itemsize).ljust(HEADER.itemsize, b"\0"), HEADER)[0]
     return begin if found["magic"] == 2 and first <= found["base_offset"] <= offset else 0

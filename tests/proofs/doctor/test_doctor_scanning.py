@@ -1,6 +1,7 @@
 """Partitions that are read on workers, in cuts of segments, are judged as if they were read here, one after another."""
 
 import shutil
+import tracemalloc
 from collections.abc import Callable
 from concurrent.futures import Executor, ThreadPoolExecutor
 from pathlib import Path
@@ -92,6 +93,13 @@ def test_portions_are_the_segment(planted_logs: Path) -> None:
         assert np.array_equal(rest.headers, first.headers[-len(rest.headers) :])
         assert rest.headers["base_offset"][0] <= offset
     assert len(next(each_segment(folder, since=len(first.headers) - 1)).headers) < 5
+    with first.file.with_suffix(".index").open("r+b") as preallocated:
+        preallocated.truncate(10 * 1024 * 1024)  # as a broker does for the last segment; no more is read than is there
+    expected = [first.positions[max(0, (offset + 1) // 4 * 4 - 1)] for offset in range(len(first.headers))]
+    tracemalloc.start()
+    assert [position_before(first.file, offset) for offset in range(len(first.headers))] == expected
+    assert tracemalloc.get_traced_memory()[1] < 100_000
+    tracemalloc.stop()
     entries["position"] += 1
     first.file.with_suffix(".index").write_bytes(entries.tobytes())
     assert position_before(first.file, len(first.headers) - 1) == 0

@@ -1,6 +1,7 @@
 """A model that follows nothing agrees with none: the share of programs followed to their end is told, and below the
 least that means something the verdict is unknown."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,8 @@ ID_BLOCKS = driven("id-blocks")
 DEFECT = "fencepost.reference_impl.defects.id_blocks:wrong_error_for_stale_epoch"
 REFERENCE = "fencepost.reference_impl.systems.id_blocks:reference"
 LOST = "the model follows nothing at all"
+LIVE = {name for name, action in ENTRY.variant("kraft").spec.actions.items() if not action.dead}
+SHARE = re.compile(r"; 100% of (\d+) followed to their end \((\d+) more judged by promises alone, as the model has no ")
 
 
 def losing(left: int) -> Agreeing:
@@ -60,7 +63,7 @@ def test_a_model_that_follows_nothing_is_found_out() -> None:
     report = driven_by(losing(0), DEFECT, max_examples=40)
     assert (report.verdict, report.failure) == ("unknown", None)
     lost = report.coverage.beyond[LOST]
-    assert lost >= 40  # every example; of a system that Hypothesis gives up before its first call nothing is lost
+    assert lost == report.examples == 40
     assert report.inconclusive == (
         f"the model followed {1 - lost / report.systems:.0%} of {report.systems} programs to their end, "
         f"95% is the least: {LOST} ({lost} times)"
@@ -69,8 +72,10 @@ def test_a_model_that_follows_nothing_is_found_out() -> None:
 
 @pytest.mark.parametrize(("left", "verdict"), [(1000, "holds"), (10, "unknown")])
 def test_the_share_is_reported(left: int, verdict: str) -> None:
-    """Of all systems driven; all of them where the model follows all.  A system that Hypothesis gives up is none."""
+    """Of all systems driven; all of them where the model follows all.  A system that Hypothesis gives up before its
+    first call is none, and no example."""
     report = driven_by(losing(left))
+    assert report.examples == report.systems == 20
     assert (report.verdict, report.least) == (verdict, FOLLOWED)
     lost = report.coverage.beyond[LOST]
     assert lost == 0 if left > report.systems else lost >= report.systems - left
@@ -111,7 +116,7 @@ def test_verify_is_not_green_by_a_model_that_follows_nothing() -> None:
     _, found = verdict_of(driven_by(losing(0)))
     assert (found.verdict, found.expected, found.as_expected) == ("unknown", "holds", False)
     assert found.evidence["reason"].startswith("the model followed 0%")
-    assert set(found.evidence["unreached"]) == set(ENTRY.variant("kraft").spec.actions)
+    assert set(found.evidence["unreached"]) == LIVE
 
 
 def test_verify_names_the_actions_that_no_program_reached() -> None:
@@ -122,7 +127,7 @@ def test_verify_names_the_actions_that_no_program_reached() -> None:
     never = found.evidence["unreached"]
     assert never
     assert made.open == [f"id-blocks/kraft: driven without {', '.join(never)}"]
-    assert set(never) == {name for name in ENTRY.variant("kraft").spec.actions if not report.coverage.actions[name]}
+    assert set(never) == {name for name in LIVE if not report.coverage.actions[name]}
 
 
 def test_agree_is_not_green_by_a_model_that_follows_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -142,7 +147,21 @@ def test_agree_is_not_green_by_a_model_that_follows_nothing(tmp_path: Path, monk
 
 
 def test_agree_says_which_share_was_followed() -> None:
-    """Also where everything is fine."""
+    """Also where everything is fine: of as many clusters as were driven, or else with where the others are."""
     ran = fencepost("agree", "id-blocks/kraft", "--examples", 5)
     assert ran.code == 0
-    assert "100% of 10 followed to their end" in ran.out
+    assert " holds after 10 clusters, " in ran.out and "100% of 10 followed to their end, " in ran.out
+    ran = fencepost("agree", "source-offsets/text-merged-view", "--examples", 5, "--steps", 3)
+    driven, (followed, more) = re.search(r" after (\d+) clusters, ", ran.out), SHARE.search(ran.out).groups()
+    assert 0 < int(more) < int(driven[1]) == int(followed) + int(more)
+    ran = fencepost("agree", "id-blocks/kraft", "--examples", 20, "--implementation", DEFECT)
+    first, every = re.search(r" after (\d+) clusters \(of (\d+) driven\), ", ran.out).groups()
+    assert int(first) < int(every) and f" of {every} followed to their end, " in ran.out
+
+
+def test_agree_does_not_ask_for_what_cannot_be_taken() -> None:
+    """An action that the model declares dead is not named as left untried, and one that no event shows is by itself."""
+    ran = fencepost("agree", "id-blocks/bridge", "--examples", 1, "--steps", 1, "--verbose")
+    assert "reject" not in ran.out
+    untried, unobservable = (line for line in ran.out.splitlines() if line.startswith("    actions of the model that"))
+    assert "write_unseen" not in untried and unobservable.endswith("seen to take them: write_unseen")

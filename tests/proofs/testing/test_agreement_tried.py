@@ -99,7 +99,7 @@ def test_a_driver_with_scenarios_drives_further_examples() -> None:
     assert 10 <= report.examples <= 28
     assert report.verdict == "unknown" and "time_out" in report.untried
     assert not {"reject", "write_unseen"} & {*report.untried}
-    assert {"reject", "write_unseen"} <= {*report.coverage.unreached()}
+    assert "write_unseen" in report.coverage.unreached() and "reject" not in report.coverage.unreached()
 
 
 def test_verify_aims_as_agree_does() -> None:
