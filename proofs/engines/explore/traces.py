@@ -107,9 +107,13 @@ def _run(kernels: Kernels, levels: list[Words], way: Sequence[tuple[int, int]], 
     symmetry = kernels.symmetry
     at = sets.to_words(sets.part(levels[0], first, first + 1))
     states, events = [_decoded(kernels, at)], []
-    for level, (row, number) in zip(levels, way, strict=False):
-        words = sets.to_words(sets.part(level, row, row + 1))
-        after = _after(kernels, words, number)
+    for place, (row, number) in enumerate(way):
+        words = sets.to_words(sets.part(levels[place], row, row + 1))
+        if symmetry is None and place + 1 < len(way):  # the next step begins in the very state to which this one leads
+            next_row = way[place + 1][0]
+            after = sets.to_words(sets.part(levels[place + 1], next_row, next_row + 1))
+        else:
+            after = _after(kernels, words, number)
         event = kernels.instances[number].event
         if symmetry is not None:
             after = symmetry.renamed(words, at)(after)
