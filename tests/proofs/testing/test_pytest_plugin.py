@@ -18,7 +18,7 @@ REFERENCE = "fencepost.reference_impl.systems.id_blocks:reference"
 
 @pytest.fixture(autouse=True)
 def prepared(monkeypatch):
-    """What each run would make anew is kept here: Hypothesis's table of Unicode (2 s), and its modules as pytest compiles
+    """What each run would make anew is kept: Hypothesis's table of Unicode (2 s), and its modules as pytest compiles
     them, with asserts of its own (1 s)."""
     monkeypatch.setenv("HYPOTHESIS_STORAGE_DIRECTORY", str(ROOT / ".hypothesis"))
     monkeypatch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
