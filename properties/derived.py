@@ -28,7 +28,7 @@ make several calls, which programs name as if they were calls.
 """
 
 from collections.abc import Iterator, Mapping
-from functools import partial
+from functools import cache, partial
 from inspect import signature
 from typing import Annotated, Any
 
@@ -137,6 +137,7 @@ def agreeing(protocol: str) -> Agreeing:
     def missing(system: Any, variant: str) -> list[str]:
         return calls.missing(system, call_type.interface)
 
+    @cache  # each search of a defect takes it
     def tour(variant: str) -> list[calls.Call]:
         if black_box == set(VOCABULARIES[protocol].codes):  # every implementation emits all kinds
             return []

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from fencepost.model.language.properties import Property
@@ -34,7 +35,8 @@ class Kernels:
     ``check(words, found)`` calls found(property, row) for the first row that decides a property. ``symmetry`` is set
     for a search that stores one state of each symmetry class, and ``partial_order`` for one that leaves steps out.
     ``follow`` is ``expand`` restricted to the steps that a search takes. ``starts`` has the states in which a search
-    begins, with a row for each field and a column for each state."""
+    begins, with a row for each field and a column for each state. ``expanded`` has small levels, by id, with the
+    expansions that the runs through them share (`traces`)."""
 
     def __init__(self, ground: Ground, alike: Iterable[Property] | None = None, *, partial_order: bool = False) -> None:
         self.ground = ground
@@ -51,6 +53,7 @@ class Kernels:
         self.expand, self.check = compile_source(self.source, "expand", "check")
         self.partial_order = PartialOrder(ground, self.packing, self.expand) if partial_order else None
         self.follow = self.expand if self.partial_order is None else self.partial_order.expand
+        self.expanded: dict[int, tuple[Words, Any]] = {}
 
     @property
     def instances(self) -> list[Instance]:

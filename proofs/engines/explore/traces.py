@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 
 # Small enough that a predecessor near the start of a level costs little.
 BLOCK = 1 << 13
+EXPANDED_ONCE = 1 << 11
+"""A level of at most this many states is expanded once for all runs through it."""
 
 
 class Expansion:
@@ -70,7 +72,7 @@ def predecessor(kernels: Kernels, level: Words, state: Words) -> tuple[int, int]
     state for which that one is stored."""
     target, symmetry = sets.to_words(state), kernels.symmetry
     for start in range(0, sets.size(level), BLOCK):
-        made = Expansion(kernels, sets.part(level, start, start + BLOCK))
+        made = _expanded(kernels, level, start)
         hit = _are(made.words if symmetry is None else symmetry.least(made.words), target)
         found = hit.nonzero()[0]
         if found.size:
@@ -80,6 +82,17 @@ def predecessor(kernels: Kernels, level: Words, state: Words) -> tuple[int, int]
     raise AssertionError(
         "a state of a level has no predecessor in the level before: the search and the expansion disagree"
     )
+
+
+def _expanded(kernels: Kernels, level: Words, start: int) -> Expansion:
+    if sets.size(level) > EXPANDED_ONCE:
+        return Expansion(kernels, sets.part(level, start, start + BLOCK))
+    known = kernels.expanded.get(id(level))
+    if known is None or known[0] is not level:
+        made = Expansion(kernels, level)
+        made.words, made.rows = tuple(word.copy() for word in made.words), made.rows.copy()  # without the room for more
+        known = kernels.expanded[id(level)] = level, made
+    return known[1]
 
 
 def _are(words: Words, one: Words) -> NDArray[np.bool_]:
@@ -107,9 +120,13 @@ def _run(kernels: Kernels, levels: list[Words], way: Sequence[tuple[int, int]], 
     symmetry = kernels.symmetry
     at = sets.to_words(sets.part(levels[0], first, first + 1))
     states, events = [_decoded(kernels, at)], []
-    for level, (row, number) in zip(levels, way, strict=False):
-        words = sets.to_words(sets.part(level, row, row + 1))
-        after = _after(kernels, words, number)
+    for place, (row, number) in enumerate(way):
+        words = sets.to_words(sets.part(levels[place], row, row + 1))
+        if symmetry is None and place + 1 < len(way):  # the next step begins in the very state to which this one leads
+            next_row = way[place + 1][0]
+            after = sets.to_words(sets.part(levels[place + 1], next_row, next_row + 1))
+        else:
+            after = _after(kernels, words, number)
         event = kernels.instances[number].event
         if symmetry is not None:
             after = symmetry.renamed(words, at)(after)

@@ -1,4 +1,7 @@
-"""Jobs: results in processes of their own and in this one, refusals, workers that are killed, work that is given up."""
+"""Jobs: results in processes of their own and in this one, refusals, workers that are killed, work that is given up.
+
+Each of these processes imports this file, which therefore imports little: what records, or starts Spark, takes seconds.
+"""
 
 import gc
 import importlib
@@ -14,11 +17,7 @@ from typing import Any
 import pytest
 from fencepost.model.language.checks.errors import InputError
 from fencepost.proofs.processors import MADE_BETWEEN
-from fencepost.proofs.recording.errors import RecordingError
 from fencepost.proofs.scale.jobs import Jobs
-from fencepost.proofs.scale.spark import session
-from fencepost.proofs.scale.units import SparkSettings
-from fencepost.proofs.verdict_cache import Earlier, Key, hand_in
 
 
 def sum_of(numbers: list[int]) -> int:
@@ -100,6 +99,8 @@ def refuse_input(number: int) -> int:
 
 def test_errors_of_input_come_out_of_a_process_as_they_were(tmp_path: Path) -> None:
     """Also those that make their message from several arguments."""
+    from fencepost.proofs.recording.errors import RecordingError
+
     error = RecordingError("is cut off", tmp_path / "0.log", "copy it again", 17)
     error.add_note("as it was read")
     again = pickle.loads(pickle.dumps(error))
@@ -110,6 +111,10 @@ def test_errors_of_input_come_out_of_a_process_as_they_were(tmp_path: Path) -> N
 def test_tasks_of_spark_give_what_processes_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In the order asked, errors of their kinds with where they were raised, and what does not travel is done here;
     answers of earlier runs are looked up and kept by the process that asks."""
+    from fencepost.proofs.scale.spark import session
+    from fencepost.proofs.scale.units import SparkSettings
+    from fencepost.proofs.verdict_cache import Earlier, Key, hand_in
+
     reported = list[int]()
     monkeypatch.setattr("fencepost.proofs.verdict_cache.cache_folder", lambda: tmp_path)
     settings = SparkSettings("local[2]")

@@ -10,9 +10,18 @@ from mock_cluster import MockCluster
 
 pytest_plugins = ["pytester"]
 
-LOCK = Path(__file__).parents[2] / "lock"
+ROOT = Path(__file__).parents[3]
+LOCK = ROOT / "tests" / "lock"
 BROKEN = "fencepost.reference_impl.defects.id_blocks:answers_before_commit"
 REFERENCE = "fencepost.reference_impl.systems.id_blocks:reference"
+
+
+@pytest.fixture(autouse=True)
+def prepared(monkeypatch):
+    """What each run would make anew is kept: Hypothesis's table of Unicode (2 s), and its modules as pytest compiles
+    them, with asserts of its own (1 s)."""
+    monkeypatch.setenv("HYPOTHESIS_STORAGE_DIRECTORY", str(ROOT / ".hypothesis"))
+    monkeypatch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
 
 
 def test_silent_without_its_options(pytester):

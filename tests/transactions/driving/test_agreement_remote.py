@@ -153,7 +153,7 @@ def test_failure_that_comes_now_and_then():
 
 def test_what_breaks_no_promise_has_a_word_of_its_own():
     """A difference that breaks no promise has its own verdict and program, and the search continues to its end."""
-    report = driven(remote_doubles.within, "v2", max_examples=12)
+    report = driven(remote_doubles.within, "v2", max_examples=12, steps=20)
     assert report.verdict == "differs"
     assert report.failure is None
     [difference, *_] = report.differences
@@ -173,12 +173,12 @@ def test_what_breaks_no_promise_hides_nothing():
 
 
 def test_calls_that_were_compared_are_told():
-    report = driven(prompt, "v2", max_examples=10)
+    report = driven(prompt, "v2", max_examples=6, steps=20)
     assert report.verdict == "holds"
     assert 0.8 < report.compared <= 1
     assert report.coverage.comparable > 100
     strict = replace(OVER_THE_WIRE, compared={"v2": 1.1}, followed={"v2": 0.0})
-    unknown = agree(prompt, protocol=strict, variant="v2", max_examples=3)
+    unknown = agree(prompt, protocol=strict, variant="v2", max_examples=3, steps=20)
     assert unknown.verdict == "unknown"
     assert "of the calls were compared, 110% is the least" in unknown.inconclusive
 
