@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 
 import pytest
-import tools_campaign
 from tools_campaign import Mistake, PlaceError, mistakes, page, planted
 
 ROOT = Path(__file__).parents[2]
