@@ -80,11 +80,10 @@ class PlaceError(Exception):
 def mistakes() -> list[Mistake]:
     """Return the chosen mistakes, in the order of the table."""
     found = []
-    for group in tomllib.loads(TABLE.read_text(encoding="utf-8"))["group"]:
-        for place, before, after, wrong, *further in group["mistakes"]:
-            tests = tuple(further[0].split()) if further and further[0] else tuple(group["tests"])
-            argument = further[1] if len(further) > 1 else ""
-            found.append(Mistake(group["area"], group["file"], place, before, after, wrong, tests, argument))
+    for area, file, tests, group in tomllib.loads(TABLE.read_text(encoding="utf-8"))["groups"]:
+        for place, before, after, wrong, *rest in group:
+            own, argument = (*rest, "", "")[:2]
+            found.append(Mistake(area, file, place, before, after, wrong, tuple((own or tests).split()), argument))
     return found
 
 
@@ -311,7 +310,8 @@ def page(rows: Sequence[Row], chosen: Sequence[Mistake]) -> str:
     """Return the campaign as Markdown."""
     argued = {mistake.key: mistake.argument for mistake in chosen}
     current = {mistake.key for mistake in chosen}
-    rows = [row for row in rows if row["key"] in current or row["drawn"]]
+    tried = [row for row in rows if row["verdict"] != "undecided"]
+    rows = [row for row in tried if row["key"] in current or row["drawn"]]
 
     def comes(row: Row) -> str:
         return "equivalent" if row["verdict"] == "survived" and argued.get(row["key"]) else str(row["verdict"])
