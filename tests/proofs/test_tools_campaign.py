@@ -27,11 +27,11 @@ def test_every_mistake_has_a_place_and_tests() -> None:
 
 
 @pytest.mark.parametrize(
-    ("before", "after"), [("no_such_name", "False"), ("wrong", "False"), ("NOT_SO if wrong else HOLDS", "wrong else")]
+    ("before", "after"), [("no_such_name", "False"), ("REFUSED", "HOLDS"), ("NOT_SO if wrong else HOLDS", "wrong else")]
 )
 def test_a_place_that_is_not_there_once_is_an_error(before: str, after: str) -> None:
     """Also one that would be no program."""
-    place = "code_of" if before != "wrong" else ""
+    place = "code_of" if before != "REFUSED" else ""
     with pytest.raises(PlaceError):
         planted(Mistake("", "proofs/cli/shared/exits.py", place, before, after, "", ()))
 
