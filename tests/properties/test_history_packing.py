@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from fencepost.properties.history.pieces import BITS, bits_for, narrowed, packed, ranked, sorted_stably
+from fencepost.properties.history.pieces import BITS, bits_for, check_goes_on, narrowed, packed, ranked, sorted_stably
+from fencepost.properties.history.vocabulary import HistoryError
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -62,3 +63,18 @@ def test_packed_refuses_to_wrap(high: int, bits: int) -> None:
     """One bit more, and violations could hide in a wrapped key."""
     with pytest.raises(OverflowError, match=f"exceed {BITS} bits"):
         packed(np.array([high]), np.array([0]), bits)
+
+
+@pytest.mark.parametrize(
+    ("before", "steps", "message"),
+    [
+        (3, [4, 5, 7], "history 3 step 7 comes after history 3 step 5"),
+        (2, [4, 5, 6], "history 3 step 4 comes after history 3 step 2"),
+        (None, [1, 2, 3], "history 3 begins with step 1; it is cut"),
+    ],
+)
+def test_a_gap_in_a_history_that_is_cut_is_refused(before: int | None, steps: list[int], message: str) -> None:
+    """Within a part, between two, and before the first."""
+    last = {} if before is None else {"history": np.array([3]), "step": np.array([before])}
+    with pytest.raises(HistoryError, match=message):
+        check_goes_on({"history": np.full(3, 3), "step": np.array(steps)}, last, "here")

@@ -16,6 +16,7 @@ from fencepost.model.language.tree.terms import boolean, both, constant, negatio
 from fencepost.model.language.tree.types import NAT, scalar
 from fencepost.proofs.engines.explore import Exploration, explore, presences, search, traces
 from fencepost.proofs.engines.explore.compiled_search import compiled
+from fencepost.proofs.engines.explore.emit import kind_of
 from fencepost.proofs.engines.explore.fewest_switches import fewest_switches
 from fencepost.proofs.engines.explore.graph import graph
 from fencepost.proofs.engines.explore.reductions import symmetry
@@ -200,3 +201,17 @@ def test_numbers_beyond_a_byte_leave_small_differences() -> None:
     """A difference is computed in a column wide enough for what it is a difference of."""
     found = explore(settle(Rest.spec), {}, {"far": 300, "near": 100})
     assert found.distinct == sum(max(0, far - 200) + 1 for far in range(301))
+
+
+def test_columns_are_as_wide_as_their_numbers() -> None:
+    """No column of a kernel is narrower than a number in it, at both ends of each width; beyond the widest is an
+    error."""
+    ends = {"U8": (0, 255), "I16": (-(2**15), 2**15 - 1), "I32": (-(2**31), 2**31 - 1), "I64": (-(2**63), 2**63 - 1)}
+    for kind, (low, high) in ends.items():
+        assert (kind_of(low, high), kind_of(0, high)) == (kind, kind)
+        assert kind_of(low, 0) == kind
+    wider = [kind_of(0, high + 1) for _, high in [*ends.values()][:-1]] + [kind_of(-1, 0)]
+    assert wider == ["I16", "I32", "I64", "I16"]
+    for low, high in ((0, 2**63), (-(2**63) - 1, 0)):
+        with pytest.raises(OverflowError, match="beyond 64 bits"):
+            kind_of(low, high)

@@ -1,17 +1,18 @@
 """What could not be decided is no success: not where there was nothing to judge, not where a recording hides too much,
 and not where the model followed too little."""
 
+import itertools
 import json
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from command_line import fencepost, read_json
 from fencepost.proofs import replays as module
-from fencepost.proofs.results import Result
+from fencepost.proofs.results import Result, Verdict, worst
 from fencepost.proofs.scale.generate import generate
 from fencepost.proofs.scale.replay import NOTHING_TO_JUDGE, ReplayReport, replay
 from fencepost.properties.catalogue import FOLLOWED, protocols
@@ -259,3 +260,19 @@ def test_histories_too_short_for_anything_are_inconclusive(tmp_path: Path, monke
     wrong = [r for r in read_json(tmp_path / "v.json")["results"] if r["verdict"] != r["expected"]]
     assert "ids_unique" in {r["property"] for r in wrong}
     assert {(r["verdict"], r["evidence"]["reason"]) for r in wrong} == {("unknown", NOTHING_TO_JUDGE)}
+
+
+def test_the_worst_verdict_counts() -> None:
+    """On several results together, in whatever order they come: a violation before all, and undecided before what
+    holds."""
+    order: tuple[Verdict, ...] = ("violated", "not proved", "unknown", "vacuous", "holds")
+    for place, worse in enumerate(order):
+        for better in order[place:]:
+            assert worst([better, worse]) == worst([worse, better]) == worse
+
+
+def test_only_the_expected_verdict_is_as_expected() -> None:
+    """Neither an undecided one, nor one that holds where a violation is predicted."""
+    for verdict, expected in itertools.product(get_args(Verdict), repeat=2):
+        one = Result("p", "v", "x", "always", "induction", verdict, expected, None, 0.0)
+        assert one.as_expected == (verdict == expected)

@@ -2,6 +2,7 @@
 nothing."""
 
 import pytest
+import z3
 from fencepost.model.language import (
     Map,
     ModelError,
@@ -16,8 +17,9 @@ from fencepost.model.language import (
     require,
 )
 from fencepost.model.language.derived.mutations import mutation, mutations, settle
-from fencepost.proofs.engines.induction import antecedents, prove
+from fencepost.proofs.engines.induction import antecedents, invariant, prove
 from fencepost.proofs.readings.plain import Plain
+from fencepost.proofs.readings.solver.solving import RLIMIT, Question
 from fencepost.proofs.results import Event
 from z3_protocols import Allocation, AllocationProperties, Broker, Contradiction, TicketLock, TicketLockProperties
 
@@ -157,6 +159,26 @@ def test_an_action_declared_dead_is_proved_so():
     dead = {o.action: o.verdict for o in proof.obligations if o.kind == "dead"}
     assert dead == {"complain": "holds", "give_up": "violated"}
     assert {o.kind for o in proof.failures} == {"dead"}
+
+
+@pytest.mark.parametrize("answer", [z3.unknown, None, "unsat"])
+def test_a_solver_that_gives_up_decides_nothing(monkeypatch, answer):
+    """Neither that a step holds, nor whether a state is possible, nor that an action declared dead is."""
+    monkeypatch.setattr(Question, "check", lambda *_, **__: answer)
+    proof = proved(Defensive, AllocationProperties, counterexamples=False)
+    asked = [o for o in proof.obligations if o.how == "solver"]
+    assert {o.kind for o in asked} >= {"initial", "preserved", "antecedent", "enabled", "dead"}
+    assert {o.verdict for o in asked} == {"unknown"}
+
+
+def test_a_lemma_stays_where_the_solver_gives_up_without_it(monkeypatch):
+    """Else a proof would rest on fewer lemmas than it needs, and one of these could fail unnoticed."""
+    spec, always = settle(Allocation.spec), invariant(AllocationProperties.properties)
+    question = Question.step(spec, spec.actions["hand_out"], always.values(), RLIMIT)
+    answer = question.proves(always["no_id_twice"], always.values())
+    assert answer.verdict == "holds" and len(answer.uses) > 1
+    monkeypatch.setattr(Question, "check", lambda *_, **__: z3.unknown)
+    assert question.minimal(answer, always["no_id_twice"], 1) == answer.uses
 
 
 @pytest.mark.parametrize(

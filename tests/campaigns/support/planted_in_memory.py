@@ -1,0 +1,147 @@
+"""Mistakes are planted in memory: pytest collects the tests once, and a fork of it has one function with other code.
+
+A test that fails there, and passes in a fork without a mistake, notices the mistake. One that does not may miss it
+only because it starts another process, or because something was computed before: then the mistake is to be planted in
+a copy.
+"""
+
+import gc
+import importlib
+import json
+import os
+import select
+import signal
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import CodeType, FunctionType
+
+import pytest
+from checked_out import ROOT
+
+WORDS = ("-n", "0", "-q", "--no-header", "-p", "no:cacheprovider", "-m", "not nightly")
+
+
+@dataclass(frozen=True)
+class Planted:
+    """A function of a file, by its qualified name, and the text of the whole file with the mistake."""
+
+    file: str
+    function: str
+    text: str
+
+
+@dataclass
+class Outcome:
+    """The tests that failed, and in how many seconds; ``why`` if the fork came to no end of its own."""
+
+    failed: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+    why: str = ""
+
+
+def tried(tests: Sequence[str], planted: Sequence[Planted], seconds: float) -> Iterator[Outcome]:
+    """Yield what comes of each mistake, each within so many seconds. The tests stop at the first that fails, and those
+    that fail without a mistake as well do not count."""
+    reading, writing = os.pipe()
+    if not (child := os.fork()):
+        os.close(reading)
+        _collect(tests, planted, seconds, writing)
+    os.close(writing)
+    with os.fdopen(reading, encoding="utf-8") as lines:
+        for line in lines:
+            yield Outcome(**json.loads(line))
+    os.waitpid(child, 0)
+
+
+def _collect(tests: Sequence[str], planted: Sequence[Planted], seconds: float, writing: int) -> None:
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for stream in (0, 1, 2):
+        os.dup2(nowhere, stream)
+    os.chdir(ROOT)
+    try:
+        pytest.main([*WORDS, *tests], plugins=[_Forking(planted, seconds, writing)])
+    finally:
+        os._exit(0)
+
+
+class _Forking:
+    def __init__(self, planted: Sequence[Planted], seconds: float, writing: int) -> None:
+        self.planted, self.seconds, self.writing = planted, seconds, writing
+        self.failed: list[str] = []
+        self.right: dict[str, bool] = {}
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed and report.nodeid not in self.failed:
+            self.failed.append(report.nodeid)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        found = [self._fork(session.items, one) for one in self.planted] if session.items else []
+        noticed = {name for one in found for name in one.failed}
+        items = [item for item in session.items if item.nodeid in noticed]
+        wrong = self._fork(items, None)
+        for one in found:
+            if wrong.why or set(one.failed) & set(wrong.failed):
+                one.failed = []
+            os.write(self.writing, (json.dumps(vars(one)) + "\n").encode())
+        return True
+
+    def _fork(self, items: Sequence[pytest.Item], planted: Planted | None) -> Outcome:
+        reading, writing = os.pipe()
+        began = time.monotonic()
+        if not (child := os.fork()):
+            os.setpgid(0, 0)
+            _run(self, items, planted, writing)
+        os.close(writing)
+        ready, _, _ = select.select([reading], [], [], self.seconds)
+        if not ready:
+            os.killpg(child, signal.SIGKILL)
+        raw = os.read(reading, 1 << 16) if ready else b""
+        os.close(reading)
+        os.waitpid(child, 0)
+        found = json.loads(raw) if raw else {"failed": [], "why": "no end within the limit of time"}
+        return Outcome(**found, seconds=round(time.monotonic() - began, 1))
+
+
+def _run(plugin: _Forking, items: Sequence[pytest.Item], planted: Planted | None, writing: int) -> None:
+    why = ""
+    try:
+        if planted is not None:
+            plant(planted)
+        for number, item in enumerate(items):
+            following = items[number + 1] if number + 1 < len(items) else None
+            item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+            if plugin.failed and planted is not None:
+                break
+    except BaseException as error:
+        why = f"{type(error).__name__}: {error}"
+    os.write(writing, json.dumps({"failed": plugin.failed, "why": "" if plugin.failed else why}).encode())
+    os._exit(0)
+
+
+def plant(planted: Planted) -> None:
+    """Give the function the code that it has in the text. Errors: LookupError if there is no such function."""
+    name = "fencepost." + planted.file.removesuffix(".py").replace("/", ".").removesuffix(".__init__")
+    importlib.import_module(name)
+    file = Path(str(sys.modules[name].__file__))
+    code = next(_codes(compile(planted.text, str(file), "exec", dont_inherit=True), planted.function))
+    found = [
+        each for each in gc.get_objects()
+        if type(each) is FunctionType and each.__code__.co_qualname == planted.function
+        and Path(each.__code__.co_filename) == file
+    ]  # fmt: skip
+    if not found:
+        raise LookupError(f"{planted.file} has no function {planted.function} in memory")
+    for each in found:
+        each.__code__ = code
+
+
+def _codes(code: CodeType, name: str) -> Iterator[CodeType]:
+    for each in code.co_consts:
+        if isinstance(each, CodeType):
+            if each.co_qualname == name:
+                yield each
+            yield from _codes(each, name)
