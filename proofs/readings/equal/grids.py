@@ -43,10 +43,14 @@ class _Run:
         return z3.BitVecVal(int(value), WIDE, self.context)
 
     def apply(self, op: Callable[..., Any], *entries: Any) -> Any:
-        """Apply an operation to entries. Of constants the result is computed, and is no term."""
-        if any(isinstance(entry, z3.ExprRef) for entry in entries):
-            return op(*map(self.lift, entries))
-        return op(*entries)
+        """Apply an operation to entries. Of constants the result is computed, and is no term. Where a truth value meets
+        a number, as in an Option of Bool, it is 0 or 1, as in NumPy."""
+        if not any(isinstance(entry, z3.ExprRef) for entry in entries):
+            return op(*entries)
+        *first, a, b = [None, *map(self.lift, entries)]
+        if a is not None and z3.is_bool(a) != z3.is_bool(b):
+            a, b = (z3.If(x, self.lift(1), self.lift(0)) if z3.is_bool(x) else x for x in (a, b))
+        return op(*[x for x in (*first, a, b) if x is not None])
 
     def each(self, op: Callable[..., Any], *grids: Any) -> "Grid":
         """Apply an operation to the entries of arrays that are broadcast."""
@@ -92,8 +96,13 @@ class Grid:
             entries[()] = scalar
         self.entries: np.ndarray[Any, Any] = entries.astype(object)
 
-    size = property(lambda self: self.entries.size)
-    shape = property(lambda self: self.entries.shape)
+    @property
+    def size(self) -> int:
+        return self.entries.size
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.entries.shape
 
     def __len__(self) -> int:
         return len(self.entries)
@@ -185,6 +194,9 @@ def _names(run: _Run) -> dict[str, Any]:
     def fits_difference(a: Any, b: Any) -> Any:
         return z3.And(z3.BVSubNoOverflow(a, b), z3.BVSubNoUnderflow(a, b, True))
 
+    def where(test: Any, a: Any, b: Any) -> Grid:
+        return run.each(_if, test, a, b)
+
     def is_inside(key: Any, domain: int) -> Grid:
         return run.each(lambda k: _and(k >= 0, k < domain), key)
 
@@ -203,7 +215,7 @@ def _names(run: _Run) -> dict[str, Any]:
         "maximum": maximum,
         "minus": checked(lambda a, b: a - b, fits_difference),
         "plus": checked(lambda a, b: a + b, fits_sum),
-        "where": (where := lambda test, a, b: run.each(_if, test, a, b)),
+        "where": where,
     }
 
 
