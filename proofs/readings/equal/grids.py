@@ -102,7 +102,7 @@ class Grid:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return self.entries.shape
+        return tuple(self.entries.shape)
 
     def __len__(self) -> int:
         return len(self.entries)
