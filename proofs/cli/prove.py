@@ -16,6 +16,7 @@ from fencepost.proofs.cli.shared.options import FRESH, JSON, PROTOCOL, SECOND, c
 from fencepost.proofs.cli.shared.output import SIGNS, console, duration, errors, read_from, verdict_sign
 from fencepost.proofs.cli.shared.pages import HTML, attempted, write_pages
 from fencepost.proofs.cli.shared.progress import spinner
+from fencepost.proofs.cli.shared.reading_lines import left_out, reading_lines
 from fencepost.proofs.readings.words import leaning, name_in_words, say_obligation
 from fencepost.properties.catalogue import PROFILES, Profile, ProtocolEntry, Variant, bounds_of
 from fencepost.properties.nearest import quantity
@@ -65,9 +66,10 @@ class CertificatesFolder(click.Path):
     help="Write every step of the proofs in SMT-LIB 2, with cvc5's proof of it, for audit to check.",
 )  # fmt: skip
 @FRESH
+@click.option("--readings", is_flag=True, help="Prove instead that what else executes the rules agrees with the terms.")
 def prove(
     name: str, verbose: bool, profile: Profile, json_file: Path | None, gate: Gate, html_file: Path | None,
-    second: str | None, certificates: Path | None, fresh: bool,
+    second: str | None, certificates: Path | None, fresh: bool, readings: bool,
 ) -> int:  # fmt: skip
     """Prove the promises by induction, without any bound.
 
@@ -85,7 +87,18 @@ def prove(
     With --certificates, each step of a proof is stated in SMT-LIB 2, which any solver reads, next to cvc5's proof of
     it, if that is installed, and an index of what solvers answered. What was proved of a part is proved of the whole.
     What an earlier DIR has for the same statements stays. With --second-opinion cvc5, that solver is asked too.
+
+    With --readings, no promise is proved. For each action, within the bounds of the smoke profile: what the explorer
+    and the columns of replay execute is proved to have the guard and the successor that the Z3 term has, in all states,
+    reachable or not; and plain Python is run in at most 3,000 reachable states, or 30,000 or 300,000 in the other
+    profiles. A reading that differs in a state is printed with it, and the exit code is 1.
     """
+    if readings:
+        if html_file is not None or second is not None or certificates is not None:
+            raise click.UsageError(
+                "--readings proves no promise; leave out --html, --second-opinion and --certificates"
+            )
+        return _readings(name, profile, json_file, gate)
     from fencepost.proofs.engines.run_engines import cut_induction, run_induction
     from fencepost.proofs.engines.second.asking import Z3Again
     from fencepost.proofs.engines.second.certificates import Certificates
@@ -150,6 +163,32 @@ def prove(
         write_pages(stories, html_file)
     write()
     return code_of([row["verdict"] for row in every if row["engine"] == "induction"], wrong + disagreeing)
+
+
+def _readings(name: str, profile: Profile, json_file: Path | None, gate: Gate) -> int:
+    from fencepost.proofs.engines.run_engines import run_readings
+    from fencepost.proofs.readings.equal.obligations import LEFT_OUT
+    from fencepost.proofs.readings.equal.running import MOST
+
+    judged: list[Result] = []
+    asked = chosen(name)
+    read = read_from(variant for _, variant in asked)
+
+    def rows() -> list[dict[str, Any]]:
+        return [{**r.as_dict(), "sources": read, "obligations": []} for r in judged]
+
+    with reported(json_file, rows):
+        for entry, variant in asked:
+            title, bound = f"{entry.name}/{variant.name}", bounds_of(variant, "smoke")
+            with spinner(f"comparing {title}") as bar:
+                results, left = run_readings(entry, variant, bound, MOST * TIMES[profile], bar.advance)
+            judged += results
+            for line in reading_lines(title, results, bound, left):
+                console.print(line, markup=False)
+    for line in left_out(LEFT_OUT):
+        console.print(line, markup=False)
+    gate.write(cases_of((entry for entry, _ in asked), judged))
+    return code_of([r.verdict for r in judged], sum(not r.as_expected for r in judged))
 
 
 def _proved(

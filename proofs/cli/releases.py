@@ -46,11 +46,13 @@ def releases(
     if promise is not None and promise not in promises:
         raise InputError(f"there is no promise {promise!r}; {instead(promise, promises, 'fencepost list --verbose')}")
     from fencepost.proofs.necessity.tables import all_saved, write_facts
+    from fencepost.proofs.scope.certified import outdated, standing
     from fencepost.proofs.scope.releases import Releases
 
     known = all_saved()
     found = _Remembering(known)
-    made = Releases(protocols().values(), found)
+    sure, old = standing(protocols().values())
+    made = Releases(protocols().values(), found, certified=sure)
     if promise is not None and promise not in made.asked:
         raise InputError(f"{promise} is asked of no variant that is of a release; fencepost list names the variants")
     cells: list[Cell] = []
@@ -71,10 +73,12 @@ def releases(
         others.extend(c for c in made.changed(wanted if whole else ()) if release in (None, c.release))
     console.print(found.words, markup=False)
     _print(made, cells, others, release, promise, verbose)
+    if old:
+        console.print(outdated(old), markup=False)
     if table is not None:
         from fencepost.proofs.scope.releases_page import page
 
-        write_text(table, page(made, known.models))
+        write_text(table, page(made, known.models, outdated(old)))
     keep(is_whole=True)
     return 0
 

@@ -29,6 +29,7 @@ from fencepost.properties.catalogue import Profile, ProtocolEntry, Variant, feat
 
 if TYPE_CHECKING:  # NumPy, which a browser's Python may lack
     from fencepost.proofs.engines.explore import Exploration, Progress
+    from fencepost.proofs.readings.equal.obligations import Equal
 
 Reporter = Callable[[Any], None]
 
@@ -206,16 +207,64 @@ def _together(
 
 
 def run_equal(entry: ProtocolEntry, variant: Variant, bound: Mapping[str, int]) -> list[Result]:
-    """Return, for each action and property, whether what the explorer executes in the bounds agrees with its terms."""
+    """Return, for each action and property, whether what other readings execute in the bounds agrees with its terms."""
     from fencepost.proofs.readings.equal.obligations import Readings
 
     readings = Readings(variant.spec, variant.asked, bound)
-    found = []
-    for one in readings.all():
-        evidence = {"of": one.kind} | ({"state": dict(one.state)} if one.state else {})
-        name = f"{one.of}_in_both_readings"
-        found.append(result(entry, variant, name, "reading", "equal", one.verdict, one.seconds, bound, evidence))
-    return found
+    return [_as_result(entry, variant, one, bound) for one in readings.all()]
+
+
+def run_readings(
+    entry: ProtocolEntry, variant: Variant, bound: Mapping[str, int], most: int, report: Callable[[], object]
+) -> tuple[list[Result], dict[str, str]]:
+    """Return the results of `run_equal`, and those of plain Python in at most ``most`` states, with what is not covered
+    and why. What only a fault allows that the bounds exclude is asked with one such fault. ``report`` is called for
+    each result, and for each block of states."""
+    from fencepost.proofs.readings.equal.obligations import Readings
+    from fencepost.proofs.readings.equal.running import compare
+    from fencepost.proofs.readings.ground import BoundsError
+
+    readings, found, left = Readings(variant.spec, variant.asked, bound), list[Result](), dict[str, str]()
+    if readings.without_columns:
+        left["columns"] = readings.without_columns
+    idle = (action for name, action in variant.spec.actions.items() if name not in readings.possible)
+    faults = sorted({action.budget for action in idle if action.budget is not None})
+    within = [(readings, bound)]
+    for budget in faults:
+        wider = {**bound, budget: 1}
+        try:
+            within.append((Readings(variant.spec, {}, wider), wider))
+        except BoundsError as error:
+            left[f"the fault {budget}"] = str(error)
+    for name in variant.spec.actions:
+        best, its_bound = next(((r, b) for r, b in within if name in r.possible), within[0])
+        for one in best.of_action(name):
+            found.append(_as_result(entry, variant, one, its_bound))
+            report()
+    for one in readings.of_properties():
+        found.append(_as_result(entry, variant, one, bound))
+        report()
+    for_plain = {**bound, **dict.fromkeys(faults, 1)}
+    try:
+        ran = compare(variant.spec, for_plain, most=most, report=report)
+    except BoundsError:  # all faults at once take more bits than are packed
+        for_plain = dict(bound)
+        ran = compare(variant.spec, for_plain, most=most, report=report)
+    for name, taken in ran.taken.items():
+        evidence = {"of": "action", "reading": "plain Python", "states": ran.states, "steps": taken}
+        evidence |= {"complete": ran.complete, "drawn_from": ran.drawn_from, **ran.different.get(name, {})}
+        verdict: Verdict = "violated" if name in ran.different else "holds"
+        spent = ran.seconds / len(ran.taken)
+        of = f"{name}_in_plain_python"
+        found.append(result(entry, variant, of, "reading", "equal", verdict, spent, for_plain, evidence))
+    return found, left
+
+
+def _as_result(entry: ProtocolEntry, variant: Variant, one: "Equal", bound: Mapping[str, int]) -> Result:
+    evidence: dict[str, Any] = {"of": one.kind, "reading": one.read_as, "possible": one.possible}
+    evidence |= {"state": dict(one.state)} if one.state else {}
+    name = f"{one.of}_in_{one.read_as.replace(' ', '_')}"
+    return result(entry, variant, name, "reading", "equal", one.verdict, one.seconds, bound, evidence)
 
 
 def run_progress(entry: ProtocolEntry, variant: Variant) -> list[Result]:

@@ -50,12 +50,14 @@ class Break:
 @dataclass(frozen=True)
 class Held:
     """A `Held` has the strongest verdict on a property (protocol/property), and the variant that has it. ``lacks``
-    describes what the release does and the variant does not, where no other variant judges the property."""
+    describes what the release does and the variant does not, where no other variant judges the property. ``certified``
+    says whether every step of that variant's proof is certified."""
 
     property: str
     verdict: str
     variant: str
     lacks: str
+    certified: bool = False
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,11 @@ class Cell:
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
+
+    @property
+    def certified(self) -> bool:
+        """Return whether the promise is proved, by proofs of which every step is certified."""
+        return self.verdict == "proved" and all(one.certified for one in self.held)
 
 
 @dataclass(frozen=True)
@@ -110,15 +117,17 @@ class Asked:
 
 class Releases:
     """A `Releases` computes the cells of some protocols. ``remember`` looks up the verdicts of a variant, or has them
-    computed."""
+    computed. ``certified`` names the variants (protocol/variant) of which every step is certified."""
 
     def __init__(
         self,
         entries: Iterable[ProtocolEntry],
         remember: Remember = lambda variant, name, ask: ask(),
         findings: Sequence[Finding] = FINDINGS,
+        certified: Collection[str] = (),
     ) -> None:
         self.entries = tuple(entries)
+        self.certified = certified
         self.findings = findings
         self._cells: dict[tuple[str, str, Changed], Cell] = {}
         self._found = {entry.name: Verdicts(remember) for entry in self.entries}
@@ -158,8 +167,9 @@ class Releases:
                 verdict = self._found[each.entry.name].of(each.variant, each.item)
                 if verdict == "violated":  # not as expected, and so it is a break all the same
                     breaks.append(self._break(each, release))
-                held.setdefault(each.what, []).append(Held(each.what, verdict, each.name, kafka.lacks))
-        best = tuple(min(found, key=_rank) for found in held.values())
+                sure = verdict == "proved" and each.name in self.certified
+                held.setdefault(each.what, []).append(Held(each.what, verdict, each.name, kafka.lacks, sure))
+        best = tuple(min(found, key=lambda one: (*_rank(one), not one.certified)) for found in held.values())
         there = {each.what for each, _ in mine}
         unasked = tuple(dict.fromkeys(e.what for e in self.asked[promise] if e.what not in there))
         breaks.sort(key=lambda one: (one.steps or 0, EVIDENCE.index(one.evidence)))

@@ -7,17 +7,17 @@ from itertools import groupby
 from fencepost.model.releases import NAMES, SETTINGS, TRUNK, NoRelease, each_of
 from fencepost.model.rules import AREAS, RULES
 from fencepost.proofs.readings.words import name_in_words
-from fencepost.proofs.scope.releases import FEW, STRENGTH, Break, Cell, Releases, in_words
+from fencepost.proofs.scope.releases import FEW, STRENGTH, Break, Cell, Held, Releases, in_words
 
 COMMAND = "fencepost releases --kept proofs/verdicts/releases.json --table proofs/verdicts/releases.md"
 
 
 def short(cell: Cell) -> str:
-    """Return ``proved``, ``holds``, ``11 live`` or ``–``, with ``*`` where only a part of the promise is asked in that
-    release."""
+    """Return ``certified``, ``proved``, ``holds``, ``11 live`` or ``–``, with ``*`` where only a part of the promise is
+    asked in that release."""
     if cell.verdict == "broken":
         return f"{cell.steps} {cell.evidence}"
-    word = {"proved": "proved", "holds-bounded": "holds"}.get(cell.verdict, "–")
+    word = "certified" if cell.certified else {"proved": "proved", "holds-bounded": "holds"}.get(cell.verdict, "–")
     return word + "*" * (bool(cell.unasked) and word != "–")
 
 
@@ -32,8 +32,8 @@ def _between(names: Sequence[str]) -> str:
 
 
 LEGEND = (
-    "proved: without bounds; holds: in every state within bounds; *: not all of the promise is asked there; "
-    "–: not judged\n"
+    "proved: without bounds; certified: and Ethos has checked every step; holds: in every state within bounds; *: not "
+    "all\nof the promise is asked there; –: not judged\n"
     "11 live: broken, the shortest run has 11 steps, and a break was seen on live brokers of that release; classes: on "
     "its\nclasses; client: of a client; model: in its model, and not seen on it. Other settings and reasons: --verbose"
 )
@@ -50,10 +50,14 @@ def long(cell: Cell, most: int | None = FEW) -> str:
         return _broken(cell, most)
     if cell.verdict == "not judged":
         return f"not judged: {cell.why}"
-    word = "proved" if cell.verdict == "proved" else "holds within bounds"
-    held = _some([f"{in_words(one.property)} ({one.verdict}, {one.variant})" for one in cell.held], most)
+    word = "certified" if cell.certified else "proved" if cell.verdict == "proved" else "holds within bounds"
+    held = _some([f"{in_words(one.property)} ({_verdict(one)}, {one.variant})" for one in cell.held], most)
     left = f"; not asked there: {_some(list(map(in_words, cell.unasked)), most)}" if cell.unasked else ""
     return f"{word}: {held}{left}"
+
+
+def _verdict(held: Held) -> str:
+    return "certified" if held.certified else held.verdict
 
 
 def _broken(cell: Cell, most: int | None) -> str:
@@ -89,8 +93,10 @@ def _alike(cells: Sequence[Cell]) -> Iterator[tuple[str, str]]:
         yield _between([cell.release for cell in group]), text
 
 
-def page(releases: Releases, models: Callable[[], str]) -> str:
-    """Return the whole page. ``models`` returns a hash of the models that were asked."""
+def page(releases: Releases, models: Callable[[], str], outdated: str = "") -> str:
+    """Return the whole page. ``models`` returns a hash of the models that were asked, and ``outdated`` says what of the
+    certificates is out of date."""
+    outdated = f"{outdated}. " if outdated else ""
     cells = {(cell.promise, cell.release): cell for cell in releases.by_default()}
     other = list(releases.changed(releases.asked))
     head = f"| promise | {' | '.join(NAMES)} |\n|---|{'---|' * len(NAMES)}\n"
@@ -109,7 +115,8 @@ A variant counts for a cell if it is of that release with these settings. *n liv
 promise, the shortest in n steps, and such a break was seen on live brokers of that release (*classes*: on Kafka's own
 classes, *client*: of a client, *model*: in a model of that release, and not seen on it). A run may need a fault that is
 rare: see below. *proved*: each property of the promise is proved, without bounds, of some variant; *holds*:
-or in every state within bounds. *: other properties of the promise are asked of other releases or settings alone.
+or in every state within bounds. *certified*: proved, and Ethos has checked cvc5's proof of every step of these variants
+([which](certificates.md)). {outdated}*: other properties of the promise are asked of other releases or settings alone.
 –: not judged, and below why. No verdict goes beyond the dangers that its variant stands against: see the protocols' own
 tables.
 

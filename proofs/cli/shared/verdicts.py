@@ -62,10 +62,10 @@ def block(heading: str, results: Sequence[Result], *, unexpected_only: bool = Fa
         number = quantity(len(lemmas), "lemma")
         yield Text.from_markup(f"    {number:<34} {SIGNS['holds']:<17}  {', '.join(engines)}")
     if alike:
-        same = [r.evidence["of"] for r in readings if r.property in alike]
+        same = [r.evidence["of"] for r in readings if r.property in alike and r.evidence["reading"] == "packed words"]
         words = f"{quantity(same.count('action'), 'action')}, {quantity(same.count('property'), 'property')}"
         took = duration(sum(r.seconds for r in readings))
-        yield Text.from_markup(f"    {words:<34} {SIGNS['holds']:<17}  the same in both readings, equal {took}")
+        yield Text.from_markup(f"    {words:<34} {SIGNS['holds']:<17}  the same in each reading, equal {took}")
     if killers := killers_line(results):
         yield Text(killers)
 

@@ -1,17 +1,19 @@
 """This module asks Z3, for each action and property, whether in some state within the bounds the explorer's emitted
-functions do anything else than the terms state.
+functions, or the columns of replay, do anything else than the terms state.
 
 A state is any choice of its fields' numbers, reachable or not, except that unused entries of a sequence are 0. For an
 action, with all choices of its parameters, the explorer must take the step exactly where guards, limits and budgets
 hold and everything stays within the bounds, and must write the words of the state after. A property must be found
-exactly where the terms state it, and one of steps wherever a step is taken. Three things are not asked: the numba
-engine, which compiles source of its own, refinements, which are judged outside of these functions, and progress.
+exactly where the terms state it, and one of steps wherever a step is taken. Columns must allow the step exactly where
+guards hold and no key leaves its range, and must hold the state after, without ghosts, and raise no error. What is not
+asked is in `LEFT_OUT`.
 """
 
 import itertools
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 import z3
@@ -19,30 +21,61 @@ from fencepost.model.language.derived.refinements import Refinement
 from fencepost.model.language.properties import Property
 from fencepost.model.language.protocol import Action, Spec
 from fencepost.model.language.tracing.recording import Update
-from fencepost.model.language.tree.types import Bounds, MapType, OptionType, ScalarType, SeqType, bound_of
+from fencepost.model.language.tree.types import (
+    AtomsType,
+    BoolType,
+    Bounds,
+    MapType,
+    OptionType,
+    ScalarType,
+    SeqType,
+    bound_of,
+    evaluate_bound,
+    scalars,
+)
 from fencepost.proofs.engines.explore.kernels import Kernels
+from fencepost.proofs.readings.columns import Columns, ColumnsError, ColumnStates
 from fencepost.proofs.readings.equal.fields import BITS, LARGEST, BitReading, FieldState, packed
+from fencepost.proofs.readings.equal.grids import WIDE
+from fencepost.proofs.readings.equal.grids import execute as execute_columns
 from fencepost.proofs.readings.equal.machine import Taken, execute
 from fencepost.proofs.readings.ground import BoundsError, ground
-from fencepost.proofs.readings.ground.layout import highest
+from fencepost.proofs.readings.ground.layout import highest, raw
 from fencepost.proofs.readings.solver.finite import scalar_values
 from fencepost.proofs.readings.solver.states import UpdatedState
-from fencepost.proofs.readings.solver.terms import Locals, Value
+from fencepost.proofs.readings.solver.terms import Locals, Value, View
 
 LIMIT = 50_000_000
 """One question has this limit of Z3's resources."""
 
 
+Kind = Literal["action", "property"]
+ReadAs = Literal["packed words", "columns"]
+"""The readings that are compared with the Z3 term."""
+LEFT_OUT = {
+    "packed words of numba": "its source, made of the same ground conditions, is another; tests compare its searches",
+    "quantifiers without bounds": "proofs leave them to Z3, and here they are unrolled within the bounds",
+    "columns of ghosts, limits, budgets and properties": "replay has none of them",
+    "plain Python beyond reachable states": "it is run, not proved, and in no other state",
+    "refinements and progress": "they are judged outside of these functions",
+    "TLA+": "TLC alone reads it; tests compare its counts of states",
+}
+"""What no answer is about, with the reason."""
+
+
 @dataclass(frozen=True)
 class Equal:
     """An `Equal` is the answer on one action or property, which ``of`` names. ``verdict`` is violated where a state
-    distinguishes the readings, which ``state`` has as field values by name, and unknown where Z3 gave up."""
+    distinguishes the readings, which ``state`` has as field values by name, and unknown where Z3 gave up. ``possible``
+    says whether any state within the bounds allows the action."""
 
     of: str
-    kind: Literal["action", "property"]
+    kind: Kind
+    read_as: ReadAs
     verdict: Literal["holds", "violated", "unknown"]
     seconds: float
     state: Mapping[str, int]
+    possible: bool = True
 
 
 class Readings:
@@ -69,13 +102,24 @@ class Readings:
         }
 
     def all(self) -> Iterator[Equal]:
-        """Yield the answer for every action, then for every property that the emitted functions judge."""
-        for action in self.spec.actions.values():
-            yield self._asked(action.name, "action", self._action(action))
+        """Yield the answers for every action, then for every property that the emitted functions judge."""
+        for name in self.spec.actions:
+            yield from self.of_action(name)
+        yield from self.of_properties()
+
+    def of_properties(self) -> Iterator[Equal]:
+        """Yield the answer on every property that the emitted functions judge."""
         for number, name in enumerate(self.kernels.states):
             yield self._asked(name, "property", [self._state(number, name)])
         for number, name in enumerate(self.kernels.steps):
             yield self._asked(name, "property", self._steps(number, name))
+
+    def of_action(self, name: str) -> Iterator[Equal]:
+        """Yield the answer on packed words, and that on columns, unless columns do not hold the protocol."""
+        action = self.spec.actions[name]
+        yield self._asked(name, "action", self._action(action), action)
+        if not self.without_columns:
+            yield self._asked(name, "action", self._columns(action), action, "columns")
 
     def _unused(self) -> Iterator[Any]:
         """Yield the conditions that unused entries of a sequence are 0, so that equal states have equal fields."""
@@ -86,19 +130,37 @@ class Readings:
                     used = z3.UGE(self.numbers[place.first], position)
                     yield z3.Or(used, self.numbers[place.first + position] == 0)
 
-    def _asked(self, of: str, kind: Literal["action", "property"], differs: Iterable[Any]) -> Equal:
+    def _asked(
+        self, of: str, kind: Kind, differs: Iterable[Any], action: Action | None = None,
+        read_as: ReadAs = "packed words",
+    ) -> Equal:  # fmt: skip
         began = time.perf_counter()
+        answer, state = self._check(self.reading.either(list(differs)))
+        verdict: Any = {"unsat": "holds", "sat": "violated"}.get(str(answer), "unknown")
+        spent = time.perf_counter() - began
+        possible = action is None or action.name in self.possible
+        return Equal(of, kind, read_as, verdict, spent, state, possible)
+
+    def _check(self, asked: Any) -> tuple[Any, dict[str, int]]:
         solver = z3.SolverFor("QF_BV", ctx=self.context)
         solver.set("rlimit", LIMIT)
-        solver.add(*self.within, self.reading.either(list(differs)))
+        solver.add(*self.within, asked)
         answer = solver.check()
-        state = {}
-        if answer == z3.sat:
-            model = solver.model()
-            values = [model.eval(n, model_completion=True).as_long() for n in self.numbers]
-            state = {f.name: v for f, v in zip(self.layout.fields, values, strict=True)}
-        verdict: Any = {"unsat": "holds", "sat": "violated"}.get(str(answer), "unknown")
-        return Equal(of, kind, verdict, time.perf_counter() - began, state)
+        if answer != z3.sat:
+            return answer, {}
+        model = solver.model()
+        values = [model.eval(n, model_completion=True).as_long() for n in self.numbers]
+        return answer, {f.name: v for f, v in zip(self.layout.fields, values, strict=True)}
+
+    @cached_property
+    def possible(self) -> frozenset[str]:
+        """Return the actions that some state within the bounds allows, so that their equality says something."""
+        found = set()
+        for action in self.spec.actions.values():
+            allowed = [self.reading.both(list(self._enabled(action, names))) for _, names in self._choices(action)]
+            if self._check(self.reading.either(allowed))[0] != z3.unsat:
+                found.add(action.name)
+        return frozenset(found)
 
     def _action(self, action: Action) -> Iterator[Any]:
         """Yield where an instance is taken without being enabled, or the other way round, or leads to another state."""
@@ -113,6 +175,65 @@ class Readings:
             words = packed(self.kernels.packing, after, self.context)
             same = self.reading.both([a == b for a, b in zip(taken.words, words, strict=True)])
             yield z3.And(enabled, z3.Not(same))
+
+    @cached_property
+    def columns(self) -> ColumnStates:
+        """Return the protocol as columns, of one state. Errors: ColumnsError where columns do not hold it."""
+        sorts = {
+            part.bound for kind in self.spec.types.values() for part in scalars(kind) if isinstance(part, AtomsType)
+        }
+        sizes = {**self.bounds, **{bound: evaluate_bound(bound, self.bounds) for bound in sorts}}
+        return Columns(self.spec, {n: bound_of(self.bounds, n) for n in self.spec.constants}).initial(1, sizes)
+
+    @cached_property
+    def without_columns(self) -> str:
+        """Return why columns do not hold the protocol, or ""."""
+        try:
+            _ = self.columns
+        except ColumnsError as error:
+            return str(error)
+        return ""
+
+    def _columns(self, action: Action) -> Iterator[Any]:
+        """Yield where columns allow a step that is not allowed, or the other way round, or hold another state after it,
+        or raise an error. Replay tells its programs that keys lie inside; both forms are run."""
+        states, guards = self.columns, [g.condition for g in action.guards]
+        cells = {name: self._cells_of(self.before, name) for name in states.columns.types}
+        names = [name for name, _ in action.parameters]
+        programs = [
+            states.columns.action(action.name),
+            states.columns.program(guards, action.updates, names, inside=True),
+        ]
+        for parameters, locals_ in self._choices(action):
+            given = [raw(value, kind) for value, (_, kind) in zip(parameters, action.parameters, strict=True)]
+            allowed = [self.reading.truth(guard, self.before, names=locals_) for guard in guards]
+            keys = [part for u in action.updates if u.variable in cells for part in self._keys(u, locals_)]
+            wanted = self.reading.both(allowed + keys)
+            after = UpdatedState(self.reading, self.before, action.updates, locals_)
+            for program in programs:
+                made = execute_columns(program, cells, given, states.domain, self.context)
+                yield from made.faults
+                yield made.held != wanted
+                for name in {u.variable for u in action.updates} & cells.keys():
+                    pairs = zip(made.cells[name], self._cells_of(after, name), strict=True)
+                    yield z3.And(wanted, self.reading.either([a != b for a, b in pairs]))
+
+    def _cells_of(self, view: View, name: str) -> list[Any]:
+        """Return the array that holds a variable: its numbers, and zeros in the cells that lie outside the keys."""
+        of, found = self.columns.arrays[name], dict[int, Any]()
+        kind = self.spec.types[name]
+        sizes = [self.columns.domain(k) + 1 for k in kind.keys] if isinstance(kind, MapType) else []
+        for (_, keys, value), at in zip(
+            self._cells(name), itertools.product(*(range(n - 1) for n in sizes)), strict=True
+        ):
+            entry, place = view.entry(name, keys or ()), 0
+            for key, size in zip(at, sizes, strict=True):
+                place = place * size + key
+            found[place] = (
+                entry[0] if isinstance(value, BoolType) else z3.SignExt(WIDE - BITS, self.reading.raw(entry, value))
+            )
+        zero = z3.BoolVal(False, self.context) if of.dtype == bool else z3.BitVecVal(0, WIDE, self.context)
+        return [found.get(place, zero) for place in range(of.size)]
 
     def _state(self, number: int, name: str) -> Any:
         prop = self.properties[name]
@@ -152,12 +273,16 @@ class Readings:
         for case in self.reading.instances(update.bound) if update.bound else ({},):
             value = self.reading.read(update.value, {**names, **case}, self.before)
             yield self._inside(value, of)
+        yield from self._keys(update, names)
+        if update.appends:
+            yield self.before.length(update.variable) < place.sizes[0]
+
+    def _keys(self, update: Update, names: Locals) -> Iterator[Any]:
         if update.keys:
+            kind = self.spec.types[update.variable]
             assert isinstance(kind, MapType)
             for key, sort in zip(update.keys, kind.keys, strict=True):
                 yield self._inside(self.reading.read(key, names, self.before), sort)
-        if update.appends:
-            yield self.before.length(update.variable) < place.sizes[0]
 
     def _inside(self, value: Value, kind: ScalarType) -> Any:
         if isinstance(kind, OptionType):

@@ -82,23 +82,29 @@ class Layout:
     def encode(self, state: State) -> list[int]:
         """Return the field values of a state, with unused budgets. Errors: BoundsError outside the bounds."""
         values = [0] * len(self.fields)
-        for name, kind in self.spec.types.items():
-            place = self.places[name]
-            if isinstance(kind, MapType):
-                for key, value in state[name].items():
-                    index = 0
-                    for k, s, size in zip(key, kind.keys, place.sizes, strict=True):
-                        index = index * size + self._fit(raw(k, s), size - 1, f"a key of {name}")
-                    values[place.first + index] = raw(value, kind.value)
-            elif isinstance(kind, SeqType):
-                entries = [raw(v, kind.entry) for v in state[name]]
-                values[place.first] = self._fit(len(entries), place.sizes[0], f"the length of {name}")
-                values[place.first + 1 : place.first + 1 + len(entries)] = entries
-            else:
-                values[place.first] = raw(state[name], kind)
+        for name in self.spec.types:
+            self.write(values, name, state[name])
         for value, field in zip(values, self.fields, strict=True):
             self._fit(value, field.high, field.name)
         return values
+
+    def write(self, values: list[int], name: str, content: Any) -> None:
+        """Write one variable into field values. Errors: BoundsError for a key or a length outside the bounds."""
+        kind, place = self.spec.types[name], self.places[name]
+        if isinstance(kind, MapType):
+            values[place.first : place.first + _product(place.sizes)] = [0] * _product(place.sizes)
+            for key, value in content.items():
+                index = 0
+                for k, s, size in zip(key, kind.keys, place.sizes, strict=True):
+                    index = index * size + self._fit(raw(k, s), size - 1, f"a key of {name}")
+                values[place.first + index] = raw(value, kind.value)
+        elif isinstance(kind, SeqType):
+            self._fit(len(content), place.sizes[0], f"the length of {name}")
+            unused = [0] * (place.sizes[0] - len(content))
+            entries = [len(content), *(raw(v, kind.entry) for v in content), *unused]
+            values[place.first : place.first + len(entries)] = entries
+        else:
+            values[place.first] = raw(content, kind)
 
     def _fit(self, value: int, high: int, what: str) -> int:
         if not 0 <= value <= high:

@@ -20,19 +20,16 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from checked_out import ROOT
 from fencepost.proofs.engines.induction import prove
 from fencepost.proofs.engines.second.asking import UNITS, prove_by_cvc5, require_cvc5, z3_version
 from fencepost.proofs.engines.second.ethos import HOW_TO_GET, Ethos, reference
 from fencepost.proofs.engines.second.statements import asserted, needed_steps, statements
 from fencepost.proofs.necessity.tables import digest
 from fencepost.proofs.report import write_text
-from fencepost.properties.catalogue import Variant, find
+from fencepost.proofs.scope.certified import CHECKED_BY, STATED_BY, code, outdated, standing
+from fencepost.properties.catalogue import Variant, find, protocols
 from second_campaign import each_variant, proved
-from whole_batches import hash_of
 
-STATED_BY = ("proofs/engines/induction.py", "proofs/readings/solver", "proofs/engines/second/statements.py")
-CHECKED_BY = ("proofs/engines/second/asking.py", "proofs/engines/second/ethos.py")
 CHECKED = "FENCEPOST_CHECKED"
 """The variable by which the processes of a campaign have its directory of what is checked."""
 
@@ -45,13 +42,6 @@ the model language, the text that states a step, Ethos, and the rules of cvc5's 
 `fencepost prove PROTOCOL/VARIANT --certificates DIR` makes such certificates, and `fencepost audit DIR` checks them.
 To have Ethos: {HOW_TO_GET}.
 """
-
-
-@cache
-def code(*parts: str) -> str:
-    """A hash of files and folders of the checkout."""
-    found = [file for part in parts for file in [ROOT / part, *sorted((ROOT / part).rglob("*.py"))] if file.is_file()]
-    return hash_of(found)
 
 
 @cache
@@ -133,6 +123,7 @@ def page(rows: list[dict[str, Any]]) -> str:
         HEAD, f"{certified:,} of {steps:,} steps{share} in {len(rows)} variants are certified; Ethos refuses a proof",
         f"of {sum(len(r['refused']) for r in rows) or 'none'}. By",
         " and ".join(dict.fromkeys(r["tools"] for r in rows)) + ".",
+        *([f"{old[0].upper()}{old[1:]}."] if (old := outdated(standing(protocols().values())[1])) else []),
         f"Not done yet: {len(missing)} of {len(proved())} variants{': ' if missing else ''}{', '.join(missing)}.", "",
         "| variant | steps | certified | the rest | seconds of one core | commit, date |", "|---|---|---|---|---|---|",
     ]  # fmt: skip

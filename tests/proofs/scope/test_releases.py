@@ -1,5 +1,6 @@
 """What each release of Kafka keeps: how a cell comes from verdicts, and that nothing of it is typed."""
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -24,6 +25,7 @@ from fencepost.model.releases import (
 from fencepost.model.rules import RULES
 from fencepost.proofs.necessity.ledger import Verdicts, _promised
 from fencepost.proofs.necessity.tables import FOLDER, RELEASES, all_saved
+from fencepost.proofs.scope.certified import CERTIFICATES, outdated, standing
 from fencepost.proofs.scope.findings import FINDINGS, Finding
 from fencepost.proofs.scope.releases import Cell, Releases, column_of
 from fencepost.proofs.scope.releases_page import long, page, short
@@ -229,9 +231,49 @@ def test_nothing_is_computed_for_the_cached_page() -> None:
 
     kept = all_saved()
     entries = list(protocols().values())
-    made = page(Releases(entries, lambda variant, name, ask: kept.remember(variant, name, missing)), kept.models)
+    sure, old = standing(entries)
+    remember = lambda variant, name, ask: kept.remember(variant, name, missing)  # noqa: E731
+    made = page(Releases(entries, remember, certified=sure), kept.models, outdated(old))
     assert (FOLDER / "releases.md").read_text(encoding="utf-8") == made
     assert RELEASES.exists()
+
+
+CHANGES = {
+    "another model": ({"models": "0" * 16}, False, True),
+    "other code": ({"code": "0" * 12}, False, True),
+    "a step without a proof": ({"certified": 82}, False, False),
+    "nothing": ({}, True, False),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_certificates_count_while_they_are_whole_and_of_this_model(change: str, tmp_path: Path) -> None:
+    """A row of another model or of other code is out of date, and says so; one that lacks a step is not certified."""
+    edit, counts, is_old = CHANGES[change]
+    [row] = (r for r in json.loads(CERTIFICATES.read_text(encoding="utf-8")) if r["variant"] == "id-blocks/zookeeper")
+    file = tmp_path / "certificates.json"
+    file.write_text(json.dumps([{**row, **edit}]), encoding="utf-8")
+    sure, old = standing(protocols().values(), file)
+    assert ("id-blocks/zookeeper" in sure, "id-blocks/zookeeper" in old) == (counts, is_old)
+    assert ("id-blocks/zookeeper" in outdated(old)) == is_old
+
+
+@pytest.mark.parametrize(
+    ("verdict", "certified", "word"),
+    [
+        ("proved", ["kraft-lengths"], "certified"),
+        ("proved", [], "proved"),
+        ("holds-bounded", ["kraft-lengths"], "holds"),
+    ],
+)
+def test_a_cell_is_certified_if_all_that_it_rests_on_is(verdict: str, certified: list[str], word: str) -> None:
+    """Of two variants that prove a property, the certified one is named; what is not proved is not certified."""
+    entry = catalogue(kraft=Kafka("3.6"), kraft_lengths=Kafka("3.6"))
+    facts = {"kraft": verdict, "kraft-lengths": verdict}
+    found = Releases([entry], remembered(facts), (), [f"id-blocks/{name}" for name in certified]).cell(PROMISE, "3.6")
+    assert (short(found), found.certified) == (word, word == "certified")
+    named = "id-blocks/kraft-lengths" if word == "certified" else "id-blocks/kraft"
+    assert found.held and {one.variant for one in found.held} == {named}
 
 
 def test_every_broken_promise_is_in_its_row() -> None:
