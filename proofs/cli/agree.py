@@ -61,7 +61,7 @@ USUAL = {
 OWN = "own"
 UNREACHED = {
     "actions": "actions of the model that no run took, and of which the runs therefore say nothing",
-    "unobservable actions": "actions of the model that no event shows, so that no run is seen to take them",
+    "unobservable actions": "actions of the model that no event stands for, so that no run is seen to take them",
     "guards never true": "guards that were never fulfilled when they were looked at",
     "guards never false": "guards that always were, so that nothing tried what they forbid",
     "guards never decisive": "guards that were never alone in the way: the model without one would agree as well",

@@ -12,7 +12,7 @@ from fencepost.properties.registry import folder
 
 
 def cases() -> Iterator[Any]:
-    """Every known bug; of those that one scenario shows in several modes or by several defects, one in every run."""
+    """Every known bug; of those that one scenario finds in several modes or by several defects, one in every run."""
     for protocol, bugs in KNOWN_BUGS.items():
         first = {bug.play: name for name, bug in reversed(bugs.items())}
         for name, bug in bugs.items():

@@ -196,7 +196,7 @@ class Readings:
 
     def _columns(self, action: Action) -> Iterator[Any]:
         """Yield where columns allow a step that is not allowed, or the other way round, or hold another state after it,
-        or raise an error. Replay tells its programs that keys lie inside; both forms are run."""
+        or raise an error. Replay has its programs know that keys lie inside; both forms are run."""
         states, guards = self.columns, [g.condition for g in action.guards]
         cells = {name: self._cells_of(self.before, name) for name in states.columns.types}
         names = [name for name, _ in action.parameters]

@@ -58,7 +58,7 @@ def test_most_guards_decide(report):
 
 def test_every_rule_that_guards_cite_is_exercised(report):
     """A rule that an action cites counts as exercised when the action is taken: all of them are, but for those of the
-    dead one and of the one that no event shows."""
+    dead one and of the one that no event stands for."""
     every = report.coverage.spec.actions.values()
     taken = [a for a in every if not a.dead and a.name not in UNOBSERVABLE[report.variant]]
     cited = {g.rule for a in taken for g in a.guards}

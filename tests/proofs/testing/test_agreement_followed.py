@@ -160,7 +160,7 @@ def test_agree_says_which_share_was_followed() -> None:
 
 
 def test_agree_does_not_ask_for_what_cannot_be_taken() -> None:
-    """An action that the model declares dead is not named as left untried, and one that no event shows is by itself."""
+    """An action that the model declares dead is not named as left untried, and one without an event is by itself."""
     ran = fencepost("agree", "id-blocks/bridge", "--examples", 1, "--steps", 1, "--verbose")
     assert "reject" not in ran.out
     untried, unobservable = (line for line in ran.out.splitlines() if line.startswith("    actions of the model that"))

@@ -137,7 +137,7 @@ OF_COLUMNS = {
 
 @pytest.mark.parametrize("mistake", OF_COLUMNS)
 def test_a_mistake_of_columns_is_found(mistake: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In columns alone, with a state that tells them apart."""
+    """In columns alone, with a state in which they differ."""
     monkeypatch.setattr(source._Emitter, *OF_COLUMNS[mistake])
     found = told_apart("idempotence/idempotent")
     assert {(one.read_as, one.verdict) for one in found} == {("columns", "violated")}
