@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from checked_out import commit
-from fencepost.proofs.report import write_json
+from fencepost.proofs.report import write_text
 
 Row = Mapping[str, Any]
 Part = Callable[[int, Sequence[Row]], dict[str, Any] | None]
@@ -22,6 +22,11 @@ Part = Callable[[int, Sequence[Row]], dict[str, Any] | None]
 
 def read_rows(place: Path) -> list[Row]:
     return json.loads(place.read_text(encoding="utf-8")) if place.exists() else []
+
+
+def write_rows(place: Path, rows: Sequence[Row]) -> None:
+    """A line for each row."""
+    write_text(place, "[\n" + ",\n".join(map(json.dumps, rows)) + "\n]\n")
 
 
 def by_seed(place: Path, same: Mapping[str, Any], code: str, first: int, minutes: float, part: Part) -> Iterator[Row]:
@@ -44,7 +49,7 @@ def by_seed(place: Path, same: Mapping[str, Any], code: str, first: int, minutes
         done.append(row)
         mine = {**same, "seed": seed}.items()
         rows = [*(each for each in rows if not mine <= each.items()), row]
-        write_json(place, sorted(rows, key=lambda each: (*(each[name] for name in same), each["commit"], each["seed"])))
+        write_rows(place, sorted(rows, key=lambda each: (*(each[name] for name in same), each["commit"], each["seed"])))
         yield row
 
 
