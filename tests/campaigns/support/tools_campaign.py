@@ -30,9 +30,9 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from campaign_rows import Row, read_rows
+from campaign_rows import Row, read_rows, write_rows
 from checked_out import DIGITS, ROOT, commit
-from fencepost.proofs.report import write_json, write_text
+from fencepost.proofs.report import write_text
 from model_mutations import PYTEST, Copy, Mutation, before_and_after, changes
 from planted_in_memory import Planted
 from planted_in_memory import tried as in_memory
@@ -271,7 +271,7 @@ def run(file: Path, asked: Sequence[Mistake], minutes: float, seconds: float) ->
             "verdict": verdict, "by": by, "how": how, "seconds": round(spent, 1), "code": mistake.code,
             "commit": commit(), "date": time.strftime("%Y-%m-%d", time.gmtime()),
         }  # fmt: skip
-        write_json(file, list(rows.values()))
+        write_rows(file, list(rows.values()))
         print(f"{verdict} {mistake.file} {mistake.place}: {mistake.wrong}; {by}", flush=True)
 
     def goes_on() -> bool:
