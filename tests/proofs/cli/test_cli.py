@@ -18,7 +18,7 @@ from fencepost.properties.nearest import in_words, underscored
 from metadata_logs import real_logs
 from rich.console import Console
 
-MOST_OPTIONS = 56
+MOST_OPTIONS = 57
 NAMES = read_json(Path(__file__).parent / "as_of_5b03e08" / "names.json")
 """Of protocols, variants and properties as they were at that commit, which can be named still."""
 

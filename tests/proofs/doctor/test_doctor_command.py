@@ -90,6 +90,7 @@ def test_what_is_asked_for_is_what_is_reported(four: Path, tmp_path: Path) -> No
     write_log(four, "others-0", [sent(0, (500, 0), 0, b"one")])
     ends = {("payments", n): high for n, high in enumerate((3, 1, 1, 2))}
     checkpoint(four, "replication-offset-checkpoint", {**ends, ("others", 0): 1, ("__transaction_state", 0): 11})
+    os.utime(four / "replication-offset-checkpoint", (NOW / 1000 + 1,) * 2)
     for topic, kinds in (("payments", {"duplicate", "hanging", "slow", "fenced zombie"}), ("others", {"hanging"})):
         assert {each["kind"] for each in examined(four, tmp_path, "--topic", topic)[1]} == kinds
 
