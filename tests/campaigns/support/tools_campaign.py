@@ -302,8 +302,9 @@ HEAD = """# Mistakes planted in fencepost's own tools
 Made by `tests/campaigns/support/tools_campaign.py page`. One at a time, in the memory of a process or in a copy of the
 checkout, a mistake is planted in what judges, searches, replays or reports, and the tests that are expected to notice
 it run. *Killed*: a test fails that passes where nothing is wrong. *Equivalent*: no test fails, and the reason why no
-run can differ is there. A mistake that is *drawn* was made by an operator, at random; the others were chosen as those
-that would make a tool lie. Seconds are of a machine with much other work.
+run can differ is there. *Survived*: none of these tests fails; a test or a reason is still to be found. A mistake that
+is *drawn* was made by an operator, at random; the others were chosen as those that would make a
+tool lie. Seconds are of a machine with much other work.
 """
 
 
