@@ -1,11 +1,11 @@
 """This module finds decisions of version 1 without a marker in a partition, so that the next marker decides for them.
 
-Transactions of version 1 have one epoch after another, and a batch that joins what stayed open is like any other: only
-the transaction log has that there was a decision in between. A suspect is a transaction of a partition in which, by
-their times, more than one decision of its producer falls, or one that was completed while it is open. Clocks differ, so
-a suspect is reported only if the partition has fewer markers than the log has completed decisions that list it. What is
-counted on both sides is what came since the partition's first batch of the producer, if that has sequence number 0 and
-no offset is missing behind it; a marker that came twice hides a missing one."""
+Transactions of version 1 that follow one another have the same epoch, and a batch that joins what stayed open is like
+any other: only the transaction log has that there was a decision in between. A suspect is a transaction of a partition
+in which, by their times, more than one decision of its producer falls, or one that was completed while it is open.
+Clocks differ, so a suspect is reported only if the partition has fewer markers than the log has completed decisions
+that list it. Both are counted since the partition's first batch of the producer, if that has sequence number 0 and no
+offset is missing behind it; a marker that came twice hides a missing one. Which decision is named goes by times."""
 
 from __future__ import annotations
 

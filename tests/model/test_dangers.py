@@ -38,7 +38,7 @@ class Small(Protocol):
 
 
 class Cleaned(Small):
-    """The same with a fault that its base leaves out."""
+    """A small protocol with a fault that its base leaves out."""
 
     @fault(budget="cleanings", danger="cleaning")
     def clean(s, p: Part):

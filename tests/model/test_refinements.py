@@ -72,7 +72,7 @@ class Core(Protocol):
 
 
 class Full(Protocol):
-    """The same with two counts."""
+    """A protocol with two counts."""
 
     size: Constant[Nat]
     slow: Count

@@ -5,9 +5,8 @@ The oracle uses none of the doctor's code. A transaction is open where the drive
 twice if a fetch brings its text twice; a partition is stuck if a transaction is open in it that does not begin with a
 record of one that the driver has left open; a batch has joined if one of an older epoch is before it without a marker
 between; a transaction is unmarked if the driver ended it and its producer has no marker behind it, or one behind its
-next batch. Every other thing that the
-doctor calls wrong is an alarm, and what it does not find of these is missed. `PLANTS` are defects that are caused on
-purpose, by which it is known that the campaign can alarm.
+next batch. Every other thing that the doctor calls wrong is an alarm, and what it does not find of these is missed.
+`PLANTS` are defects that are caused on purpose, by which it is known that the campaign can alarm.
 """
 
 from __future__ import annotations

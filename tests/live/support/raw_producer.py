@@ -69,7 +69,7 @@ class RawProducer:
         return answer
 
     def _find_coordinator(self, version: int, transactional_id: str) -> None:
-        """There is only this node, but the transaction log is made when somebody first asks who coordinates."""
+        """There is only this node, but the transaction log is made when a client first asks who coordinates."""
         request = build("find_coordinator", version, key=transactional_id, key_type=TRANSACTION)
         deadline = time.monotonic() + PATIENCE_S
         while error := int(self.connection.call(request).error_code):

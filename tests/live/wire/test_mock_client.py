@@ -193,7 +193,7 @@ def test_leader_moves_in_a_transaction(mock, collapse):
 
 
 def test_broker_that_is_away_for_a_while(mock):
-    """Nobody answers; when it is back, the client's next tries go through, one for every connection that is gone."""
+    """No node answers; when it is back, the client's next tries go through, one for every connection that is gone."""
     system = clients(mock, answer_timeout_ms=500)
     system.init(0)
     pumped(system)

@@ -30,7 +30,7 @@ def small(mock: MockCluster, **config: Any) -> Any:
 
 
 def ready(mock: MockCluster, **config: Any) -> Any:
-    """The same with every producer initialised."""
+    """A small system with every producer initialised."""
     system = small(mock, **config)
     for slot in range(system.env.config.clients):
         system.init(slot)

@@ -159,7 +159,7 @@ def test_scram_is_that_of_the_rfc() -> None:
     ],
 )
 def test_a_server_that_is_not_the_broker(server: str, final: str, words: str) -> None:
-    """Whoever does not know the password gets no further than a proof that is of no use to it."""
+    """A client that does not know the password gets no further than a proof that is of no use to it."""
     exchange, _ = begun()
     with pytest.raises(ValueError) as refused:
         exchange.send(server.encode())

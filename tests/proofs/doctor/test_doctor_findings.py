@@ -80,7 +80,7 @@ def joined(commit: bool) -> Logs:
 
 
 def unmarked(commit: bool, topic: str = "payments") -> Logs:
-    """The same with version 1, which has one epoch: the next transaction is like more of the one before."""
+    """A marker is missing in version 1, which has one epoch: the next transaction is like more of the one before."""
     log = [*ended(A, commit), *ended(A, not commit)[1:]]
     data = [sent(0, A, 0, b"one"), sent(1, A, 1, b"two"), marker(2, A, not commit, time_ms=NOW)]
     return Logs("unmarked", [data], log, topic, 1)

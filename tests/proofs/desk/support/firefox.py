@@ -25,7 +25,7 @@ QUIET = ("app.update.enabled", "browser.shell.checkDefaultBrowser", "datareporti
 
 
 class Firefox:
-    """One window, as `browser.Browser`. Raises AssertionError with Firefox's words where it refuses."""
+    """One window, with what the desk's tests use of `browser.Browser`. AssertionError has Firefox's words."""
 
     def __init__(self, address: str) -> None:
         self._socket = websocket.create_connection(address, timeout=ANSWER_S, suppress_origin=True)
@@ -64,11 +64,10 @@ class Firefox:
         x, y = self.run("const one = document.querySelector(arguments[0]); one.scrollIntoView({block: 'center'}); "
                         "const box = one.getBoundingClientRect(); "
                         "return [box.x + box.width / 2, box.y + box.height / 2].map(Math.floor)", selector)  # fmt: skip
-        steps = [{"type": "pointerMove", "x": x, "y": y}, *({"type": f"pointer{way}", "button": 0} for way in UP_DOWN)]
-        self._act({"type": "pointer", "id": "mouse", "actions": steps})
-
-    def press(self, key: str) -> None:
-        self._act({"type": "key", "id": "keys", "actions": [{"type": f"key{way}", "value": key} for way in UP_DOWN]})
+        pressed = [{"type": f"pointer{way}", "button": 0} for way in ("Down", "Up")]
+        steps = [{"type": "pointerMove", "x": x, "y": y}, *pressed]
+        mouse = {"type": "pointer", "id": "mouse", "actions": steps}
+        self._do("input.performActions", context=self._page, actions=[mouse])
 
     def until(self, script: str) -> None:
         """Waits for the page to have come to that."""
@@ -87,9 +86,6 @@ class Firefox:
         self._do("browser.close")
         self._socket.close()
 
-    def _act(self, source: dict[str, Any]) -> None:
-        self._do("input.performActions", context=self._page, actions=[source])
-
     def _do(self, method: str, **params: Any) -> Any:
         self._asked += 1
         self._socket.send(json.dumps({"id": self._asked, "method": method, "params": params}))
@@ -100,9 +96,6 @@ class Firefox:
             if came.get("id") == self._asked:
                 assert came["type"] == "success", f"{method}: {came}"
                 return came["result"]
-
-
-UP_DOWN = ("Down", "Up")
 
 
 @contextmanager

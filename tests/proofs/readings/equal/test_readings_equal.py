@@ -144,7 +144,7 @@ def test_a_mistake_of_columns_is_found(mistake: str, monkeypatch: pytest.MonkeyP
 
 
 def test_a_dropped_conjunct_of_the_term_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Then both other readings are told apart from it."""
+    """Then both other readings differ from it."""
     read = Reading._apply
 
     def dropped(self: Reading, term: Term, args: list[Any]) -> Any:

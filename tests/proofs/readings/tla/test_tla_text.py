@@ -139,7 +139,7 @@ def test_the_configuration() -> None:
 
 
 def test_what_is_left_out_is_listed(module: str) -> None:
-    """In the module, and with it to whoever exports it."""
+    """In the module, and with it to those who export it."""
     assert corners().left_out == ("ghosts that no property of states or steps reads: unread",)
     assert r"\* Not exported: ghosts that no property of states or steps reads: unread." in module
 

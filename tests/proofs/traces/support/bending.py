@@ -142,7 +142,7 @@ class _Bending:
             yield self._bent(row, drop=True, to=row - 1 - int(self.chance.integers(4)))
 
     def changed(self, kind: int, copies: int) -> Iterator[Columns]:
-        """The same with another value in one of its columns, where it is or elsewhere."""
+        """Copies in which a record has another value in one of its columns, where it is or elsewhere."""
         rows = np.flatnonzero(self.columns["kind"] == kind)
         for name in self.names:
             values = self.columns[name][rows]
