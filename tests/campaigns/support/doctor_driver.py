@@ -264,7 +264,7 @@ class Driver:
                 owner.added.add(0)
             owner.ask.leave(owner.ask.produce, *owner.pair, sequence, partition=0)
             time.sleep(self.chance.uniform(0, 0.02))
-            self._fault("crash in produce", self.cluster.kill)
+            self._fault("crash in produce", self.cluster.kill, owner)
             answer = owner.ask.patiently(owner.ask.produce, *owner.pair, sequence, partition=0)
             self._written(owner, answer, Sent(owner.pair, partition, sequence, 1, -1))
 
@@ -275,7 +275,7 @@ class Driver:
             commit = self.chance.random() < 0.7
             owner.ask.leave(owner.ask.end, *owner.pair, commit)
             time.sleep(self.chance.uniform(0, 0.02))
-            self._fault("crash in end", self.cluster.kill)
+            self._fault("crash in end", self.cluster.kill, owner)
             self._ended(owner, commit, owner.ask.patiently(owner.ask.end, *owner.pair, commit))
 
     def crash_in_prepare(self) -> None:
@@ -306,7 +306,8 @@ class Driver:
             self._count("pause")
             self.double(owner)
 
-    def _fault(self, what: str, strike: Callable[[int], None]) -> None:
+    def _fault(self, what: str, strike: Callable[[int], None], waits: Owner | None = None) -> None:
+        """`waits` has a request under way, so that it sends nothing else."""
         victim = self.chance.choice(list(self.cluster.nodes))
         if len(self.cluster.nodes) > 1 and self.chance.random() < 0.7:
             victim = self.owners[0].ask.patiently(self.owners[0].ask.coordinator)
@@ -316,7 +317,7 @@ class Driver:
             self._count("leader or coordinator change")
             self._wait()
             for owner in self.owners:
-                if owner.pair is not None:
+                if owner.pair is not None and owner is not waits:
                     self.produce(owner)
         self.cluster.start(victim)
         self._wait()
