@@ -391,7 +391,8 @@ class _Others:
 
 def _judged(opened: Opened, decided: _Decided, found: Examined, others: _Others) -> Opened:
     """Return what an open transaction is. It hangs if no run of the release's model without a partition's fault reaches
-    what is seen of it in its partition, and it is torn if none reaches what is seen in another one as well."""
+    what is seen of it in its partition, and it is torn if none reaches what is seen in another one as well, unless it
+    is open there too: then that part hangs, and is found there."""
     prepared = decided.prepared.get((opened.active.producer_id, opened.epoch))
     version = decided.versions.get(opened.active.producer_id, found.version)
     name = opened.transactional_id or found.names.get(opened.active.producer_id, "")
@@ -402,7 +403,9 @@ def _judged(opened: Opened, decided: _Decided, found: Examined, others: _Others)
     first, *faulty = models(found.release, version)
     usual = futures(first, seen)
     pairs, unseen = others.of(opened, seen, version)
-    torn = [each for each in pairs if not _fits(first, seen._replace(other=each.other))] if usual.fitting else []
+    unfit = [each for each in pairs if not _fits(first, seen._replace(other=each.other))] if usual.fitting else []
+    torn = [each for each in unfit if each.other.fate != "OPEN"]
+    pairs = tuple(each for each in pairs if each in torn or each not in unfit)
     late = with_late_markers(first, found.release, version)
     if usual.fitting and not torn:
         verdict, tried, ways = _timely(opened, prepared, found.now_ms), [first], [usual]

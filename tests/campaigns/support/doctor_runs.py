@@ -11,7 +11,6 @@ next batch. Every other thing that the doctor calls wrong is an alarm, and what 
 
 from __future__ import annotations
 
-import os
 import random
 import shutil
 import tempfile
@@ -236,7 +235,7 @@ def one_cluster(jars: Path, release: str, seed: int, programs: int, keep: Path |
             came.cut = f"{type(error).__name__}: {error}"
         came.met = sum((driver.met for driver in drivers), Counter())
         if keep is not None and came.alarms:
-            shutil.copytree(folder, keep / f"{release}-{seed}-{os.getpid()}")
+            shutil.copytree(folder, keep / f"{release}-{seed}-{time.time_ns()}")
     return came
 
 

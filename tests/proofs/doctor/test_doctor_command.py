@@ -249,6 +249,23 @@ def test_a_release_that_is_not_known_is_judged_as_the_newest(level: int, four: P
 
 
 @pytest.mark.nightly
+def test_one_that_goes_on_is_not_torn_by_what_hangs_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In version 1 an earlier transaction has the same epoch: its marker is missing where the coordinator's transaction
+    has nothing, and that is found there alone."""
+    monkeypatch.setattr(DiskSource, "releases", lambda source: {"node 1": "4.3", "transaction.version": "2"})
+    then = NOW - 30_000
+    log = [
+        state(0, "pay-b", B, ONGOING, then, [1], then, version=0),
+        state(1, "pay-b", B, PREPARE_COMMIT, then, [1], then, version=0),
+        state(2, "pay-b", B, COMPLETE_COMMIT, then, version=0),
+        state(3, "pay-b", B, ONGOING, then, [0], then, version=0),
+    ]  # fmt: skip
+    folder = write_cluster(tmp_path / "node-1", [[sent(0, B, 0, b"two")], [sent(0, B, 0, b"one")]], log)
+    _, found = examined(folder, tmp_path)
+    assert {(each["partition"], each["kind"]) for each in found} == {(0, "slow"), (1, "hanging"), (1, "unmarked")}
+
+
+@pytest.mark.nightly
 @pytest.mark.parametrize(("release", "kind"), [("4.0", "torn"), ("4.2", "unexplained")])
 def test_one_that_goes_on_and_is_decided_elsewhere(
     release: str, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
