@@ -294,8 +294,12 @@ class Asker:
 
     def settled(self) -> tuple[str, int]:
         """Wait until no transaction of this id is between Prepare and Complete: its (state, epoch)."""
-        self.until(lambda: not str(self.described()[0]).startswith("Prepare"))
-        state, _, epoch, _ = self.described()
+
+        def found() -> Answer:
+            answer = self.described()
+            return not isinstance(answer, ErrorCode) and not answer[0].startswith("Prepare") and answer
+
+        state, _, epoch, _ = self.until(found)
         return state, epoch
 
     def until(self, met: Callable[[], Any], patience_s: float = PATIENCE_S) -> Any:
