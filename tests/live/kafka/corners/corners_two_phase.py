@@ -44,7 +44,7 @@ def no_time_out(ask: Asker, at: Bench) -> Steps:
 
 
 @corner(
-    "two-phase-keep", on="v2, two-phase", rules="939.2",
+    "two-phase-keep", on="v2, two-phase", rules="939.2 939.26",
     says="""InitProducerId with keepPreparedTxn leaves the open transaction as it is, and answers its pair beside the
         new one.""",
     answered="""It is refused with 35 on any id, with two-phase commit and without, and the open transaction is as it
@@ -61,7 +61,7 @@ def keep(ask: Asker, _: Bench) -> Steps:
 
 
 @corner(
-    "two-phase-begin-anew", on="v2, two-phase", rules="939.3",
+    "two-phase-begin-anew", on="v2, two-phase", rules="939.21 939.26",
     says="""InitProducerId without keepPreparedTxn aborts what is open, also what was prepared: so does a client that
         knows nothing of two-phase commit, and an operator's forced abort.""",
     answered="""All of it, in version 5 and 6; and an open transaction of an ordinary client, by one with two phases.
@@ -87,7 +87,7 @@ def begin_anew(ask: Asker, _: Bench) -> Steps:
 
 
 @corner(
-    "two-phase-in-turn", on="v2, two-phase", rules="939.4",
+    "two-phase-in-turn", on="v2, two-phase", rules="939.27",
     says="An id may be used with two-phase commit and without in turn: each InitProducerId says which it is.",
     answered="It may: the time-out is that of the last one, and the transaction of an ordinary client is timed out.",
 )  # fmt: skip
@@ -106,7 +106,7 @@ def in_turn(ask: Asker, _: Bench) -> Steps:
 
 
 @corner(
-    "two-phase-end-again", on="v2, two-phase", rules="939.5",
+    "two-phase-end-again", on="v2, two-phase", rules="939.18",
     says="What was decided is answered as success again, and the other decision is refused.",
     answered="All of it: as for any transaction of version 2.",
 )  # fmt: skip
@@ -121,7 +121,7 @@ def end_again(ask: Asker, _: Bench) -> Steps:
 
 
 @corner(
-    "two-phase-not-enabled", on="v2, unstable versions", rules="939.6",
+    "two-phase-not-enabled", on="v2, unstable versions", rules="939.9",
     says="Where the broker does not enable it, two-phase commit is refused with 53.",
     answered="""It is, and keepPreparedTxn with 35, before it is looked at whether there is something to keep. Without
         a transactional id neither flag is looked at.""",
@@ -136,7 +136,7 @@ def not_enabled(ask: Asker, _: Bench) -> Steps:
 
 
 @corner(
-    "two-phase-not-there", on="v2", rules="939.6",
+    "two-phase-not-there", on="v2", rules="939.19",
     says="Version 6 of InitProducerId is unstable.",
     answered="A broker as it is shipped has 5 as the newest, so that no client can ask for two-phase commit.",
 )  # fmt: skip
