@@ -227,6 +227,17 @@ FINDINGS = (
         seen=("3.9.2", "4.0.0", "4.0.2", "4.1.2", "4.2.2", "4.3.1", "4.4.0"),
     ),
     Finding(
+        "a client that asks for two phases gets one", "A producer with transaction.two.phase.commit.enable, of which the "
+        "documentation says that its transactions never expire, does not ask for that: its request has no such field. The "
+        "coordinator aborts its transaction after the default time-out, and its commit is refused.",
+        "kafka-clients", "transaction.two.phase.commit.enable", ("939.1", "939.P2"), "new",
+        "tests/live/kafka/test_live_two_phase.py::test_a_client_that_asks_for_two_phases_gets_one[asked]",
+        "these releases have none of prepareTransaction, completeTransaction and initTransactions(keepPreparedTxn); on "
+        "trunk the same setting fails with UNSUPPORTED_VERSION (KAFKA-20738)",
+        seen=("4.3.1", "4.4.0"), means="client",
+        also=("tests/live/kafka/test_live_two_phase.py::test_a_client_that_asks_for_two_phases_gets_one[waits]",),
+    ),
+    Finding(
         "a client fences itself", "After a refused record the client sends InitProducerId with its transaction still open: "
         "Kafka fences that first, and then the epoch that the request names is an old one.",
         "kafka-python", "3.0.12", ("txn.P8",), "new",

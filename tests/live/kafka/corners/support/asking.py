@@ -79,11 +79,13 @@ class Asker:
         timeout_ms: int = 60_000,
         txn: str | None = "own",
         version: int | None = None,
+        **two_phase: bool,
     ) -> Answer:
-        """InitProducerId: (producer, epoch)."""
+        """InitProducerId: (producer, epoch). `two_phase` is enable2_pc and keep_prepared_txn of its version 6."""
         answer = self.send(
             "init_producer_id", version, transactional_id=self.txn if txn == "own" else txn,
             transaction_timeout=milliseconds(timeout_ms), producer_id=self.id(producer), producer_epoch=epoch,
+            **two_phase,
         )  # fmt: skip
         return answer.error_code or (self.letter(answer.producer_id), int(answer.producer_epoch))
 
@@ -251,6 +253,11 @@ class Asker:
         return reported.error_code or (
             reported.transaction_state, self.letter(reported.producer_id), int(reported.producer_epoch), partitions
         )  # fmt: skip
+
+    def time_out_ms(self) -> int:
+        """DescribeTransactions: the time-out of the transactional id."""
+        (reported,) = self.send("describe_transactions", 0, transactional_ids=(self.txn,)).transaction_states
+        return round(1_000 * reported.transaction_timeout.total_seconds())
 
     def producers(self, partition: int = 0) -> Answer:
         """DescribeProducers: [(producer, epoch, last sequence, first offset of its open transaction or -1)]."""

@@ -60,6 +60,10 @@ SETTINGS = {
             "group.consumer.min.heartbeat.interval.ms": 200,
         },
     ),
+    "v2, two-phase": Setting(
+        2, "v2", {"unstable.api.versions.enable": True, "transaction.two.phase.commit.enable": True}
+    ),
+    "v2, unstable versions": Setting(2, "v2", {"unstable.api.versions.enable": True}),
     "v1, verified": Setting(1, "v1", {}),
     "v1": Setting(0, "v1", {"transaction.partition.verification.enable": False}),
     "4.0, v2": Setting(2, "v2", {}, release="4.0.0"),
