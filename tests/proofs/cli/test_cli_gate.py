@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 from command_line import Ran, fencepost
 from fencepost.model.rules import LINKS, RULES
-from fencepost.proofs.cases import Case
-from fencepost.proofs.report import write_junit
+from fencepost.proofs.cases import Case, cases_of, shares
+from fencepost.proofs.report import INTERRUPTED, write_junit
+from fencepost.proofs.results import Result, Verdict
 from fencepost.proofs.scale.replay import NOTHING_TO_JUDGE
 from fencepost.properties.catalogue import Variant
 from fencepost.properties.history import write_histories
@@ -169,6 +170,47 @@ def test_annotations_are_printed_with_quiet_too(
     made = made_of(EXAMPLES["replay, a defect"], histories, tmp_path, "--quiet")
     annotated = [line for line in made.ran.out.splitlines() if line.startswith("::error ")]
     assert annotated and all("file=wrong/manifest.json,line=1," in line for line in annotated)
+
+
+@pytest.mark.parametrize(
+    ("verdict", "expected", "evidence", "outcome"),
+    [
+        ("holds", "holds", {}, "passed"),
+        ("violated", "violated", {}, "passed"),
+        ("violated", "holds", {}, "failed"),
+        ("unknown", "holds", {}, "failed"),
+        ("unknown", "unknown", {}, "undecided"),
+        ("unknown", "unknown", {"not_promised": NOT_PROMISED}, "not asked"),
+    ],
+)
+def test_a_verdict_is_a_case(verdict: Verdict, expected: Verdict, evidence: dict[str, str], outcome: str) -> None:
+    """What is undecided never passes, and fails where a verdict was expected."""
+    one = Result("id-blocks", "kraft", "no_id_twice", "always", "explore", verdict, expected, None, 1.0, evidence)
+    [case] = cases_of([ID_BLOCKS], [one])
+    assert (case.suite, case.name, case.outcome) == ("id-blocks/kraft", "no_id_twice", outcome)
+
+
+def test_engines_that_contradict_each_other_are_a_failure() -> None:
+    problem = "id-blocks/kraft: no id twice holds by induction, and explore found a violation"
+    [case] = cases_of([ID_BLOCKS], [], [problem])
+    assert (case.outcome, case.name) == ("failed", problem)
+
+
+def test_times_are_divided_by_work() -> None:
+    """Where nothing was computed, each case has the same share."""
+    assert shares([Case("s", "n", "", "passed", work=work) for work in (1.0, 3.0, 0.0)], 8.0) == [2.0, 6.0, 0.0]
+    assert shares([Case("s", "n", "", "passed")] * 2, 8.0) == [4.0, 4.0]
+
+
+def test_junit_counts_what_failed(tmp_path: Path) -> None:
+    """An interrupt is a failure of its own."""
+    cases = [Case("s", name, "", outcome) for name, outcome in (("a", "passed"), ("b", "failed"), ("c", "undecided"))]
+    for interrupted in (False, True):
+        write_junit(tmp_path / "g.xml", "prove", cases, 1.0, interrupted=interrupted)
+        junit = JUnitXml.fromfile(str(tmp_path / "g.xml"))
+        assert (junit.tests, junit.failures, junit.skipped) == (3 + interrupted, 1 + interrupted, 1)
+    [*_, last] = [case for suite in junit for case in suite]
+    assert last.name == INTERRUPTED and isinstance(last.result[0], Failure)
 
 
 def test_what_xml_cannot_have_is_replaced(tmp_path: Path) -> None:
