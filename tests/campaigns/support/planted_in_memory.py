@@ -61,6 +61,7 @@ def _collect(tests: Sequence[str], planted: Sequence[Planted], seconds: float, w
     for stream in (0, 1, 2):
         os.dup2(nowhere, stream)
     os.chdir(ROOT)
+    sys.path.insert(0, str(ROOT))  # as `python -m pytest` does
     try:
         pytest.main([*WORDS, *tests], plugins=[_Forking(planted, seconds, writing)])
     finally:

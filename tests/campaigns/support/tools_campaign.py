@@ -1,6 +1,6 @@
 """One mistake is planted in fencepost's own tools: do their tests notice it?
 
-    python tests/script.py tests/campaigns/support/tools_campaign.py run FILE [--only WORDS] [--first N] [--drawn N] \\
+    python tests/script.py tests/campaigns/support/tools_campaign.py run FILE [--only WORDS]... [--first N] [--drawn N] \\
         [--seed 1] [--minutes 60] [--seconds 120]
     python tests/script.py tests/campaigns/support/tools_campaign.py page FILE proofs/verdicts/tools.md
 
@@ -40,6 +40,7 @@ from planted_in_memory import tried as in_memory
 TABLE = Path(__file__).with_name("tools_mistakes.toml")
 SECONDS = 120
 """The tests of a mistake have so long; each of them takes a few seconds where nothing is wrong."""
+LATE = "no end within the limit of time"
 TOGETHER = 8
 """So many mistakes of the same tests are planted in memory, one by one, after the tests were collected once."""
 
@@ -225,7 +226,7 @@ def tried(copy: Copy, mistake: Mistake, change: Mutation) -> tuple[str, str]:
         return "killed", by[0]
     if code == 0:
         return "survived", ""
-    return ("undecided", "no end within the limit of time") if code < 0 else ("killed", f"pytest ends with {code}")
+    return ("undecided", LATE) if code < 0 else ("killed", f"pytest ends with {code}")
 
 
 def failed(reported: str) -> list[str]:
@@ -242,6 +243,8 @@ def in_copy(copy: Copy, mistake: Mistake, change: Mutation) -> tuple[str, str]:
         if not by.startswith("tests/") or by in copy.pass_where_right:
             return verdict, by
         code, _ = copy.run(*PYTEST, *([] if "::" in by else ["--collect-only"]), by)
+        if code < 0:
+            return "undecided", LATE
         (copy.pass_where_right if code == 0 else copy.fail_anyway).append(by)
 
 
@@ -346,7 +349,9 @@ def main() -> int:
     parser.add_argument("command", choices=["run", "page"])
     parser.add_argument("file", type=Path)
     parser.add_argument("page", type=Path, nargs="?")
-    parser.add_argument("--only", default="", help="words in the area, the file, the function or what goes wrong")
+    parser.add_argument(
+        "--only", action="append", help="words in the area, the file, the function or what goes wrong; repeatable"
+    )
     parser.add_argument("--first", type=int, help="of those, so many")
     parser.add_argument("--drawn", type=int, default=0, help="and so many that are drawn at random")
     parser.add_argument("--seed", type=int, default=1)
@@ -357,7 +362,9 @@ def main() -> int:
     if given.command == "page":
         write_text(given.page, page(json.loads(given.file.read_text(encoding="utf-8")), chosen))
         return 0
-    asked = [m for m in chosen if given.only in f"{m.area} {m.file} {m.place} {m.wrong}"][: given.first]
+    asked = [
+        m for m in chosen if any(words in f"{m.area} {m.file} {m.place} {m.wrong}" for words in given.only or [""])
+    ][: given.first]
     asked += drawn(given.drawn, given.seed, chosen)
     rows = run(given.file, asked, given.minutes, given.seconds)
     argued = {mistake.key for mistake in asked if mistake.argument}
