@@ -5,8 +5,10 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
+import tools_campaign
 from tools_campaign import Mistake, PlaceError, mistakes, page, planted
 
 ROOT = Path(__file__).parents[2]
@@ -36,6 +38,14 @@ def test_a_place_that_is_not_there_once_is_an_error(before: str, after: str) -> 
     place = "code_of" if before != "REFUSED" else ""
     with pytest.raises(PlaceError):
         planted(Mistake("", "proofs/cli/shared/exits.py", place, before, after, "", ()))
+
+
+def test_a_test_that_comes_to_no_end_decides_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither that it notices a mistake, nor that it fails where nothing is wrong."""
+    monkeypatch.setattr(tools_campaign, "tried", lambda *_: ("killed", "tests/test_x.py::test_x"))
+    copy = Mock(fail_anyway=[], pass_where_right=[], run=Mock(return_value=(-1, "")))
+    assert tools_campaign.in_copy(copy, Mock(), Mock()) == ("undecided", tools_campaign.LATE)
+    assert copy.fail_anyway == copy.pass_where_right == []
 
 
 def test_two_mistakes_are_noticed(tmp_path: Path) -> None:

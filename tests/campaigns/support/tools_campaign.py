@@ -1,7 +1,7 @@
 """One mistake is planted in fencepost's own tools: do their tests notice it?
 
-    python tests/script.py tests/campaigns/support/tools_campaign.py run FILE [--only WORDS]... [--first N] [--drawn N] \\
-        [--seed 1] [--minutes 60] [--seconds 120]
+    python tests/script.py tests/campaigns/support/tools_campaign.py run FILE [--only WORDS]... [--first N] \\
+        [--drawn N] [--seed 1] [--minutes 60] [--seconds 120]
     python tests/script.py tests/campaigns/support/tools_campaign.py page FILE proofs/verdicts/tools.md
 
 The mistakes are chosen in `tools_mistakes.toml`: in a function of a file, an expression or a statement becomes another

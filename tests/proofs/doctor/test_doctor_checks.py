@@ -219,16 +219,6 @@ def test_a_marker_waits_for_its_prepare_record(tmp_path: Path) -> None:
     assert found(tmp_path, [(LOG, life((A1, PREPARE_COMMIT), (A1, COMPLETE_COMMIT), first=1))], checks) == []
 
 
-def test_a_marker_waits_as_often_as_patience_says(tmp_path: Path) -> None:
-    """So a marker that never gets its Prepare record is reported while more may come."""
-    checks = Checks(patience=2)
-    for place, batches in [(P, [data(0, A, 0), mark(1, A2, COMMIT)]), (LOG, committed(A))]:
-        assert checks.feed(place, segment_of(batches, tmp_path)) == []
-    assert checks.settle() == checks.settle() == []
-    assert by_kind(checks.settle()) == [("marker_without", None, 1)]
-    assert checks.settle() == []
-
-
 @pytest.mark.parametrize(
     "value",
     [struct.pack(">hqhib", 9, *A, 60_000, ONGOING), struct.pack(">hqhib", 1, *A, 60_000, 100), b"\x00\x01"],
