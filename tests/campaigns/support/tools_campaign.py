@@ -41,8 +41,8 @@ TABLE = Path(__file__).with_name("tools_mistakes.toml")
 SECONDS = 120
 """The tests of a mistake have so long; each of them takes a few seconds where nothing is wrong."""
 LATE = "no end within the limit of time"
-TOGETHER = 8
-"""So many mistakes of the same tests are planted in memory, one by one, after the tests were collected once."""
+TOGETHER = 50
+"""So many mistakes are planted in memory, one by one, after the tests of all of them were collected once."""
 
 
 @dataclass(frozen=True)
@@ -284,12 +284,13 @@ def run(file: Path, asked: Sequence[Mistake], minutes: float, seconds: float) ->
         os.environ["XDG_CACHE_HOME"] = place
         inside = [m for m in left if outermost(m)]
         while inside and goes_on():
-            group = [m for m in inside if m.tests == inside[0].tests][:TOGETHER]
-            inside = [m for m in inside if m not in group]
-            texts = [Planted(m.file, outermost(m), changed(parsed(m.file)[0], places[m.key])) for m in group]
-            for mistake, outcome in zip(group, in_memory(group[0].tests, texts, seconds), strict=False):
+            group, inside = inside[:TOGETHER], inside[TOGETHER:]
+            texts = [Planted(m.file, outermost(m), changed(parsed(m.file)[0], places[m.key]), m.tests) for m in group]
+            for mistake, outcome in zip(group, in_memory(texts, seconds), strict=False):
                 if outcome.failed:
                     note(mistake, "killed", outcome.failed[0], "memory", outcome.seconds)
+                if not goes_on():
+                    break
         left = [m for m in left if m.key not in rows or rows[m.key]["code"] != m.code]
         copy = Copy(Path(tempfile.mkdtemp(dir=place)), seconds) if left and goes_on() else None
         for mistake in left:
