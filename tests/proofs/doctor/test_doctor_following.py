@@ -301,11 +301,11 @@ def test_directories_that_grow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.parametrize(
     ("batches", "log", "code"),
     [
-        ([data(0, A, 0), mark(1, A1, COMMIT)], committed(A), 0),
         ([data(0, A, 0), data(1, A, 0)], committed(A)[:2], 1),
         ([data(0, A, 0), mark(1, A1, COMMIT)], [], 1),
+        ([data(0, A, 0), mark(1, A1, COMMIT)], committed(A), 0),
     ],
-    ids=["fine", "a duplicate", "nothing to compare with"],
+    ids=["a duplicate", "nothing to compare with", "fine"],
 )
 def test_the_exit_code_of_what_was_followed(
     batches: list[bytes], log: list[bytes], code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
