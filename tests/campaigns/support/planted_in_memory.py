@@ -1,4 +1,5 @@
-"""Mistakes are planted in memory: pytest collects the tests once, and a fork of it has one function with other code.
+"""Mistakes are planted in memory: pytest collects the tests of all of them once, and of each mistake a fork of it has
+one function with other code, and runs the tests of that mistake.
 
 A test that fails there, and passes in a fork without a mistake, notices the mistake. One that does not may miss it
 only because it starts another process, or because something was computed before: then the mistake is to be planted in
@@ -26,11 +27,21 @@ WORDS = ("-n", "0", "-q", "--no-header", "-p", "no:cacheprovider", "-m", "not ni
 
 @dataclass(frozen=True)
 class Planted:
-    """A function of a file, by its qualified name, and the text of the whole file with the mistake."""
+    """A function of a file, by its qualified name, the text of the whole file with the mistake, and the files, folders
+    and tests that are expected to notice it, in this order."""
 
     file: str
     function: str
     text: str
+    tests: tuple[str, ...]
+
+    def chosen(self, items: Sequence[pytest.Item]) -> list[pytest.Item]:
+        """Return its tests among those that were collected, each once."""
+        found = {
+            item.nodeid: item for test in self.tests for item in items
+            if item.nodeid == test or item.nodeid.startswith((f"{test}[", f"{test}::", f"{test}/"))
+        }  # fmt: skip
+        return list(found.values())
 
 
 @dataclass
@@ -42,13 +53,13 @@ class Outcome:
     why: str = ""
 
 
-def tried(tests: Sequence[str], planted: Sequence[Planted], seconds: float) -> Iterator[Outcome]:
+def tried(planted: Sequence[Planted], seconds: float) -> Iterator[Outcome]:
     """Yield what comes of each mistake, each within so many seconds. The tests stop at the first that fails, and those
     that fail without a mistake as well do not count."""
     reading, writing = os.pipe()
     if not (child := os.fork()):
         os.close(reading)
-        _collect(tests, planted, seconds, writing)
+        _collect(planted, seconds, writing)
     os.close(writing)
     with os.fdopen(reading, encoding="utf-8") as lines:
         for line in lines:
@@ -56,12 +67,14 @@ def tried(tests: Sequence[str], planted: Sequence[Planted], seconds: float) -> I
     os.waitpid(child, 0)
 
 
-def _collect(tests: Sequence[str], planted: Sequence[Planted], seconds: float, writing: int) -> None:
+def _collect(planted: Sequence[Planted], seconds: float, writing: int) -> None:
     nowhere = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
         os.dup2(nowhere, stream)
     os.chdir(ROOT)
+    sys.path.insert(0, str(ROOT))  # as `python -m pytest` does
     try:
+        tests = dict.fromkeys(test for one in planted for test in one.tests)
         pytest.main([*WORDS, *tests], plugins=[_Forking(planted, seconds, writing)])
     finally:
         os._exit(0)
@@ -79,14 +92,15 @@ class _Forking:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
-        found = [self._fork(session.items, one) for one in self.planted] if session.items else []
-        noticed = {name for one in found for name in one.failed}
-        items = [item for item in session.items if item.nodeid in noticed]
-        wrong = self._fork(items, None)
-        for one in found:
-            if wrong.why or set(one.failed) & set(wrong.failed):
-                one.failed = []
-            os.write(self.writing, (json.dumps(vars(one)) + "\n").encode())
+        for one in self.planted if session.items else ():
+            outcome = self._fork(one.chosen(session.items), one)
+            noticed = [item for item in session.items if item.nodeid in outcome.failed]
+            if noticed and noticed[0].nodeid not in self.right:
+                wrong = self._fork(noticed, None)
+                self.right[noticed[0].nodeid] = not wrong.why and not wrong.failed
+            if noticed and not self.right[noticed[0].nodeid]:
+                outcome.failed = []
+            os.write(self.writing, (json.dumps(vars(outcome)) + "\n").encode())
         return True
 
     def _fork(self, items: Sequence[pytest.Item], planted: Planted | None) -> Outcome:

@@ -1,7 +1,7 @@
 """One mistake is planted in fencepost's own tools: do their tests notice it?
 
-    python tests/script.py tests/campaigns/support/tools_campaign.py run FILE [--only WORDS] [--first N] [--drawn N] \\
-        [--seed 1] [--minutes 60] [--seconds 120]
+    python tests/script.py tests/campaigns/support/tools_campaign.py run FILE [--only WORDS]... [--first N] \\
+        [--drawn N] [--seed 1] [--minutes 60] [--seconds 120]
     python tests/script.py tests/campaigns/support/tools_campaign.py page FILE proofs/verdicts/tools.md
 
 The mistakes are chosen in `tools_mistakes.toml`: in a function of a file, an expression or a statement becomes another
@@ -40,8 +40,9 @@ from planted_in_memory import tried as in_memory
 TABLE = Path(__file__).with_name("tools_mistakes.toml")
 SECONDS = 120
 """The tests of a mistake have so long; each of them takes a few seconds where nothing is wrong."""
-TOGETHER = 8
-"""So many mistakes of the same tests are planted in memory, one by one, after the tests were collected once."""
+LATE = "no end within the limit of time"
+TOGETHER = 50
+"""So many mistakes are planted in memory, one by one, after the tests of all of them were collected once."""
 
 
 @dataclass(frozen=True)
@@ -225,7 +226,7 @@ def tried(copy: Copy, mistake: Mistake, change: Mutation) -> tuple[str, str]:
         return "killed", by[0]
     if code == 0:
         return "survived", ""
-    return ("undecided", "no end within the limit of time") if code < 0 else ("killed", f"pytest ends with {code}")
+    return ("undecided", LATE) if code < 0 else ("killed", f"pytest ends with {code}")
 
 
 def failed(reported: str) -> list[str]:
@@ -242,6 +243,8 @@ def in_copy(copy: Copy, mistake: Mistake, change: Mutation) -> tuple[str, str]:
         if not by.startswith("tests/") or by in copy.pass_where_right:
             return verdict, by
         code, _ = copy.run(*PYTEST, *([] if "::" in by else ["--collect-only"]), by)
+        if code < 0:
+            return "undecided", LATE
         (copy.pass_where_right if code == 0 else copy.fail_anyway).append(by)
 
 
@@ -281,12 +284,13 @@ def run(file: Path, asked: Sequence[Mistake], minutes: float, seconds: float) ->
         os.environ["XDG_CACHE_HOME"] = place
         inside = [m for m in left if outermost(m)]
         while inside and goes_on():
-            group = [m for m in inside if m.tests == inside[0].tests][:TOGETHER]
-            inside = [m for m in inside if m not in group]
-            texts = [Planted(m.file, outermost(m), changed(parsed(m.file)[0], places[m.key])) for m in group]
-            for mistake, outcome in zip(group, in_memory(group[0].tests, texts, seconds), strict=False):
+            group, inside = inside[:TOGETHER], inside[TOGETHER:]
+            texts = [Planted(m.file, outermost(m), changed(parsed(m.file)[0], places[m.key]), m.tests) for m in group]
+            for mistake, outcome in zip(group, in_memory(texts, seconds), strict=False):
                 if outcome.failed:
                     note(mistake, "killed", outcome.failed[0], "memory", outcome.seconds)
+                if not goes_on():
+                    break
         left = [m for m in left if m.key not in rows or rows[m.key]["code"] != m.code]
         copy = Copy(Path(tempfile.mkdtemp(dir=place)), seconds) if left and goes_on() else None
         for mistake in left:
@@ -346,7 +350,9 @@ def main() -> int:
     parser.add_argument("command", choices=["run", "page"])
     parser.add_argument("file", type=Path)
     parser.add_argument("page", type=Path, nargs="?")
-    parser.add_argument("--only", default="", help="words in the area, the file, the function or what goes wrong")
+    parser.add_argument(
+        "--only", action="append", help="words in the area, the file, the function or what goes wrong; repeatable"
+    )
     parser.add_argument("--first", type=int, help="of those, so many")
     parser.add_argument("--drawn", type=int, default=0, help="and so many that are drawn at random")
     parser.add_argument("--seed", type=int, default=1)
@@ -357,7 +363,9 @@ def main() -> int:
     if given.command == "page":
         write_text(given.page, page(json.loads(given.file.read_text(encoding="utf-8")), chosen))
         return 0
-    asked = [m for m in chosen if given.only in f"{m.area} {m.file} {m.place} {m.wrong}"][: given.first]
+    asked = [
+        m for m in chosen if any(words in f"{m.area} {m.file} {m.place} {m.wrong}" for words in given.only or [""])
+    ][: given.first]
     asked += drawn(given.drawn, given.seed, chosen)
     rows = run(given.file, asked, given.minutes, given.seconds)
     argued = {mistake.key for mistake in asked if mistake.argument}

@@ -11,7 +11,7 @@ import click
 import pytest
 from command_line import SCRIPT, clean_environment, fencepost, process, read_json
 from fencepost.proofs import cli
-from fencepost.proofs.cli.shared.exits import CODES, table
+from fencepost.proofs.cli.shared.exits import CODES, NOTHING_JUDGED, code_of, table
 
 ROOT = Path(__file__).parents[3]
 KRAFT = "id-blocks/kraft"
@@ -33,6 +33,25 @@ def test_the_readme_has_the_table() -> None:
     rows = [f"| {code} | {says} |" for code, says in CODES.items()]
     assert "\n".join(rows) in (ROOT / "README.md").read_text(encoding="utf-8")
     assert list(CODES) == [0, 1, 2, 130]
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "wrong", "code"),
+    [
+        (["holds", "unknown"], 0, 0),
+        (["violated"], 0, 0),
+        (["violated", "unknown"], 1, 1),
+        (["unknown", "not proved"], 0, 2),
+        (["unknown"], 1, 2),
+        ([], 0, 2),
+    ],
+)
+def test_verdicts_have_an_exit_code(
+    verdicts: list[str], wrong: int, code: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where all are unknown, or there is none, nothing was judged, and the error stream has a line that says so."""
+    assert code_of(verdicts, wrong) == code
+    assert (NOTHING_JUDGED in capsys.readouterr().err) == (code == 2)
 
 
 ENDED = {

@@ -7,12 +7,15 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 from command_line import Ran, fencepost
 from fencepost.model.rules import LINKS, RULES
-from fencepost.proofs.cases import Case
-from fencepost.proofs.report import write_junit
+from fencepost.proofs.cases import Case, Outcome, cases_of, shares
+from fencepost.proofs.report import INTERRUPTED, SCHEMA, cut_short, write_junit
+from fencepost.proofs.results import Result
+from fencepost.proofs.sarif import write_sarif
 from fencepost.proofs.scale.replay import NOTHING_TO_JUDGE
 from fencepost.properties.catalogue import Variant
 from fencepost.properties.history import write_histories
@@ -169,6 +172,49 @@ def test_annotations_are_printed_with_quiet_too(
     made = made_of(EXAMPLES["replay, a defect"], histories, tmp_path, "--quiet")
     annotated = [line for line in made.ran.out.splitlines() if line.startswith("::error ")]
     assert annotated and all("file=wrong/manifest.json,line=1," in line for line in annotated)
+
+
+@pytest.mark.parametrize(("evidence", "outcome"), [({}, "undecided"), ({"not_promised": NOT_PROMISED}, "not asked")])
+def test_what_may_be_undecided_does_not_pass(evidence: dict[str, str], outcome: str) -> None:
+    """Though it is as expected."""
+    one = Result("id-blocks", "kraft", "no_id_twice", "always", "explore", "unknown", "unknown", None, 1.0, evidence)
+    [case] = cases_of([ID_BLOCKS], [one])
+    assert case.outcome == outcome
+
+
+def test_times_are_divided_by_work() -> None:
+    """Where nothing was computed, each case has the same share."""
+    assert shares([Case("s", "n", "", "passed", work=work) for work in (1.0, 3.0, 0.0)], 8.0) == [2.0, 6.0, 0.0]
+    assert shares([Case("s", "n", "", "passed")] * 2, 8.0) == [4.0, 4.0]
+
+
+def test_junit_counts_what_failed(tmp_path: Path) -> None:
+    """An interrupt is a failure of its own. Counts are read as they are written: junitparser adds up missing ones."""
+    outcomes: tuple[Outcome, ...] = ("passed", "failed", "undecided")
+    cases = [Case("s", "n", "", outcome) for outcome in outcomes]
+    for interrupted in (False, True):
+        write_junit(tmp_path / "g.xml", "prove", cases, 1.0, interrupted=interrupted)
+        root = ElementTree.parse(tmp_path / "g.xml").getroot()
+        counts = [int(root.attrib[name]) for name in ("tests", "failures", "skipped")]
+        assert counts == [3 + interrupted, 1 + interrupted, 1]
+    [*_, last] = [case for suite in JUnitXml.fromfile(str(tmp_path / "g.xml")) for case in suite]
+    assert last.name == INTERRUPTED and isinstance(last.result[0], Failure)
+
+
+def test_a_report_that_was_cut_short_says_so() -> None:
+    """A list becomes an object, so that nothing reads it as a whole one."""
+    assert cut_short({"schema": SCHEMA, "rows": []}) == {"schema": SCHEMA, "rows": [], "interrupted": True}
+    assert cut_short(["a row"]) == {"schema": SCHEMA, "interrupted": True, "found": ["a row"]}
+
+
+def test_sarif_has_each_finding_once(tmp_path: Path) -> None:
+    """What failed after it was undecided is there too, and what passed or was not asked is not."""
+    outcomes: tuple[Outcome, ...] = ("undecided", "failed", "failed", "failed", "passed", "not asked")
+    cases = [Case("s", name, f"by {at}", outcomes[at]) for at, name in enumerate("aaabcd")]
+    write_sarif(tmp_path / "g.sarif", cases)
+    [run] = json.loads((tmp_path / "g.sarif").read_text(encoding="utf-8"))["runs"]
+    found = [(one["level"], one["locations"][0]["logicalLocations"][0]["fullyQualifiedName"]) for one in run["results"]]
+    assert found == [("note", "s.a"), ("error", "s.a"), ("error", "s.b")]
 
 
 def test_what_xml_cannot_have_is_replaced(tmp_path: Path) -> None:

@@ -19,10 +19,10 @@ from fencepost.proofs.engines.run_engines import contradictions, result
 from fencepost.proofs.pages.verdict_page import Verdicts, verdict_page
 from fencepost.proofs.readings.words import name_in_words
 from fencepost.proofs.replays import HISTORIES
-from fencepost.proofs.results import Result
+from fencepost.proofs.results import Result, Verdict
 from fencepost.proofs.sarif import annotations
 from fencepost.proofs.scope.scopes import USERS_RELY_ON
-from fencepost.proofs.tally import spent, standing
+from fencepost.proofs.tally import spent, standing, tally
 from fencepost.proofs.variants import judge_main
 from fencepost.proofs.verify import EXAMPLES
 from fencepost.properties.catalogue import Variant, find, protocols
@@ -358,6 +358,16 @@ def test_a_promise_is_counted_once() -> None:
     assert standing([on("explore", "unknown", "unknown")]) == "not decided"
     other = replace(on("explore", "holds"), property="another")
     assert spent([on("explore", "holds"), other, on("induction", "holds")]) == 4.0, "one search, and one proof"
+
+
+def test_a_tally_has_what_is_unexpected_and_what_an_earlier_run_computed() -> None:
+    """Undecided is unexpected where another verdict was expected."""
+    entry, variant = find("id-blocks/kraft")
+    assert variant is not None
+    verdicts: tuple[Verdict, ...] = ("holds", "unknown", "violated")
+    found = [result(entry, variant, "no_id_twice", "always", "explore", each, 1.0, None, {}) for each in verdicts]
+    counts = tally(entry, [replace(each, expected="holds") for each in (*found, replace(found[0], cached="2026"))])
+    assert (counts.verdicts, counts.unexpected, counts.cached) == (4, 2, 1)
 
 
 def test_the_page_has_the_verdict_of_each_promise(made: Made, wrong: Made) -> None:

@@ -1,5 +1,6 @@
 """Each kind of finding: a log that has it, with the records that are named, and a near miss that Kafka may write."""
 
+import struct
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -30,7 +31,9 @@ from fencepost.model.language.checks.errors import InputError
 from fencepost.model.rules import RULES
 from fencepost.proofs.doctor import partition_checks
 from fencepost.proofs.doctor.checks import KINDS, Checks
+from fencepost.proofs.recording.errors import RecordingError
 from fencepost.proofs.recording.logs.log_dirs import Place
+from transaction_logs import batch, id_key
 
 A, A1, A2, B = (7, 0), (7, 1), (7, 2), (9, 0)
 LAST, WORN = (7, 32766), (7, 32767)
@@ -214,6 +217,17 @@ def test_a_marker_waits_for_its_prepare_record(tmp_path: Path) -> None:
         assert checks.feed(place, segment_of(batches, tmp_path)) == []
     assert checks.settle() == []
     assert found(tmp_path, [(LOG, life((A1, PREPARE_COMMIT), (A1, COMPLETE_COMMIT), first=1))], checks) == []
+
+
+@pytest.mark.parametrize(
+    "value",
+    [struct.pack(">hqhib", 9, *A, 60_000, ONGOING), struct.pack(">hqhib", 1, *A, 60_000, 100), b"\x00\x01"],
+    ids=["version", "state", "cut"],
+)
+def test_a_record_of_the_transaction_log_that_is_none_is_refused(value: bytes, tmp_path: Path) -> None:
+    segment = segment_of([*committed(A), batch(4, [(id_key("a"), value)])], tmp_path)
+    with pytest.raises(RecordingError, match=r"offset 4 is not the transaction log's: .* unknown version or state"):
+        Checks().feed(LOG, segment)
 
 
 def test_hanging_is_reported_once(tmp_path: Path) -> None:

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
 import pytest
 from command_line import Ran, fencepost, read_json
-from fencepost.proofs.doctor.source import DiskSource, release_of
+from fencepost.proofs.doctor.diagnosis import Examined, Opened
+from fencepost.proofs.doctor.futures import ABORT, COMMIT, Break, Future, Loaded, models
+from fencepost.proofs.doctor.report import cases, lines
+from fencepost.proofs.doctor.source import Active, DiskSource, release_of
 from fencepost.proofs.recording.logs.log_dirs import Place
 from fencepost.proofs.recording.transactions.cluster_logs import read_cluster
+from fencepost.proofs.results import Trace
 from transaction_logs import TRANSACTIONAL, batch, checkpoint, marker, real_logs, sent, write_log
 from written_clusters import (
     COMPLETE_ABORT,
@@ -181,6 +187,47 @@ def test_real_logs_are_fine(tmp_path: Path) -> None:
     ran = fencepost("doctor", "--logs", *nodes)
     assert ran.code == 0, ran.out
     assert ran.out.startswith("0 findings in 2 transactional ids, 1 topic, 20 batches, 2026-11-21T19:32:25Z to ")
+
+
+def test_what_was_not_decided_is_no_success(tmp_path: Path) -> None:
+    """Of one node's directory, without a finding."""
+    node = real_logs(tmp_path)[1]
+    os.utime(node / "replication-offset-checkpoint")
+    ran, found = examined(node, tmp_path)
+    assert (ran.code, [each["kind"] for each in found if each["wrong"]]) == (1, []), ran.out
+    assert "not decided: __transaction_state-0: not all replicas in sync are here" in ran.out
+
+
+SAFE, OPEN_ENDED = Future(COMMIT, (), 3, True), Future(COMMIT, (), 3, False)
+TEARS = (Break("nothing_lost", "txn.P4", 1, True, Trace((), ())),)
+
+
+@pytest.mark.parametrize(
+    ("commits", "aborts", "todo"),
+    [
+        ([SAFE], [replace(SAFE, breaks=TEARS)], "COMMIT it"),
+        ([replace(SAFE, breaks=TEARS)], [SAFE], "ABORT it"),
+        ([SAFE], [SAFE], "Which is right is not in these logs"),
+        ([replace(SAFE, breaks=TEARS)], [replace(SAFE, breaks=TEARS)], "Which is right is not in these logs"),
+        ([OPEN_ENDED], [replace(SAFE, breaks=TEARS)], "Which is right is not in these logs"),
+        ([SAFE, replace(SAFE, breaks=TEARS)], [replace(SAFE, breaks=TEARS)], "Which is right is not in these logs"),
+        ([replace(SAFE, possible=False)], [SAFE], "ABORT it"),
+    ],
+)
+def test_only_a_decision_that_is_safe_in_every_way_is_advised(
+    commits: list[Future], aborts: list[Future], todo: str
+) -> None:
+    """Safe is what was explored to its end and breaks nothing; what is not is no reason for the other decision. That it
+    hangs is a failure in reports."""
+    model = models("4.3", "2")[0]
+    pairs = zip_longest(commits, (replace(each, decision=ABORT) for each in aborts))
+    ways = [Loaded(model, {}, 5, 1, (), tuple(filter(None, pair)), True) for pair in pairs]
+    active = Active(Place("payments", 0), 100, 0, 0, NOW, 0, 0)
+    opened = Opened(active, 0, NOW, None, "pay-a", None, 1, None, "hanging", tuple(ways), ways[0])
+    found = Examined("node-1", "4.3", "4.3", "2", opened=[opened])
+    [line] = lines(found)
+    assert line.todo[0].startswith(todo), line.todo
+    assert [case.outcome for case in cases(found, [line, replace(line, wrong=False)], None)] == ["failed", "passed"]
 
 
 def two_partitions(folder: Path, first: Sequence[bytes], partitions: Sequence[int]) -> Path:

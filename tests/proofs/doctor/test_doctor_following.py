@@ -4,12 +4,15 @@ import os
 import signal
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Thread
+from unittest.mock import Mock
 
 import pytest
 from checked_logs import COMMIT, LOG, P, Q, by_kind, committed, data, life, mark, segment_of
+from command_line import fencepost
 from fencepost.model.language.checks.errors import InputError
 from fencepost.proofs.doctor import following
 from fencepost.proofs.doctor.following import Followed, follow, stopping
@@ -293,6 +296,31 @@ def test_directories_that_grow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert by_kind(each for _, each in seen) == [("duplicate", 0, 1), ("hanging", 3, 0)]
     assert not thread.is_alive()
     assert counts[0].broken == 2
+
+
+@pytest.mark.parametrize(
+    ("batches", "log", "code"),
+    [
+        ([data(0, A, 0), data(1, A, 0)], committed(A)[:2], 1),
+        ([data(0, A, 0), mark(1, A1, COMMIT)], [], 1),
+        ([data(0, A, 0), mark(1, A1, COMMIT)], committed(A), 0),
+    ],
+    ids=["a duplicate", "nothing to compare with", "fine"],
+)
+def test_the_exit_code_of_what_was_followed(
+    batches: list[bytes], log: list[bytes], code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is 1 after a finding, and where something was not decided."""
+    monkeypatch.setattr("fencepost.proofs.doctor.source.WRITTEN_S", 0.01)
+    monkeypatch.setattr(following, "stopping", lambda: nullcontext(Mock(is_set=Mock(side_effect=[*[False] * 8, True]))))
+    node = tmp_path / "node"
+    write_log(node, "t-0", batches)
+    if log:
+        write_log(node, f"{LOG.topic}-0", log)
+    ends = {("t", 0): len(batches), (LOG.topic, 0): len(log)}
+    offsets_checkpoint(node, "replication-offset-checkpoint", ends)
+    ran = fencepost("doctor", "--logs", node, "--follow")
+    assert (ran.code, "not decided: " in ran.out) == (code, not log), ran.out + ran.err
 
 
 def test_memory_does_not_grow_with_the_stream(tmp_path: Path) -> None:

@@ -174,6 +174,16 @@ def test_one_of_which_nothing_is_decided(tmp_path: Path) -> None:
     assert not (tmp_path / "none").exists()
 
 
+def test_the_exit_code_is_of_all_datasets(made: Path, broken: Path, tmp_path: Path) -> None:
+    """The first one is violated, and the last one holds."""
+    (violated, _), (_, holds) = (HistorySet.read(Location.of(place)).datasets for place in (broken, made))
+    changed(broken, tmp_path / "both", datasets=(violated, holds))
+    shutil.rmtree(tmp_path / "both/lock")
+    shutil.copytree(made / "lock", tmp_path / "both/lock")
+    reported = words(fencepost("replay", tmp_path / "both", "--cores", 1, "--no-conformance"), code=1)
+    assert "never older violated" in reported and reported.endswith("holds: writes in order")
+
+
 @pytest.mark.parametrize(
     ("words", "text"),
     [

@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 from command_line import fencepost
 from fencepost.proofs.engines.explore import explore
+from fencepost.proofs.pages import stories
+from fencepost.proofs.readings.words import name_in_words
 from fencepost.proofs.results import Trace
 from fencepost.proofs.traces.itf import ItfError, Misfit, document_of, follow, read_itf, to_itf
 from fencepost.properties.catalogue import bounds_of, find
@@ -138,6 +140,24 @@ def test_a_run_of_parts_by_the_command_line(tmp_path: Path) -> None:
     assert fencepost("show", PARTS, "zombie writes", "--itf", file).code == 0
     ran = fencepost("validate", PARTS, file)
     assert ran.code == 0 and "a run of the model of 19 steps" in ran.out, ran.err
+
+
+def test_a_promise_that_is_not_judged_is_no_success(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Though the run breaks none of the others."""
+    file = tmp_path / "run.itf.json"
+    spec, bounds, trace = run(LOG, "a_second_count")
+    file.write_text(json.dumps(to_itf(spec, bounds, trace)))
+    judged = stories.standing_of
+    first: list[str] = []
+
+    def all_but_the_first(plain: Any, one: Any, found: Trace) -> Any:
+        first.append(one.name)
+        return None if one.name == first[0] else judged(plain, one, found)
+
+    monkeypatch.setattr(stories, "standing_of", all_but_the_first)
+    ran = fencepost("validate", LOG, file)
+    assert (ran.code, "it breaks none of 1 promises" in ran.out) == (1, True), ran.out
+    assert f"not judged: {name_in_words(first[0])}" in ran.out
 
 
 def test_by_the_command_line(tmp_path: Path) -> None:
