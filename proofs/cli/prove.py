@@ -402,7 +402,7 @@ def _heading(o: "Obligation") -> str:
 
 def _together(kind: str, how: str, those: "Sequence[Obligation]") -> Iterator[str]:
     names = list(dict.fromkeys(name_in_words(o.property) for o in those if o.property))
-    text = f"ok {duration(sum(o.seconds for o in those))}" if how == "solver" else f"ok {how}"
+    text = f"ok {duration(sum(o.seconds for o in those))}" if how in ("solver", "stated") else f"ok {how}"
     if not names:
         yield f"        {'never happens' if kind == 'dead' else 'can happen'} … {text}"
     elif how == "unchanged":

@@ -146,6 +146,10 @@ def _goal(of: Obligation, properties: Mapping[str, Property]) -> Term:
     if of.kind == "initial" and item.kind == "step":
         assert item.initially is not None
         return item.initially
+    if of.how == "stated":
+        stated = item.by_stated_steps(of.action)
+        assert stated is not None
+        return stated
     return item.term
 
 

@@ -133,9 +133,12 @@ class Question:
         self.solver.pop(self.solver.num_scopes())
 
     def claim(self, term: Term) -> Any:
-        """Return the formula that ``term`` holds after the step, or, if it has primed variables, of the step."""
+        """Return the formula that ``term`` holds after the step, or, if it has primed variables, of the step, whose
+        parameters it may name."""
         two_states = any(node.op == "state" and node.data[1] for node in subterms(term))
-        return self.reading.truth(term, self.before, self.after) if two_states else self.reading.truth(term, self.after)
+        if not two_states:
+            return self.reading.truth(term, self.after)
+        return self.reading.truth(term, self.before, self.after, self.names)
 
     def proves(self, term: Term, assuming: Iterable[Term]) -> Answer:
         """Return whether ``term`` holds after, or with primed variables of, every such step. A refuted case stays."""
