@@ -16,7 +16,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Literal
 
 from fencepost.model.language.properties import Property
 from fencepost.model.language.protocol import Action, Spec
@@ -24,38 +23,16 @@ from fencepost.model.language.tree.terms import TRUE, Term, both, variables
 from fencepost.model.language.tree.terms import term as make_term
 from fencepost.model.language.tree.types import BOOL, ScalarType
 from fencepost.proofs.engines.obligation_cache import CachedSteps, Search
+from fencepost.proofs.engines.obligations import VACUITY, Kind, Obligation, consequences, invariant, steps
 from fencepost.proofs.engines.proof_reuse import Facts, Inherited, inherited
-from fencepost.proofs.readings.solver.models import Counterexample, Shrinker
+from fencepost.proofs.readings.solver.models import Shrinker
 from fencepost.proofs.readings.solver.solving import RLIMIT, SOON, SPARING, Question
 from fencepost.proofs.results import Verdict, worst
 
 FACTS = Facts()
 """Facts about parts that this process has proved are shared by all proofs."""
-Kind = Literal["initial", "preserved", "step", "follows", "antecedent", "enabled", "dead", "inherited"]
 Asked = Sequence[tuple[str, str, Term]]
 Found = Iterator["Obligation"]
-VACUITY: tuple[Kind, ...] = ("antecedent", "enabled")
-"""Obligations of these kinds are evidence that the invariant is not vacuous, and are not steps of a proof."""
-
-
-@dataclass(frozen=True)
-class Obligation:
-    """An `Obligation` is one thing to prove. ``action`` is "init" for initial states and empty for an antecedent.
-    ``property`` is empty for the question whether an action can happen ("dead" is the question whether an action
-    declared dead cannot). ``uses`` names the properties that the proof needed before the step, as few as Z3 can do
-    with. ``how`` is "stated" if it was proved by steps that the property states, "unchanged" if the action writes
-    nothing that the property reads, so that no solver was asked, and "inherited" if it was proved of the part that
-    ``action`` names. ``cached`` is the time of the proof, if an earlier run made it."""
-
-    kind: Kind
-    action: str
-    property: str
-    verdict: Verdict
-    seconds: float
-    how: Literal["solver", "stated", "unchanged", "inherited"] = "solver"
-    uses: tuple[str, ...] = ()
-    counterexample: Counterexample | None = None
-    cached: str | None = None
 
 
 @dataclass(frozen=True)
@@ -188,20 +165,6 @@ def _again(spec: Spec, o: Obligation, left: Mapping[str, Term], item: Property |
     made = _step(question, item, left, examples=False) if o.kind == "step" else None
     made = made or _decide(question, o.kind, o.property, item.term, left, examples=False)
     return replace(made, seconds=o.seconds + made.seconds)
-
-
-def invariant(properties: Mapping[str, Property]) -> dict[str, Term]:
-    """Return the promises and lemmas by name, which are assumed before every step."""
-    return {name: p.term for name, p in properties.items() if p.kind == "always" and p.role != "consequence"}
-
-
-def consequences(properties: Mapping[str, Property]) -> dict[str, Term]:
-    """Return what follows from the promises and lemmas in any state, and is assumed nowhere."""
-    return {name: p.term for name, p in properties.items() if p.role == "consequence"}
-
-
-def steps(properties: Mapping[str, Property]) -> dict[str, Term]:
-    return {name: p.term for name, p in properties.items() if p.kind == "step"}
 
 
 def written(action: Action) -> set[str]:

@@ -17,8 +17,9 @@ from typing import Any, Literal, cast
 
 from fencepost.model.language.checks.errors import InputError
 from fencepost.model.language.properties import Property
-from fencepost.proofs.engines.induction import Kind, Obligation
-from fencepost.proofs.engines.second.certificates import (
+from fencepost.proofs.engines.obligations import Kind, Obligation
+from fencepost.proofs.engines.second.ethos import Ethos
+from fencepost.proofs.engines.second.index import (
     INDEX,
     PROOF,
     SCHEMA,
@@ -28,10 +29,8 @@ from fencepost.proofs.engines.second.certificates import (
     about,
     hash_of,
     hash_of_index,
-)  # fmt: skip
-from fencepost.proofs.engines.second.ethos import Ethos
-from fencepost.proofs.engines.second.opinions import title_of
-from fencepost.proofs.engines.second.statements import Statement, Step, needed_steps, statements
+)
+from fencepost.proofs.engines.second.statements import Statement, Step, needed_steps, statements, title_of
 from fencepost.proofs.readings.words import name_in_words
 from fencepost.properties.catalogue import ProtocolEntry, Variant, find
 

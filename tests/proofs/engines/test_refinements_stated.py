@@ -16,7 +16,8 @@ from fencepost.model.language import (
     with_parameters,
 )
 from fencepost.model.language.derived.refinements import Refinement
-from fencepost.proofs.engines.induction import Obligation, prove
+from fencepost.proofs.engines.induction import prove
+from fencepost.proofs.engines.obligations import Obligation
 
 
 class Desk(Sort, bound="desks"):

@@ -20,8 +20,9 @@ from fencepost.proofs.engines.second import asking, certificates
 from fencepost.proofs.engines.second import ethos as of_ethos
 from fencepost.proofs.engines.second.asking import Z3Again, ask_cvc5, prove_by_cvc5
 from fencepost.proofs.engines.second.auditing import NoCertificates, _missing, audit, problems_of, read_index
-from fencepost.proofs.engines.second.certificates import INDEX, PROOF, Certificates, hash_of, hash_of_index, write
+from fencepost.proofs.engines.second.certificates import Certificates, write
 from fencepost.proofs.engines.second.ethos import Ethos, NoChecker, foreign, reference
+from fencepost.proofs.engines.second.index import INDEX, PROOF, hash_of, hash_of_index
 from fencepost.proofs.engines.second.statements import needed_steps
 from fencepost.proofs.readings.solver.solving import Question
 from fencepost.properties.catalogue import find
