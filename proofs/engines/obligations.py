@@ -1,5 +1,7 @@
-"""This module has the obligations of a proof by induction, and which properties its invariant has. It imports no solver,
-so that what reads proofs needs none."""
+"""This module has the obligations of a proof by induction, and which properties its invariant has.
+
+It imports no solver, so that what checks proofs needs none.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

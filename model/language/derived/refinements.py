@@ -75,8 +75,8 @@ class Refinement(Property):
     state. ``core`` is settled, without bounds of exploration and without the variables left out. ``mapping`` has an
     entry for each of the others, and ``unchanged`` the condition that it does not change. ``steps`` are the core's.
     ``hints`` names for an action the actions of the core that are tried first. ``each`` has the parameters of the view,
-    which are free in the mapping, in ``unchanged`` and in ``steps``. ``stated`` has for an action the core's steps whose
-    parameters are stated, as conditions in which the parameters of the view and of the action are free."""
+    which are free in the mapping, in ``unchanged`` and in ``steps``. ``stated`` has for an action those steps of the
+    core whose parameters are stated, as conditions in which the parameters of the view and of the action are free."""
 
     core: Spec = field(compare=False)
     mapping: dict[str, Mapped] = field(compare=False)
@@ -139,10 +139,10 @@ Steps = Iterable[str | StatedStep]
 
 
 def with_parameters(action: str, values: Callable[..., Any]) -> StatedStep:
-    """State which parameters an action of the core has, in ``actions`` of a refinement. The function is given the state
-    before the step, and parameters of the view or of the larger protocol's action by their names (the view's, where both
-    have one of that name). It returns a dict with values of some of the core's parameters. Solvers try this choice. If
-    it is wrong, they may fail to prove the refinement, and prove nothing else."""
+    """State the parameters of an action of the core, in ``actions`` of a refinement. The function is given the state
+    before the step, and parameters of the view or of the larger protocol's action by their names (the view's, where
+    both have one of that name). It returns a dict with values of some of the core's parameters. A proof tries this
+    choice first. Where it does not prove the step, because it is wrong, any choice is tried."""
     return StatedStep(action, values)
 
 
@@ -301,13 +301,15 @@ def check_hints(
     return found
 
 
-def trace_stated(item: Refinement, owner: Spec, given: Mapping[str, Steps], where: Place) -> dict[str, tuple[Term, ...]]:
+def trace_stated(
+    item: Refinement, owner: Spec, given: Mapping[str, Steps], where: Place
+) -> dict[str, tuple[Term, ...]]:
     """Return, for an action, the conditions that its step is one of the core's with the parameters stated. A parameter
     of which nothing is stated may be any."""
     found: dict[str, tuple[Term, ...]] = {}
     for action, steps in given.items():
-        stated = [step for step in ([steps] if isinstance(steps, StatedStep) else steps) if isinstance(step, StatedStep)]
-        if stated:
+        listed = [steps] if isinstance(steps, StatedStep) else steps
+        if stated := [step for step in listed if isinstance(step, StatedStep)]:
             known = {**dict(owner.actions[action].parameters), **dict(item.each)}
             found[action] = tuple(_case(item, owner, action, step, known, where) for step in stated)
     return found

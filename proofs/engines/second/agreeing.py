@@ -47,7 +47,7 @@ class Comparison:
     def __init__(self, spec: Spec, properties: Mapping[str, Property]) -> None:
         self.spec, self.properties = spec, properties
         self.made: dict[tuple[bool, str], Recorded] = {}  # making a context of Z3 takes longer than most texts
-        self.compared: dict[tuple[int, int], Any] = {}  # formulas that live on, as their numbers are used again otherwise
+        self.compared: dict[tuple[int, int], Any] = {}  # with the formulas, without which numbers would be used again
 
     def difference(self, stated: Statement) -> str | None:
         """Return which assertion of a statement is another than Z3 was asked, in words, or None if none is."""

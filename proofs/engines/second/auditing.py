@@ -3,8 +3,8 @@ asks no solver.
 
 The steps that the induction of a variant needs are recomputed from the model, and so is the text of each. A file that
 differs from it is a problem, and so is a step that is missing. Ethos then checks each proof against its statement. What
-is trusted is the model language, what makes a text of a step (`statements` and `readings.solver`, which build and print
-terms with Z3's library and never have it solve any), Ethos, and the rules of cvc5's proof format.
+is trusted is the model language, what makes a text of a step (`statements` and `readings.smtlib`), Ethos, and the rules
+of cvc5's proof format. No solver is imported, and `readings.solver`, by which Z3 proves, takes no part.
 """
 
 import json

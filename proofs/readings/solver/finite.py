@@ -1,4 +1,7 @@
-"""This module has the finite ranges that bounds give to types, which several readings use, and refuses what has none."""
+"""This module has the finite ranges that bounds give to types, and the refusal of sequences, which have no others.
+
+Several readings use it, and it imports no solver.
+"""
 
 from collections.abc import Sequence
 
