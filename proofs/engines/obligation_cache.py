@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 
 ASKING = (
-    "proofs/engines/induction.py", "proofs/engines/obligation_cache.py", "proofs/readings/solver", "proofs/results.py",
-    "model/language/tree",
+    "proofs/engines/induction.py", "proofs/engines/obligations.py", "proofs/engines/obligation_cache.py",
+    "proofs/readings/solver", "proofs/results.py", "model/language/tree",
 )  # fmt: skip
 """The hash covers these files, which ask Z3, or define the terms and verdicts."""
 

@@ -3,7 +3,7 @@ correct.
 
 `proofs/verdicts/certificates.json` has a row for each variant of which that was asked. A row counts while it is of the
 variant's present model, and of the present code that states steps as texts and has them checked. The code by which Z3
-proves is no part of that: what is certified of a text is certified whoever has proved it before.
+proves is no part of that: the proof of a text stays one however its step was proved before.
 """
 
 import hashlib

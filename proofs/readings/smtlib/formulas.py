@@ -135,7 +135,7 @@ class _Printing:
 
 def declarations(formulas: Iterable[Formula]) -> Iterator[str]:
     """Yield the declarations of sorts and functions in the order of their first use. Errors: ModelError if two
-    functions have one name, which SMT-LIB cannot tell apart."""
+    functions have one name."""
     sorts: dict[str, None] = {}
     functions: dict[str, tuple[tuple[str, ...], str]] = {}
     seen: set[Formula] = set()

@@ -18,7 +18,7 @@ from fencepost.proofs.readings.solver.terms import Reading, Value, View
 from fencepost.proofs.results import Verdict
 
 RLIMIT = 2_000_000
-"""The limit is about ten seconds of one core. Of the steps whose need is known, opening a producer in
+"""The limit is two to ten seconds of one core. Of the steps whose need is known, opening a producer in
 end-to-end/sources-resume needs most: 501,117 under z3-solver 5.4.0 and 1,160,168 under 5.4.1, by the steps of the core
 that its refinement states. Without these 5.4.0 needs 1,913,835, and 5.4.1 does not decide it."""
 SPARING = 10_000
