@@ -89,8 +89,11 @@ class ResumedByTheWorkersTopic(WorkersTopicLemmas, of=OneRunEach):
         of=Sources,
         leaves_out=("done", "amiss", "committer", "coming"),
         actions={
-            "resume": ("resume",), "submit": ("send",), "flush": ("send_offsets",), "commit": ("mark_offsets",),
-            "call_commit": ("mark",),
+            "resume": with_parameters("resume", lambda s, n, p: dict(k=n, p=p)),
+            "submit": with_parameters("send", lambda s, n, p, i: dict(k=n, p=p, i=i)),
+            "flush": with_parameters("send_offsets", lambda s, n: dict(k=n)),
+            "commit": with_parameters("mark_offsets", lambda s: dict(i=0, commit=True)),
+            "call_commit": with_parameters("mark", lambda s, n, p: dict(k=n, p=p, commit=True)),
             **dict.fromkeys(("open", "fence"), (
                 with_parameters("mark", lambda s, p: dict(k=s.sender[p], p=p)),
                 with_parameters("mark_offsets", lambda s: dict(i=0)),
