@@ -135,7 +135,7 @@ class StatedStep:
     values: Callable[..., Any]
 
 
-Steps = Iterable[str | StatedStep]
+Steps = StatedStep | Iterable[str | StatedStep]
 
 
 def with_parameters(action: str, values: Callable[..., Any]) -> StatedStep:
