@@ -13,7 +13,8 @@ from fencepost.proofs.engines.run_engines import (
     run_induction,
     run_progress,
 )
-from fencepost.proofs.engines.second.opinions import left_undecided, opinions, run_second, title_of
+from fencepost.proofs.engines.second.opinions import left_undecided, opinions, run_second
+from fencepost.proofs.engines.second.statements import title_of
 from fencepost.proofs.necessity import proof_mutants
 from fencepost.proofs.necessity.killers import Killers
 from fencepost.proofs.results import Result

@@ -2,7 +2,7 @@
 
 from fencepost.model.language.checks.errors import ModelError
 from fencepost.model.language.derived.receptiveness import receptive
-from fencepost.model.language.derived.refinements import refinement
+from fencepost.model.language.derived.refinements import refinement, with_parameters
 from fencepost.model.language.derived.scope import excused, kafka_excludes, not_of_this, open_hole
 from fencepost.model.language.properties import (
     Properties,
@@ -97,5 +97,6 @@ __all__ = [
     "service",
     "step",
     "when",
+    "with_parameters",
     "witness",
 ]  # fmt: skip

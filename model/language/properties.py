@@ -79,6 +79,10 @@ class Property:
     def term(self) -> Term:
         return self.terms[0]
 
+    def by_stated_steps(self, action: str) -> Term | None:
+        """Return a condition that implies ``term`` of a step of the action, and proves more easily, or None."""
+        return None
+
     @property
     def initially(self) -> Term | None:
         """Return the condition that a property of steps states of the initial state, or None."""

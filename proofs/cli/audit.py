@@ -14,7 +14,7 @@ from fencepost.proofs.cli.shared.progress import spinner
 from fencepost.proofs.readings.words import name_in_words
 from fencepost.properties.nearest import quantity
 
-if TYPE_CHECKING:  # which import Z3, for which `--help` need not wait
+if TYPE_CHECKING:  # which imports the models, for which `--help` need not wait
     from fencepost.proofs.engines.second.auditing import AuditedVariant
 
 MOST = 5

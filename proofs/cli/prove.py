@@ -24,8 +24,9 @@ from fencepost.properties.registry import called
 from rich.markup import escape
 
 if TYPE_CHECKING:  # Z3, for which `--help` need not wait
-    from fencepost.proofs.engines.induction import Obligation, Proof
+    from fencepost.proofs.engines.induction import Proof
     from fencepost.proofs.engines.induction_counterexamples import Reached
+    from fencepost.proofs.engines.obligations import Obligation
     from fencepost.proofs.engines.second.opinions import Opinion
     from fencepost.proofs.pages.stories import Story
     from fencepost.proofs.results import Result
@@ -225,7 +226,8 @@ def _rows(
 
 def _second_opinion(entry: ProtocolEntry, variant: Variant, proof: "Proof") -> "list[Opinion]":
     from fencepost.proofs.engines.second.asking import require_cvc5
-    from fencepost.proofs.engines.second.opinions import disagreements, number_of_statements, opinions, title_of
+    from fencepost.proofs.engines.second.opinions import disagreements, number_of_statements, opinions
+    from fencepost.proofs.engines.second.statements import title_of
 
     title = title_of(entry, variant)
     with spinner(f"asking cvc5 of {title}", number_of_statements(proof)) as bar:
@@ -402,7 +404,7 @@ def _heading(o: "Obligation") -> str:
 
 def _together(kind: str, how: str, those: "Sequence[Obligation]") -> Iterator[str]:
     names = list(dict.fromkeys(name_in_words(o.property) for o in those if o.property))
-    text = f"ok {duration(sum(o.seconds for o in those))}" if how == "solver" else f"ok {how}"
+    text = f"ok {duration(sum(o.seconds for o in those))}" if how in ("solver", "stated") else f"ok {how}"
     if not names:
         yield f"        {'never happens' if kind == 'dead' else 'can happen'} … {text}"
     elif how == "unchanged":

@@ -19,10 +19,11 @@ from fencepost.model.language.checks.errors import InputError
 from fencepost.proofs.cli.prove import report_lines, whether_broken
 from fencepost.proofs.cli.shared.output import bound_in_words
 from fencepost.proofs.cli.shared.pages import attempted, story_of
-from fencepost.proofs.engines.induction import Obligation, number_of_obligations
+from fencepost.proofs.engines.induction import number_of_obligations
 from fencepost.proofs.engines.induction import prove as induction
 from fencepost.proofs.engines.induction_counterexamples import Reached, Searched, reach
 from fencepost.proofs.engines.obligation_cache import CachedSteps
+from fencepost.proofs.engines.obligations import Obligation
 from fencepost.proofs.engines.plain_search import PlainSearch, search
 from fencepost.proofs.engines.run_engines import run_induction
 from fencepost.proofs.readings.ground import BoundsError

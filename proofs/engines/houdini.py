@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from fencepost.model.language.properties import Property
 from fencepost.model.language.protocol import Action, Spec
 from fencepost.model.language.tree.terms import Term, variables
-from fencepost.proofs.engines.induction import invariant, steps, written
+from fencepost.proofs.engines.induction import written
+from fencepost.proofs.engines.obligations import invariant, steps
 from fencepost.proofs.readings.solver.solving import RLIMIT, Question
 from fencepost.proofs.results import Verdict
 

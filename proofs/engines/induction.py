@@ -16,7 +16,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Literal
 
 from fencepost.model.language.properties import Property
 from fencepost.model.language.protocol import Action, Spec
@@ -24,38 +23,16 @@ from fencepost.model.language.tree.terms import TRUE, Term, both, variables
 from fencepost.model.language.tree.terms import term as make_term
 from fencepost.model.language.tree.types import BOOL, ScalarType
 from fencepost.proofs.engines.obligation_cache import CachedSteps, Search
+from fencepost.proofs.engines.obligations import VACUITY, Kind, Obligation, consequences, invariant, steps
 from fencepost.proofs.engines.proof_reuse import Facts, Inherited, inherited
-from fencepost.proofs.readings.solver.models import Counterexample, Shrinker
+from fencepost.proofs.readings.solver.models import Shrinker
 from fencepost.proofs.readings.solver.solving import RLIMIT, SOON, SPARING, Question
 from fencepost.proofs.results import Verdict, worst
 
 FACTS = Facts()
 """Facts about parts that this process has proved are shared by all proofs."""
-Kind = Literal["initial", "preserved", "step", "follows", "antecedent", "enabled", "dead", "inherited"]
 Asked = Sequence[tuple[str, str, Term]]
 Found = Iterator["Obligation"]
-VACUITY: tuple[Kind, ...] = ("antecedent", "enabled")
-"""Obligations of these kinds are evidence that the invariant is not vacuous, and are not steps of a proof."""
-
-
-@dataclass(frozen=True)
-class Obligation:
-    """An `Obligation` is one thing to prove. ``action`` is "init" for initial states and empty for an antecedent.
-    ``property`` is empty for the question whether an action can happen ("dead" is the question whether an action
-    declared dead cannot). ``uses`` names the properties that the proof needed before the step, as few as Z3 can do
-    with. ``how`` is "unchanged" if the action writes nothing that the property reads, so that no solver was asked, and
-    "inherited" if it was proved of the part that ``action`` names. ``cached`` is the time of the proof, if an earlier
-    run made it."""
-
-    kind: Kind
-    action: str
-    property: str
-    verdict: Verdict
-    seconds: float
-    how: Literal["solver", "unchanged", "inherited"] = "solver"
-    uses: tuple[str, ...] = ()
-    counterexample: Counterexample | None = None
-    cached: str | None = None
 
 
 @dataclass(frozen=True)
@@ -138,7 +115,7 @@ def _together(
     """Return the largest inductive part of the conjunction, in which nothing is assumed that is not inductive. The
     result has the obligations, proved again where other lemmas are needed, and the properties that remain unproved,
     with those that they depend on."""
-    always, terms = invariant(properties), {n: p.term for n, p in properties.items() if p.kind in ("always", "step")}
+    always = invariant(properties)
     failing = {
         o.property
         for o in found
@@ -154,7 +131,7 @@ def _together(
             if o.property and o.property in open_ones:
                 continue
             left = {name: term for name, term in always.items() if name not in fallen}
-            again = _again(spec, o, left, terms.get(o.property, TRUE), rlimit)
+            again = _again(spec, o, left, properties.get(o.property), rlimit)
             if again.verdict == "holds":
                 found[place] = again
             elif o.kind == "dead":
@@ -177,30 +154,17 @@ def _closure(found: Sequence[Obligation], name: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(o.property for o in found if o.property in needed - {name, ""}))
 
 
-def _again(spec: Spec, o: Obligation, left: Mapping[str, Term], term: Term, rlimit: int) -> Obligation:
+def _again(spec: Spec, o: Obligation, left: Mapping[str, Term], item: Property | None, rlimit: int) -> Obligation:
     """Decide an obligation again from fewer assumptions, without a counterexample, as the step may be harmless."""
     if o.kind == "follows":
         question = Question.state(spec, left.values(), rlimit)
     else:
         question = Question.step(spec, spec.actions[o.action], left.values(), rlimit)
-    if o.kind == "dead":
+    if item is None:
         return replace(_alive(question, spec.actions[o.action], left), seconds=o.seconds)
-    made = _decide(question, o.kind, o.property, term, left, examples=False)
+    made = _step(question, item, left, examples=False) if o.kind == "step" else None
+    made = made or _decide(question, o.kind, o.property, item.term, left, examples=False)
     return replace(made, seconds=o.seconds + made.seconds)
-
-
-def invariant(properties: Mapping[str, Property]) -> dict[str, Term]:
-    """Return the promises and lemmas by name, which are assumed before every step."""
-    return {name: p.term for name, p in properties.items() if p.kind == "always" and p.role != "consequence"}
-
-
-def consequences(properties: Mapping[str, Property]) -> dict[str, Term]:
-    """Return what follows from the promises and lemmas in any state, and is assumed nowhere."""
-    return {name: p.term for name, p in properties.items() if p.role == "consequence"}
-
-
-def steps(properties: Mapping[str, Property]) -> dict[str, Term]:
-    return {name: p.term for name, p in properties.items() if p.kind == "step"}
 
 
 def written(action: Action) -> set[str]:
@@ -243,8 +207,8 @@ def _obligations(
                 yield _decide(question, "preserved", name, term, always, examples=examples)
             else:
                 yield Obligation("preserved", action.name, name, "holds", 0.0, "unchanged")
-        for name, term in step.items():
-            yield _decide(question, "step", name, term, always, examples=examples)
+        for name in step:
+            yield _step(question, properties[name], always, examples=examples)
         yield _alive(question, action, always)
         yield from _met_by(question, search, unknown, always)
 
@@ -253,7 +217,9 @@ def _obligations(
     follow = [("follows", *each) for each in consequences(properties).items()]
     yield from group("state", None, [*named, *follow], of_states)
     for action in spec.actions.values():
+        stated = ((name, properties[name].by_stated_steps(action.name)) for name in step)
         asked = [*named, *(("step", *each) for each in step.items())]
+        asked += [("stated", name, term) for name, term in stated if term is not None]
         yield from group("step", action, asked, partial(of_action, action))
     for name, term in search.wanted:
         verdict: Verdict = "unknown" if (name, term) in unknown else "violated"
@@ -287,6 +253,20 @@ def _decide(
     uses = tuple(n for n, t in always.items() if t in needed)
     where = question.action.name if question.action else "" if kind == "follows" else "init"
     return Obligation(kind, where, name, verdict, time.perf_counter() - start, "solver", uses, example)
+
+
+def _step(question: Question, item: Property, always: Mapping[str, Term], *, examples: bool) -> Obligation:
+    """Decide a property of the question's step, first by the steps that the property states for the action. What is
+    stated wrongly is not proved, and then the property itself is asked."""
+    assert question.action is not None
+    stated = item.by_stated_steps(question.action.name)
+    if stated is not None:
+        # What Z3 was asked before decides what it finds within the limit, so this is asked alone.
+        alone = Question.step(question.spec, question.action, always.values(), question.rlimit)
+        made = _decide(alone, "step", item.name, stated, always, examples=False)
+        if made.verdict == "holds":
+            return replace(made, how="stated")
+    return _decide(question, "step", item.name, item.term, always, examples=examples)
 
 
 def _possible(question: Question, kind: Kind, name: str, term: Term, always: Mapping[str, Term]) -> Obligation:

@@ -22,7 +22,7 @@ from fencepost.model.language.tree.types import (
     bound_of,
     evaluate_bound,
 )
-from fencepost.proofs.engines.induction import Obligation
+from fencepost.proofs.engines.obligations import Obligation
 from fencepost.proofs.readings.plain import Plain
 from fencepost.proofs.readings.solver.models import Counterexample
 from fencepost.proofs.readings.words import differences, first_sentence, name_in_words, say_state

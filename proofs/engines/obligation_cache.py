@@ -22,12 +22,12 @@ from fencepost.model.language.tree.terms import Term
 from fencepost.proofs.cache_folder import cache_folder, keeps_verdicts, now, takes_verdicts
 
 if TYPE_CHECKING:
-    from fencepost.proofs.engines.induction import Obligation
+    from fencepost.proofs.engines.obligations import Obligation
 
 
 ASKING = (
-    "proofs/engines/induction.py", "proofs/engines/obligation_cache.py", "proofs/readings/solver", "proofs/results.py",
-    "model/language/tree",
+    "proofs/engines/induction.py", "proofs/engines/obligations.py", "proofs/engines/obligation_cache.py",
+    "proofs/readings/solver", "proofs/results.py", "model/language/tree",
 )  # fmt: skip
 """The hash covers these files, which ask Z3, or define the terms and verdicts."""
 
@@ -94,7 +94,7 @@ class CachedSteps:
             }
 
     def _read(self, key: str) -> "tuple[list[Obligation], list[tuple[str, str]]] | None":
-        from fencepost.proofs.engines.induction import Obligation  # imported late, since it calls this module
+        from fencepost.proofs.engines.obligations import Obligation  # imported late, since it calls this module
 
         try:
             group = self.groups[key]

@@ -11,9 +11,10 @@ from fencepost.model.language.derived.refinements import Refinement
 from fencepost.model.language.derived.slicing import without_unread_ghosts
 from fencepost.model.language.properties import Property
 from fencepost.model.language.specs import Spec
-from fencepost.proofs.engines.induction import Obligation, Proof, prove
+from fencepost.proofs.engines.induction import Proof, prove
 from fencepost.proofs.engines.induction_counterexamples import narrate
 from fencepost.proofs.engines.obligation_cache import since
+from fencepost.proofs.engines.obligations import Obligation
 from fencepost.proofs.engines.refinements import explain
 from fencepost.proofs.readings.solver.solving import RLIMIT
 from fencepost.proofs.readings.words import say_trace

@@ -23,8 +23,9 @@ from flask import Flask, Response, abort
 from jinja2 import Environment, StrictUndefined
 
 if TYPE_CHECKING:
-    from fencepost.proofs.engines.induction import Obligation, Proof
+    from fencepost.proofs.engines.induction import Proof
     from fencepost.proofs.engines.induction_counterexamples import Reached
+    from fencepost.proofs.engines.obligations import Obligation
     from fencepost.proofs.pages.stories import Story
     from fencepost.proofs.scale.replay import ReplayReport
     from fencepost.proofs.testing.engine import AgreementReport

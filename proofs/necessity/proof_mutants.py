@@ -21,7 +21,8 @@ from fencepost.model.language.derived.mutations import mutated, mutations
 from fencepost.model.language.properties import Property
 from fencepost.model.language.protocol import Action, Spec
 from fencepost.model.language.tree.terms import Term, variables
-from fencepost.proofs.engines.induction import Proof, invariant, prove, steps, written
+from fencepost.proofs.engines.induction import Proof, prove, written
+from fencepost.proofs.engines.obligations import invariant, steps
 from fencepost.proofs.necessity.killers import folder_of, wrongly_spared
 from fencepost.proofs.necessity.saved_runs import DoesNotFit
 from fencepost.proofs.readings.solver.models import Shrinker

@@ -20,7 +20,8 @@ from fencepost.model.language.properties import Property
 from fencepost.model.language.protocol import Action
 from fencepost.model.language.tree.terms import Term, local, variables
 from fencepost.model.language.tree.types import BOOL
-from fencepost.proofs.engines.induction import invariant, written
+from fencepost.proofs.engines.induction import written
+from fencepost.proofs.engines.obligations import invariant
 from fencepost.proofs.necessity.rule_removal import loosen, rules_of
 from fencepost.proofs.readings.solver.solving import Question
 from fencepost.properties.catalogue import Variant

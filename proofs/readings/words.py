@@ -26,7 +26,7 @@ from fencepost.proofs.results import Event, Result, State, Trace
 from fencepost.properties.nearest import TERMS
 
 if TYPE_CHECKING:
-    from fencepost.proofs.engines.induction import Obligation
+    from fencepost.proofs.engines.obligations import Obligation
 
 _INFIX = {"add": "+", "sub": "-", "monus": "-", "eq": "=", "lt": "<", "le": "<="}
 _NEGATED = {"eq": "!=", "lt": ">=", "le": ">"}

@@ -19,7 +19,8 @@ from fencepost.model.language.properties import Property
 from fencepost.model.language.protocol import Spec
 from fencepost.model.language.tree.terms import TRUE, Term
 from fencepost.model.language.tree.types import bound_of, has_bound
-from fencepost.proofs.engines.induction import Proof, invariant
+from fencepost.proofs.engines.induction import Proof
+from fencepost.proofs.engines.obligations import invariant
 from fencepost.proofs.readings.solver.models import Shrinker
 from fencepost.proofs.readings.solver.solving import RLIMIT, Question
 from fencepost.proofs.results import Result, Verdict

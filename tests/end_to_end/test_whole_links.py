@@ -16,7 +16,8 @@ from fencepost.model.language.tracing.composing import composed
 from fencepost.model.transactions.abstract.core import Client, Epoch, Fate, Partition
 from fencepost.model.transactions.abstract.cores import V2Core
 from fencepost.proofs.engines.explore import explore
-from fencepost.proofs.engines.induction import Question, invariant, prove
+from fencepost.proofs.engines.induction import Question, prove
+from fencepost.proofs.engines.obligations import invariant
 from fencepost.proofs.readings.solver.models import Counterexample, Shrinker
 from fencepost.proofs.readings.solver.solving import RLIMIT
 from fencepost.properties.catalogue import features_of, find

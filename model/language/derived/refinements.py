@@ -13,7 +13,7 @@ client's transactions, and every step of the protocol is, in the view of each el
 """
 
 import inspect
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -32,13 +32,23 @@ from fencepost.model.language.tracing.mappings import (
     is_unchanged,
     map_state,
     mapped_variable,
+    parameter,
     steps_of_action,
 )
-from fencepost.model.language.tracing.methods import sorted_parameters
+from fencepost.model.language.tracing.methods import check_locals, sorted_parameters
 from fencepost.model.language.tracing.proxies import StateProxy
 from fencepost.model.language.tracing.sources import line_of
-from fencepost.model.language.tracing.symbols import Symbol
-from fencepost.model.language.tree.terms import Term, boolean, both, local, term, variables
+from fencepost.model.language.tracing.symbols import Symbol, coerce
+from fencepost.model.language.tree.terms import (
+    Term,
+    boolean,
+    both,
+    free_locals,
+    local,
+    substitute,
+    term,
+    variables,
+)
 from fencepost.model.language.tree.types import BOOL, Place, ScalarType
 
 
@@ -65,7 +75,8 @@ class Refinement(Property):
     state. ``core`` is settled, without bounds of exploration and without the variables left out. ``mapping`` has an
     entry for each of the others, and ``unchanged`` the condition that it does not change. ``steps`` are the core's.
     ``hints`` names for an action the actions of the core that are tried first. ``each`` has the parameters of the view,
-    which are free in the mapping, in ``unchanged`` and in ``steps``."""
+    which are free in the mapping, in ``unchanged`` and in ``steps``. ``stated`` has for an action those steps of the
+    core whose parameters are stated, as conditions in which the parameters of the view and of the action are free."""
 
     core: Spec = field(compare=False)
     mapping: dict[str, Mapped] = field(compare=False)
@@ -73,9 +84,20 @@ class Refinement(Property):
     steps: dict[str, CoreStep] = field(compare=False)
     hints: dict[str, tuple[str, ...]] = field(compare=False)
     each: Bound = field(compare=False, default=())
+    stated: dict[str, tuple[Term, ...]] = field(compare=False, default_factory=dict)
+
+    def by_stated_steps(self, action: str) -> Term | None:
+        """Return the condition that a step of the action is one of the stated steps or leaves the core unchanged. It
+        implies ``term``, in which some choice of parameters is claimed. Return None if none is stated."""
+        cases = self.stated.get(action, ())
+        if not cases:
+            return None
+        root = boolean("or", both(*self.unchanged.values()), *cases)
+        return term("forall", (root,), self.each, BOOL) if self.each else root
 
     def of_whole(self, whole: Spec, source: Source) -> "Refinement":
-        """Return a part's refinement of its core as one of the composition."""
+        """Return a part's refinement of its core as one of the composition, where stated steps are left out that name
+        parameters of the part's action."""
         part = whole.parts[source.part]
 
         def mapped(m: Mapped) -> Mapped:
@@ -89,6 +111,9 @@ class Refinement(Property):
             return CoreStep(s.action, part.parameters(s.parameters), guards, renamed(s.effects))
 
         hints = {n: steps for a, steps in self.hints.items() for n in steps_taken(whole, part.name, a)}
+        view = {name for name, _ in self.each}
+        cases = {a: tuple(part.term(t) for t in ts if free_locals(t) <= view) for a, ts in self.stated.items()}
+        stated = {n: ts for a, ts in cases.items() if ts for n in steps_taken(whole, part.name, a)}
         made = super().of_whole(whole, source)
         assert isinstance(made, Refinement)
         return replace(
@@ -98,14 +123,34 @@ class Refinement(Property):
             steps={name: core_step(s) for name, s in self.steps.items()},
             hints=hints,
             each=part.parameters(self.each),
+            stated=stated,
         )
+
+
+@dataclass(frozen=True)
+class StatedStep:
+    """A `StatedStep` is an action of the core, with a function that returns values of its parameters."""
+
+    action: str
+    values: Callable[..., Any]
+
+
+Steps = StatedStep | Iterable[str | StatedStep]
+
+
+def with_parameters(action: str, values: Callable[..., Any]) -> StatedStep:
+    """State the parameters of an action of the core, in ``actions`` of a refinement. The function is given the state
+    before the step, and parameters of the view or of the larger protocol's action by their names (the view's, where
+    both have one of that name). It returns a dict with values of some of the core's parameters. A proof tries this
+    choice first. Where it does not prove the step, because it is wrong, any choice is tried."""
+    return StatedStep(action, values)
 
 
 @dataclass(frozen=True)
 class RefinementMethod(PropertyMethod):
     core: type[Protocol] | None = None
     leaves_out: tuple[str, ...] = ()
-    actions: Mapping[str, Iterable[str]] = field(default_factory=dict)
+    actions: Mapping[str, Steps] = field(default_factory=dict)
 
     def traced(self, owner: Spec, name: str) -> Refinement:
         assert self.core is not None
@@ -122,7 +167,8 @@ class RefinementMethod(PropertyMethod):
         given = self.body(StateProxy(owner, None), *(Symbol(local(n, kind)) for n, kind in each))
         mapping = trace_mapping(core, owner, self, given, frozenset(n for n, _ in each))
         hints = check_hints(name, core, owner, self.actions, where)
-        return refine(name, core, mapping, self.rule, doc, hints, each)
+        made = refine(name, core, mapping, self.rule, doc, hints, each)
+        return replace(made, stated=trace_stated(made, owner, self.actions, where))
 
 
 def refine(
@@ -146,7 +192,7 @@ def refinement(
     of: type[Protocol],
     rule: str | None = None,
     leaves_out: Iterable[str] = (),
-    actions: Mapping[str, Iterable[str]] | None = None,
+    actions: Mapping[str, Steps] | None = None,
 ) -> Decorator:
     """Decorate a method that maps the state to one of the protocol ``of``. The method returns a dict with an entry for
     each of that protocol's variables.
@@ -156,8 +202,8 @@ def refinement(
     has them, and constants are shared by name. Parameters after the state, each with its sort, make the mapping a view
     of one element. ``leaves_out`` has variables, such as ghosts, on which no mapped variable depends. ``actions``
     names, for actions of the larger protocol, the core's actions that each implements, or none where it only leaves the
-    mapped state unchanged. No verdict depends on ``actions``, but `verify` reports which explored steps were something
-    else.
+    mapped state unchanged; `with_parameters` also states the parameters of one. No verdict that is decided depends on
+    ``actions``, but `verify` reports which explored steps were something else.
     """
     if not (isinstance(of, type) and issubclass(of, Protocol) and of is not Protocol):
         raise mistake(f"refinement of {of!r}, which is no protocol", "name the core's class: refinement(of=Core)")
@@ -231,7 +277,7 @@ def check_constants(core: Spec, owner: Spec, where: Place) -> None:
 
 
 def check_hints(
-    name: str, core: Spec, owner: Spec, given: Mapping[str, Iterable[str]], where: Place
+    name: str, core: Spec, owner: Spec, given: Mapping[str, Steps], where: Place
 ) -> dict[str, tuple[str, ...]]:
     """Return the hints, each checked to name existing actions. A string is refused, since it is no list of names."""
     found: dict[str, tuple[str, ...]] = {}
@@ -242,7 +288,8 @@ def check_hints(
                 f"it has {', '.join(owner.actions)}",
                 where,
             )
-        named = (steps,) if isinstance(steps, str) else tuple(steps)
+        listed = (steps,) if isinstance(steps, str | StatedStep) else tuple(steps)
+        named = tuple(step.action if isinstance(step, StatedStep) else step for step in listed)
         for step in named:
             if step not in core.actions:
                 raise mistake(
@@ -252,3 +299,38 @@ def check_hints(
                 )
         found[action] = named
     return found
+
+
+def trace_stated(
+    item: Refinement, owner: Spec, given: Mapping[str, Steps], where: Place
+) -> dict[str, tuple[Term, ...]]:
+    """Return, for an action, the conditions that its step is one of the core's with the parameters stated. A parameter
+    of which nothing is stated may be any."""
+    found: dict[str, tuple[Term, ...]] = {}
+    for action, steps in given.items():
+        listed = [steps] if isinstance(steps, StatedStep) else steps
+        if stated := [step for step in listed if isinstance(step, StatedStep)]:
+            known = {**dict(owner.actions[action].parameters), **dict(item.each)}
+            found[action] = tuple(_case(item, owner, action, step, known, where) for step in stated)
+    return found
+
+
+def _case(
+    item: Refinement, owner: Spec, action: str, step: StatedStep, known: Mapping[str, ScalarType], where: Place
+) -> Term:
+    what = f"{item.name}, of {action} as {step.action},"
+    names = list(inspect.signature(step.values).parameters)[1:]
+    if unknown := [name for name in names if name not in known]:
+        has = f"there are {', '.join(known)}" if known else "neither has any"
+        raise mistake(f"{what} names {unknown[0]!r}, which is no parameter of the view or of {action}", has, where)
+    values = step.values(StateProxy(owner, None), *(Symbol(local(name, known[name])) for name in names))
+    core = item.steps[step.action]
+    kinds = {name.partition(".")[0]: kind for name, kind in core.parameters}
+    if not isinstance(values, dict) or not values or (unknown := [name for name in values if name not in kinds]):
+        has = f"return dict(parameter=value, ...) of {', '.join(kinds) or 'none, as it has no parameters'}"
+        raise mistake(f"{what} is given {unknown[0] if isinstance(values, dict) and values else values!r}", has, where)
+    given = {parameter(n): coerce(v, kinds[n], f"{what} the parameter {n}") for n, v in values.items()}
+    check_locals(set(names), *given.values(), where=where)
+    body = substitute(both(*core.guards, *core.effects.values()), given)
+    rest = tuple((name, kind) for name, kind in core.parameters if name not in given)
+    return term("exists", (body,), rest, BOOL) if rest else body

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from fencepost.model.language.properties import Property
     from fencepost.model.language.protocol import Spec
     from fencepost.proofs.engines.explore import Exploration
-    from fencepost.proofs.engines.induction import Obligation
     from fencepost.proofs.engines.induction_counterexamples import Reached
+    from fencepost.proofs.engines.obligations import Obligation
     from fencepost.proofs.necessity.search import Necessity
     from fencepost.proofs.pages.stories import Story
     from fencepost.proofs.results import Trace

@@ -38,9 +38,11 @@ PROOF_ATTEMPTS: tuple[tuple[str, dict[str, str]], ...] = (
     ("by enumeration and models", {"mbqi-enum": "true"}),
     ("by enumeration", {"enum-inst": "true"}),
     ("by enumeration within scopes", {"enum-inst": "true", "miniscope-quant": "agg"}),
+    ("by enumeration of any terms", {"enum-inst": "true", "enum-inst-rd": "false"}),
 )
 """A proof is looked for in this order. Of the steps that need enumeration, a proof by models is complete in all that
-were tried, and one that narrows the scope of quantifiers is often not."""
+were tried, and one that narrows the scope of quantifiers is often not. The last one does not begin with the terms to
+which a function is applied already. The order of terms decides what enumeration finds, so that each finds some more."""
 PRINTED = {
     "produce-proofs": "true", "proof-format-mode": "cpc", "proof-granularity": "dsl-rewrite",
     "proof-print-reference": "true",

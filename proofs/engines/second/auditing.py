@@ -3,8 +3,8 @@ asks no solver.
 
 The steps that the induction of a variant needs are recomputed from the model, and so is the text of each. A file that
 differs from it is a problem, and so is a step that is missing. Ethos then checks each proof against its statement. What
-is trusted is the model language, what makes a text of a step (`statements` and `readings.solver`, which build and print
-terms with Z3's library and never have it solve any), Ethos, and the rules of cvc5's proof format.
+is trusted is the model language, what makes a text of a step (`statements` and `readings.smtlib`), Ethos, and the rules
+of cvc5's proof format. No solver is imported, and `readings.solver`, by which Z3 proves, takes no part.
 """
 
 import json
@@ -16,8 +16,10 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 from fencepost.model.language.checks.errors import InputError
-from fencepost.proofs.engines.induction import Kind, Obligation
-from fencepost.proofs.engines.second.certificates import (
+from fencepost.model.language.properties import Property
+from fencepost.proofs.engines.obligations import Kind, Obligation
+from fencepost.proofs.engines.second.ethos import Ethos
+from fencepost.proofs.engines.second.index import (
     INDEX,
     PROOF,
     SCHEMA,
@@ -27,10 +29,8 @@ from fencepost.proofs.engines.second.certificates import (
     about,
     hash_of,
     hash_of_index,
-)  # fmt: skip
-from fencepost.proofs.engines.second.ethos import Ethos
-from fencepost.proofs.engines.second.opinions import title_of
-from fencepost.proofs.engines.second.statements import Statement, Step, needed_steps, statements
+)
+from fencepost.proofs.engines.second.statements import Statement, Step, needed_steps, statements, title_of
 from fencepost.proofs.readings.words import name_in_words
 from fencepost.properties.catalogue import ProtocolEntry, Variant, find
 
@@ -162,23 +162,26 @@ def _restated(
     """Yield the statement of each step as the model has it, with the lemmas that the index names, or None if these are
     none of the invariant."""
     always = {item for kind, _, item in order if kind == "preserved"}
-    claims = [_claim(step, by_step[step], always) for step in order]
+    claims = [_claim(step, by_step[step], always, variant.promised) for step in order]
     made = statements(variant.spec, variant.promised, [claim for claim in claims if claim], title)
     yield from (next(made) if claim else None for claim in claims)
 
 
-def _claim(step: Step, row: Row, always: set[str]) -> Obligation | None:
+def _claim(step: Step, row: Row, always: set[str], properties: Mapping[str, Property]) -> Obligation | None:
     (kind, action, name), uses, how = step, row.get("uses"), row.get("how")
+    if how == "stated" and (kind != "step" or properties[name].by_stated_steps(action) is None):
+        return None
     if not isinstance(uses, list) or any(str(each) not in always for each in uses):
         return None
-    if how != "solver" and (how != "unchanged" or kind != "preserved" or uses):
+    if how not in ("solver", "stated") and (how != "unchanged" or kind != "preserved" or uses):
         return None
     return Obligation(cast(Kind, kind), action, name, "holds", 0.0, cast(Any, how), tuple(uses))
 
 
 def _step(folder: Path, title: str, step: Step, row: Row, stated: Statement | None, ethos: Ethos) -> AuditedStep:
     if stated is None:
-        return AuditedStep(step, _named(step), (), "refused", "what the index says that it uses is no invariant")
+        what = "what the index says that it uses is no invariant, or no step that is stated"
+        return AuditedStep(step, _named(step), (), "refused", what)
     o = stated.obligation
     uses = (o.property,) if o.how == "unchanged" else o.uses
 

@@ -5,7 +5,6 @@ The directory is written next to its place and renamed, so that it is either com
 directory of certificates is replaced, or an empty one. What an earlier one has for a statement is taken over.
 """
 
-import hashlib
 import json
 import os
 import shutil
@@ -14,9 +13,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
-from fencepost.proofs.engines.induction import VACUITY, Obligation, Proof, prove
+from fencepost.proofs.engines.induction import Proof, prove
+from fencepost.proofs.engines.obligations import VACUITY, Obligation
+from fencepost.proofs.engines.second.agreeing import Comparison
 from fencepost.proofs.engines.second.asking import (
     UNITS,
     NoSecondSolver,
@@ -26,16 +26,23 @@ from fencepost.proofs.engines.second.asking import (
     z3_version,
 )
 from fencepost.proofs.engines.second.ethos import reference
-from fencepost.proofs.engines.second.opinions import Opinion, title_of
-from fencepost.proofs.engines.second.statements import Statement, asserted, is_stated, statements
+from fencepost.proofs.engines.second.index import (
+    INDEX,
+    PROOF,
+    SCHEMA,
+    STATEMENT,
+    WRITTEN_BY,
+    Row,
+    about,
+    hash_of,
+    hash_of_index,
+)
+from fencepost.proofs.engines.second.opinions import Opinion
+from fencepost.proofs.engines.second.statements import Statement, asserted, is_stated, statements, title_of
 from fencepost.proofs.readings.words import say_obligation
 from fencepost.properties.catalogue import ProtocolEntry, Variant
 
-INDEX, STATEMENT, PROOF = "index.json", "statement.smt2", "proof.cpc"
-SCHEMA = 2
-WRITTEN_BY = "fencepost prove --certificates"
 NOT_ASKED = "not asked, as cvc5 is not installed"
-Row = dict[str, Any]
 
 
 @dataclass
@@ -49,6 +56,7 @@ class Certificates:
     earlier: dict[str, tuple[Row, str]] = field(default_factory=dict)
     stated: dict[str, tuple[Row, str]] = field(default_factory=dict)
     taken_over: int = 0
+    differing: list[str] = field(default_factory=list)
 
     @classmethod
     def after(cls, folder: Path) -> "Certificates":
@@ -67,8 +75,9 @@ class Certificates:
 
     @property
     def disagreements(self) -> list[str]:
-        """Return a sentence for each statement that Z3 has proved, and a solver that read it has a model against."""
-        return [
+        """Return a sentence for each statement that Z3 has proved, and a solver that read it has a model against, or
+        that is not what Z3 was asked."""
+        return self.differing + [
             f"{row['protocol']}/{row['variant']}: {row['says']}: as a text, {name} says sat"
             for row in self.rows
             for name in ("z3", "cvc5")
@@ -89,7 +98,10 @@ class Certificates:
         whole = proof
         if proof.inherited:  # certificates are of the whole alone
             whole = prove(variant.spec, variant.promised, rlimit=again.rlimit, counterexamples=False, again=True)
-        for stated in statements(variant.spec, variant.promised, whole.obligations, title_of(entry, variant)):
+        title, comparison = title_of(entry, variant), Comparison(variant.spec, variant.promised)
+        for stated in statements(variant.spec, variant.promised, whole.obligations, title):
+            if (words := comparison.difference(stated)) is not None:
+                self.differing.append(f"{title}: {words}")
             place = f"{entry.name}/{variant.name}/{stated.name}"
             of_z3, of_cvc5, printed = self._answers(stated, opinions.get(stated.name), again)
             proved = None
@@ -142,31 +154,6 @@ class Certificates:
             "without": self.without,
         }
         return index | {"sha256": hash_of_index(index)}
-
-
-def about(protocol: str, variant: str, stated: Statement) -> Row:
-    """Return what a row of the index says of a step."""
-    o = stated.obligation
-    return {
-        "says": stated.says,
-        "protocol": protocol,
-        "variant": variant,
-        "property": o.property,
-        "kind": o.kind,
-        "action": o.action,
-        "how": o.how,
-        "rules": list(stated.rules),
-        "uses": list(o.uses),
-    }
-
-
-def hash_of(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def hash_of_index(index: Mapping[str, Any]) -> str:
-    """Return the hash of everything that an index says but this hash."""
-    return hash_of(json.dumps({key: value for key, value in index.items() if key != "sha256"}, sort_keys=True))
 
 
 def _why(o: Obligation, proof: Proof) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 from fencepost.proofs.engines.induction import Proof
 from fencepost.proofs.engines.run_engines import result
 from fencepost.proofs.engines.second.asking import LAST_RESORT_MS, UNITS, Answer, ask_cvc5, require_cvc5
-from fencepost.proofs.engines.second.statements import Statement, is_stated, statements
+from fencepost.proofs.engines.second.statements import Statement, is_stated, statements, title_of
 from fencepost.proofs.results import Result, Verdict, worst
 from fencepost.properties.catalogue import ProtocolEntry, Variant
 
@@ -32,10 +32,6 @@ class Opinion:
     @property
     def verdict(self) -> Verdict:
         return VERDICTS.get(self.answer.result, "unknown")
-
-
-def title_of(entry: ProtocolEntry, variant: Variant) -> str:
-    return f"{entry.name}/{variant.name}"
 
 
 def number_of_statements(proof: Proof) -> int:

@@ -3,25 +3,25 @@ stands.
 
 A statement contains what Z3 was asked, with no more of the invariant than the proof used: the types, the axioms, the
 lemmas before the step, the parameters and guards of the action, and the negation of the property afterwards. The
-obligation is proved if the text is unsatisfiable. A text depends on the obligation alone, so that it has the same bytes
-in every process.
+obligation is proved if the text is unsatisfiable. A text depends on the model and the obligation alone, so that it has
+the same bytes in every process. It is made without Z3; `agreeing` has Z3 compare it with what it was asked.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from textwrap import wrap
-from typing import Any
 
-import z3
-from fencepost.model.language.checks.errors import ModelError
 from fencepost.model.language.properties import Property
 from fencepost.model.language.protocol import Action, Spec
-from fencepost.model.language.tree.terms import FALSE, Term
-from fencepost.proofs.engines.induction import VACUITY, Obligation, consequences, invariant, steps
-from fencepost.proofs.readings.solver.solving import RLIMIT, Question
-from fencepost.proofs.readings.solver.terms import Reading
+from fencepost.model.language.tree.terms import FALSE, Term, subterms
+from fencepost.proofs.engines.obligations import VACUITY, Obligation, consequences, invariant, steps
+from fencepost.proofs.readings.smtlib.formulas import Formula, declarations, printed
+from fencepost.proofs.readings.smtlib.reading import Moment, StateAfter, TextReading, ZeroState
 from fencepost.proofs.readings.words import name_in_words, say_obligation
+from fencepost.properties.catalogue import ProtocolEntry, Variant
 
+Known = list[tuple[str, list[Formula]]]
+"""These are formulas, in groups with a description each."""
 LOGIC = "UFLIA"
 """The logic has quantifiers, uninterpreted sorts and functions, and linear integer arithmetic."""
 WIDTH = 116
@@ -71,54 +71,81 @@ def asserted(text: str) -> str:
     return "\n".join(line for line in text.splitlines() if not line.startswith(";"))
 
 
+def title_of(entry: ProtocolEntry, variant: Variant) -> str:
+    return f"{entry.name}/{variant.name}"
+
+
 def statements(
     spec: Spec, properties: Mapping[str, Property], obligations: Iterable[Obligation], title: str
 ) -> Iterator[Statement]:
     """Yield the text of each step of a proof of a settled protocol. ``title`` names the protocol and variant."""
-    made: dict[tuple[bool, str], Recorded] = {}  # making a context of Z3 takes longer than most texts
+    made: dict[tuple[bool, str], Asked] = {}  # the obligations of one action share most formulas
     for obligation in obligations:
         if is_stated(obligation):
             moment = (obligation.kind == "follows", obligation.action)
             if moment not in made:
-                made = {moment: question_of(spec, obligation)}
+                made = {moment: Asked(spec, obligation)}
             yield statement(made[moment], properties, obligation, title)
 
 
-class Renamed(Reading):
-    """A `Renamed` reading uses names that no release of a solver has a meaning for. Z3 5.4, for example, reserved
-    ``choice``, which is also a field of transactions. A name with an exclamation mark, which no name of a protocol has,
-    is safe already."""
-
-    def named(self, name: str) -> str:
-        return name if "!" in name else f"{name}$"
+def used(of: Obligation) -> tuple[str, ...]:
+    """Return the properties that a statement assumes before the step. A property whose variables the action does not
+    write is preserved if the property itself is assumed."""
+    return (of.property,) if of.how == "unchanged" else of.uses
 
 
-class Recorded(Question):
-    """A `Recorded` question records what it asserts, each part with its description."""
+class Asked:
+    """An `Asked` has what is known of one moment, before anything of the invariant is assumed: of an initial state, of
+    a state, or of a step of an action."""
 
-    reads = Renamed
+    def __init__(self, spec: Spec, of: Obligation) -> None:
+        self.reading = reading = TextReading(spec)
+        self.action = spec.actions.get(of.action) if of.kind != "follows" else None
+        before = Moment(reading.before)
+        self.known: Known = [
+            (f"the type of the constant {name}", reading.ranges(reading.constants[name], kind))
+            for name, kind in spec.constants.items()
+        ]
+        self.known.append(("axioms", [reading.truth(axiom, before) for axiom in spec.axioms]))
+        self.at = before
+        if self.action is None and of.kind != "follows":
+            self.at = Moment(StateAfter(reading, ZeroState(reading), spec.initial, {}))
+            return
+        self.known.append(
+            ("the types of the variables", [known for name in spec.types for known in reading.types_of(name)])
+        )
+        if self.action is not None:
+            self._step(self.action)
 
-    def __init__(self, spec: Spec, rlimit: int) -> None:
-        self.known: list[tuple[str, list[Any]]] = []
-        super().__init__(spec, rlimit)
+    def _step(self, action: Action) -> None:
+        reading = self.reading
+        names = reading.parameters(action)
+        for name, kind in action.parameters:
+            self.known.append((f"the type of the parameter {name}", reading.ranges(names[name], kind)))
+        for guard in action.guards:
+            words = f"a guard of {action.name}{f' [{guard.rule}]' if guard.rule else ''}"
+            self.known.append((words, [reading.truth(guard.condition, Moment(reading.before, None, names))]))
+        self.at = Moment(reading.before, StateAfter(reading, reading.before, action.updates, names), names)
 
-    def _know(self, what: str, formulas: list[Any]) -> None:
-        self.known.append((what, formulas))
-        super()._know(what, formulas)
+    def assumed(self, term: Term) -> Formula:
+        return self.reading.truth(term, Moment(self.reading.before))
+
+    def claimed(self, term: Term) -> Formula:
+        """Return the formula of a property after the step, or of the step where it has primed variables."""
+        if any(node.op == "state" and node.data[1] for node in subterms(term)):
+            return self.reading.truth(term, self.at)
+        return self.reading.truth(term, Moment(self.at.after or self.at.now))
 
 
-def statement(question: Recorded, properties: Mapping[str, Property], of: Obligation, title: str) -> Statement:
-    """Return the text of one obligation. ``question`` is about the same moment, without any of the invariant."""
-    always, action = invariant(properties), question.action
-    # A property whose variables the action does not write is preserved if the property itself is assumed.
-    uses = (of.property,) if of.how == "unchanged" else of.uses
-    known = [*question.known]
+def statement(asked: Asked, properties: Mapping[str, Property], of: Obligation, title: str) -> Statement:
+    """Return the text of one obligation, which is of the moment of ``asked``."""
+    always, action, uses = invariant(properties), asked.action, used(of)
+    known = [*asked.known]
     for name in uses:
         rule = properties[name].rule
         words = f"assumed before: {name_in_words(name)}{f' [{rule}]' if rule else ''}"
-        known.append((words, [question.reading.truth(always[name], question.before)]))
-    goal = question.claim(_goal(of, properties))
-    known.append((_denied(of), [z3.Not(goal, question.reading.context)]))
+        known.append((words, [asked.assumed(always[name])]))
+    known.append((_denied(of), [asked.reading.formulas.negated(asked.claimed(goal(of, properties)))]))
     rules = _rules(action, properties.get(of.property))
     says = say_obligation(of)
     name = ".".join(part for part in (of.kind, of.action, of.property) if part)
@@ -132,20 +159,19 @@ def statement(question: Recorded, properties: Mapping[str, Property], of: Obliga
     return Statement(of, name, says, rules, "\n".join(_text(head, known)) + "\n")
 
 
-def question_of(spec: Spec, of: Obligation) -> Recorded:
-    """Return the question of the moment that an obligation is about, before anything of the invariant is asserted."""
-    if of.action in spec.actions:
-        return Recorded.step(spec, spec.actions[of.action], (), RLIMIT)
-    return Recorded.state(spec, (), RLIMIT) if of.kind == "follows" else Recorded.initial(spec, RLIMIT)
-
-
-def _goal(of: Obligation, properties: Mapping[str, Property]) -> Term:
+def goal(of: Obligation, properties: Mapping[str, Property]) -> Term:
+    """Return what an obligation claims. Where a property states steps by which it was proved, that is the claim, which
+    implies the property."""
     if of.kind == "dead":
         return FALSE
     item = properties[of.property]
     if of.kind == "initial" and item.kind == "step":
         assert item.initially is not None
         return item.initially
+    if of.how == "stated":
+        stated = item.by_stated_steps(of.action)
+        assert stated is not None
+        return stated
     return item.term
 
 
@@ -164,51 +190,21 @@ def _rules(action: Action | None, item: Property | None) -> tuple[str, ...]:
     return tuple(dict.fromkeys(rule for rule in (*of_action, *of_item) if rule))
 
 
-def _text(head: Iterable[str], known: Iterable[tuple[str, list[Any]]]) -> Iterator[str]:
-    groups = [(words, formulas) for words, formulas in known if formulas]
+def _text(head: Iterable[str], known: Known) -> Iterator[str]:
     for line in head:
         yield from _comment(line)
     yield "(set-info :smt-lib-version 2.6)"
     yield "(set-info :status unsat)"
     yield f"(set-logic {LOGIC})"
-    yield from _declarations([formula for _, formulas in groups for formula in formulas])
-    for words, formulas in groups:
-        yield ""
-        yield from _comment(words)
-        yield from (f"(assert {formula.sexpr()})" for formula in formulas)
+    yield from declarations(formula for _, formulas in known for formula in formulas)
+    for words, formulas in known:
+        if formulas:
+            yield ""
+            yield from _comment(words)
+            yield from (f"(assert {printed(formula)})" for formula in formulas)
     yield ""
     yield "(check-sat)"
 
 
 def _comment(text: str) -> list[str]:
     return wrap(" ".join(text.split()), WIDTH, initial_indent="; ", subsequent_indent=";   ", break_long_words=False)
-
-
-def _declarations(formulas: Iterable[Any]) -> Iterator[str]:
-    """Yield sorts and functions in the order of their first use. Errors: ModelError if two functions have one name,
-    which other solvers than Z3 refuse."""
-    sorts: dict[str, None] = {}
-    functions: dict[str, Any] = {}
-    seen: set[int] = set()
-    waiting = list(formulas)[::-1]
-    while waiting:
-        node = waiting.pop()
-        if node.get_id() in seen:
-            continue
-        seen.add(node.get_id())
-        if z3.is_quantifier(node):
-            sorts |= dict.fromkeys(_declared(node.var_sort(n) for n in range(node.num_vars())))
-            waiting.append(node.body())
-        elif z3.is_app(node):
-            made = node.decl()
-            if made.kind() == z3.Z3_OP_UNINTERPRETED:
-                if not functions.setdefault(made.name(), made).eq(made):
-                    raise ModelError(f"two things are called {made.name()!r}, which SMT-LIB cannot tell apart")
-                sorts |= dict.fromkeys(_declared((*(made.domain(n) for n in range(made.arity())), made.range())))
-            waiting.extend(node.children()[::-1])
-    yield from (f"(declare-sort {name} 0)" for name in sorts)
-    yield from (made.sexpr() for made in functions.values())
-
-
-def _declared(sorts: Iterable[Any]) -> list[str]:
-    return [sort.sexpr() for sort in sorts if sort.kind() == z3.Z3_UNINTERPRETED_SORT]

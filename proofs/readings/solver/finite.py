@@ -1,8 +1,12 @@
-"""This module has the finite ranges that bounds give to types, which several readings use."""
+"""This module has the finite ranges that bounds give to types, and the refusal of sequences, which have no others.
+
+Several readings use it, and it imports no solver.
+"""
 
 from collections.abc import Sequence
 
 from fencepost.model.language.checks.errors import ModelError
+from fencepost.model.language.protocol import Spec
 from fencepost.model.language.tree.types import (
     AtomsType,
     BoolType,
@@ -41,3 +45,10 @@ def _bound(text: str, bounds: Bounds, name: str) -> int:
         raise ModelError(
             f"{name} is bounded by {text}, and the bounds given lack {missing}; there are {dict(bounds)}"
         ) from None
+
+
+def unbounded_sequence(spec: Spec, name: str) -> ModelError:
+    return ModelError(
+        f"{spec.name}: {name} is a sequence, and sequences are bounded while proofs are not; "
+        f"model it as a map from positions and a length, or leave this protocol to the bounded engines"
+    )

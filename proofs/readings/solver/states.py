@@ -6,7 +6,8 @@ from typing import Any
 import z3
 from fencepost.model.language.tracing.recording import Update
 from fencepost.model.language.tree.types import NAT, MapType, ScalarType, SeqType
-from fencepost.proofs.readings.solver.terms import Locals, Reading, Value, View, unbounded_sequence
+from fencepost.proofs.readings.solver.finite import unbounded_sequence
+from fencepost.proofs.readings.solver.terms import Locals, Reading, Value, View
 
 
 def map_parts(reading: Reading, name: str) -> tuple[tuple[ScalarType, ...], ScalarType]:

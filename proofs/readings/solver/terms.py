@@ -28,7 +28,7 @@ from fencepost.model.language.tree.types import (
     SeqType,
     bound_of,
 )
-from fencepost.proofs.readings.solver.finite import scalar_values
+from fencepost.proofs.readings.solver.finite import scalar_values, unbounded_sequence
 
 Value = tuple[Any, ...]
 Locals = Mapping[str, Value]
@@ -264,10 +264,3 @@ class Reading:
         ranges = [[self.literal(v, kind) for v in scalar_values(kind, self.bounds)] for _, kind in bound]
         for case in itertools.product(*ranges):
             yield {name: value for (name, _), value in zip(bound, case, strict=True)}
-
-
-def unbounded_sequence(spec: Spec, name: str) -> ModelError:
-    return ModelError(
-        f"{spec.name}: {name} is a sequence, and sequences are bounded while proofs are not; "
-        f"model it as a map from positions and a length, or leave this protocol to the bounded engines"
-    )

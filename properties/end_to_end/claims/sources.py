@@ -3,7 +3,7 @@ topic."""
 
 from fencepost.model.end_to_end.one_topic import OneRunEach
 from fencepost.model.end_to_end.sources import Sources
-from fencepost.model.language import each, exists, forall, implies, lemma, refinement, when, witness
+from fencepost.model.language import each, exists, forall, implies, lemma, refinement, when, with_parameters, witness
 from fencepost.model.source_offsets.core import Instance, Partition, Place, Stage
 from fencepost.model.source_offsets.delivered import Offset
 from fencepost.properties.source_offsets.claims.core import WorkersTopicLemmas
@@ -89,8 +89,15 @@ class ResumedByTheWorkersTopic(WorkersTopicLemmas, of=OneRunEach):
         of=Sources,
         leaves_out=("done", "amiss", "committer", "coming"),
         actions={
-            "resume": ("resume",), "submit": ("send",), "flush": ("send_offsets",), "commit": ("mark_offsets",),
-            "call_commit": ("mark",), "open": ("mark", "mark_offsets"), "fence": ("mark", "mark_offsets"),
+            "resume": with_parameters("resume", lambda s, n, p: dict(k=n, p=p)),
+            "submit": with_parameters("send", lambda s, n, p, i: dict(k=n, p=p, i=i)),
+            "flush": with_parameters("send_offsets", lambda s, n: dict(k=n)),
+            "commit": with_parameters("mark_offsets", lambda s: dict(i=0, commit=True)),
+            "call_commit": with_parameters("mark", lambda s, n, p: dict(k=n, p=p, commit=True)),
+            **dict.fromkeys(("open", "fence"), (
+                with_parameters("mark", lambda s, p: dict(k=s.sender[p], p=p)),
+                with_parameters("mark_offsets", lambda s: dict(i=0)),
+            )),
             **dict.fromkeys(("assign", "check", "abandon", "fail", "crash", "find_out", "discard"), ()),
         },
     )  # fmt: skip

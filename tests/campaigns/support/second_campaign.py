@@ -27,7 +27,7 @@ from fencepost.proofs.scale.jobs import Jobs
 from fencepost.properties.catalogue import Variant, find, protocols
 from whole_batches import hash_of
 
-ASKED_BY = ("proofs/engines", "proofs/readings/solver")
+ASKED_BY = ("proofs/engines", "proofs/readings/solver", "proofs/readings/smtlib")
 """What makes the steps of a proof, and writes them for other solvers."""
 
 HEAD = """# cvc5's opinion of the steps that Z3 has proved

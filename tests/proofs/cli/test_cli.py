@@ -10,7 +10,7 @@ from fencepost.proofs.cli import fencepost as group
 from fencepost.proofs.cli.agree import unreached
 from fencepost.proofs.cli.prove import Aloud
 from fencepost.proofs.cli.shared.output import folder_of_tests, in_columns, wrapped
-from fencepost.proofs.engines.induction import Obligation
+from fencepost.proofs.engines.obligations import Obligation
 from fencepost.proofs.necessity.rule_removal import STORED
 from fencepost.properties.catalogue import find, protocols
 from fencepost.properties.history.properties_of import properties_of

@@ -17,7 +17,8 @@ from fencepost.model.language import (
     require,
 )
 from fencepost.model.language.derived.mutations import mutation, mutations, settle
-from fencepost.proofs.engines.induction import antecedents, invariant, prove
+from fencepost.proofs.engines.induction import antecedents, prove
+from fencepost.proofs.engines.obligations import invariant
 from fencepost.proofs.readings.plain import Plain
 from fencepost.proofs.readings.solver.solving import RLIMIT, Question
 from fencepost.proofs.results import Event

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 from command_line import fencepost, read_json
 from fencepost.model.language.derived.mutations import mutations, settle
-from fencepost.proofs.engines.induction import Obligation, Proof, prove
+from fencepost.proofs.engines.induction import Proof, prove
 from fencepost.proofs.engines.obligation_cache import CachedSteps
+from fencepost.proofs.engines.obligations import Obligation
 from fencepost.proofs.readings.solver.solving import RLIMIT
 from fencepost.properties.catalogue import protocols
 from z3_protocols import Allocation, AllocationProperties

@@ -8,6 +8,8 @@ import copy
 import json
 import random
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,8 +22,9 @@ from fencepost.proofs.engines.second import asking, certificates
 from fencepost.proofs.engines.second import ethos as of_ethos
 from fencepost.proofs.engines.second.asking import Z3Again, ask_cvc5, prove_by_cvc5
 from fencepost.proofs.engines.second.auditing import NoCertificates, _missing, audit, problems_of, read_index
-from fencepost.proofs.engines.second.certificates import INDEX, PROOF, Certificates, hash_of, hash_of_index, write
+from fencepost.proofs.engines.second.certificates import Certificates, write
 from fencepost.proofs.engines.second.ethos import Ethos, NoChecker, foreign, reference
+from fencepost.proofs.engines.second.index import INDEX, PROOF, hash_of, hash_of_index
 from fencepost.proofs.engines.second.statements import needed_steps
 from fencepost.proofs.readings.solver.solving import Question
 from fencepost.properties.catalogue import find
@@ -93,6 +96,35 @@ def test_what_is_untouched_is_certified(made: Path, credulous: Ethos, monkeypatc
     assert (variant.name, variant.certified, len(variant.steps), variant.problems) == (VARIANT, STEPS, STEPS, ())
     assert {promise.standing for promise in variant.promises} == {"certified"}
     assert all(0 < promise.steps <= STEPS for promise in variant.promises)
+
+
+WITHOUT_SOLVERS = """
+import sys
+
+class Refusing:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("z3", "cvc5"):
+            raise ImportError(f"{name} is a solver")
+
+sys.meta_path.insert(0, Refusing())
+from fencepost.proofs.cli import main
+main()
+"""
+
+
+@pytest.mark.usefixtures("named")
+def test_no_solver_is_there(made: Path, copied: Path) -> None:
+    """Neither is imported: a process in which that fails audits what is untouched, and refuses what is not."""
+
+    def audited(folder: Path) -> "subprocess.CompletedProcess[str]":
+        words = [sys.executable, "-c", WITHOUT_SOLVERS, "audit", str(folder)]
+        return subprocess.run(words, capture_output=True, text=True, check=False)
+
+    ran = audited(made)
+    assert ran.returncode == 0 and f"{STEPS} of {STEPS} steps certified" in ran.stdout, ran.stderr
+    weakened(copied)
+    ran = audited(copied)
+    assert ran.returncode == 1 and "is not what the model states" in ran.stderr
 
 
 @needs_ethos
@@ -200,6 +232,11 @@ def no_invariant(folder: Path) -> None:
     edited(folder, lambda index: index["certificates"][0]["uses"].append("nothing_of_the_kind"))
 
 
+def stated_by_none(folder: Path) -> None:
+    """A step is said to be proved by steps that its property states, and it states none."""
+    edited(folder, lambda index: index["certificates"][0].update(how="stated"))
+
+
 def twice(folder: Path) -> None:
     edited(folder, lambda index: index["certificates"].append(copy.deepcopy(index["certificates"][0])))
 
@@ -241,7 +278,8 @@ WITHOUT_A_CHECKER = {
     missing_and_listed: "is missing", swapped: "the index names other files than its own",
     swapped_words: "the index says something else", other_hash: "has another hash than the index says",
     other_version: f"{INDEX} was edited", other_reference: "its first line is not", another_lemma: "the model",
-    no_invariant: "is no invariant", twice: "is there twice", further: "README is not in the index",
+    no_invariant: "is no invariant", stated_by_none: "no step that is stated", twice: "is there twice",
+    further: "README is not in the index",
     own_rule: "is no command of a proof", inclusion: "is no command of a proof", shadowed: "is no command of a proof",
     behind_another: "is no command of a proof", unproved: "Z3 says sat",
 }  # fmt: skip

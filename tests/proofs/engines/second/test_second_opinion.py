@@ -12,7 +12,8 @@ import second_campaign
 import z3
 from fencepost.model.language import Nat, Properties, Protocol, action, lemma, require
 from fencepost.model.language.derived.mutations import settle
-from fencepost.proofs.engines.induction import Obligation, Proof, invariant, prove
+from fencepost.proofs.engines.induction import Proof, prove
+from fencepost.proofs.engines.obligations import Obligation, invariant
 from fencepost.proofs.engines.run_engines import contradictions, result
 from fencepost.proofs.engines.second import asking
 from fencepost.proofs.engines.second.asking import NoSecondSolver, Z3Again, ask_cvc5, prove_by_cvc5, require_cvc5
