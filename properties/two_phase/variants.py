@@ -1,0 +1,89 @@
+"""This module has the variants of two-phase commit, with their bounds and the reasons for these: the change that
+Kafka's review has open, what other texts and changes do, and each rule got wrong."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from fencepost.model.releases import MISTAKE, TEXT, Of
+from fencepost.model.two_phase.mistakes import OnePair, PairForgotten, Unretained
+from fencepost.properties.entries import Claim, ProtocolEntry, Variant, wrong
+from fencepost.properties.two_phase.claims import AbortWrittenLemmas, Fencing, TwoPhaseLemmas, Waiting
+
+ONE = dict(
+    clients=2, transactions=1, partitions=1, epochs=3, fail_overs=0, fences=0, forced=0, changes=0, losses=0,
+)  # fmt: skip
+TWO = dict(ONE, transactions=2)
+REASONS = {
+    "clients": "a producer and the one that takes its place; a third one where two restart",
+    "transactions": "one that is left open; a second one where an EndTxn comes late, or the store has an older state",
+    "partitions": "fates are compared with what was decided, not with one another",
+    "epochs": "that of the first producer, of the answer to the second, and after the end",
+    "fail_overs": "one coordinator that takes over",
+    "fences": "an administrator fences once",
+    "forced": "an operator aborts once",
+    "changes": "two-phase commit is switched off once",
+    "losses": "one answer to EndTxn is lost",
+}
+RULES = tuple(f"939.{number}" for number in range(1, 19))
+
+
+def _misread(
+    name: str, says: str, rule: str, mutation: str, *breaks: str, bounds: Mapping[str, int] = ONE, of: Of = MISTAKE,
+    **more: Any,
+) -> Variant:  # fmt: skip
+    return wrong(name, TwoPhaseLemmas, says, rule, bounds, *breaks, reading=mutation, of=of, **more)
+
+
+FEATURES = {
+    "with and without two-phase commit": dict(transactions=2, epochs=4),
+    "two partitions": dict(clients=1, partitions=2),
+    "a coordinator takes over": dict(fail_overs=1),
+    "an operator aborts": dict(forced=1),
+    "an administrator fences": dict(fences=1),
+    "switched off": dict(changes=1),
+    "an answer is lost": dict(losses=1),
+    "two restart": dict(clients=3),
+}
+PROGRESS = (dict(ONE, epochs=4, losses=1), dict(TWO, clients=1, epochs=4))
+VARIANTS = (
+    Variant(
+        "retained", TwoPhaseLemmas, "PR 21735: what a producer finds open is retained, over a store that refuses an older writer",
+        bounds={"smoke": ONE, "nightly": dict(TWO, fail_overs=1)}, features=FEATURES, progress_bounds=PROGRESS,
+        judged=RULES, of=TEXT,
+    ),
+    Variant(
+        "abort-written", AbortWrittenLemmas, "the same over a store that refuses nothing, where who reads it writes its abort",
+        bounds={"smoke": ONE}, features=FEATURES, progress_bounds=PROGRESS, judged=(), of=TEXT,
+    ),
+    wrong("not-retained", TwoPhaseLemmas.asked_of(Unretained),
+          "Kafka 4.1 and later: a producer that restarts aborts what was prepared, whatever was decided", "939.26", ONE,
+          "aborted_as_decided", "survives_until_decided", "decided_commit_happens", proof=False),
+    wrong("one-pair", TwoPhaseLemmas.asked_of(OnePair),
+          "PR 22704: whoever finds a transaction gets its epoch, and so do all who find it", "939.25", ONE, "one_answer",
+          "decided_once", "one_owner", "decided_commit_happens", "aborted_as_decided", proof=False, of=TEXT),
+    wrong("second-pair-forgotten", TwoPhaseLemmas.asked_of(PairForgotten),
+          "a release takes over that does not know the second pair: two producers get the same", "939.3",
+          dict(ONE, clients=3, fail_overs=1), "one_answer", "one_owner", proof=False),
+    wrong("taken-for-a-fence", Fencing,
+          "records of the old epoch are accepted after the answer, and committed", "939.23", ONE,
+          "nothing_after_the_answer", proof=False, of=TEXT),
+    wrong("no-decision", Waiting, "readers of a partition wait as long as no one decides", "939.24", ONE,
+          "stable_offset_moves", proof=False, progress_bounds=(ONE,), of=TEXT),
+)  # fmt: skip
+
+TWO_PHASE = ProtocolEntry(
+    "two-phase",
+    "Two-phase commit (KIP-939): transactions that an outside coordinator decides.",
+    VARIANTS,
+    REASONS,
+    verified=False,  # until the reference implementation, its events and the golden files are there
+    claims=(
+        Claim("939.27", "retained", ("committed_as_decided", "nothing_committed_unasked", "nothing_lost", "as_told"),
+              ("both_in_turn",), "an id that is used with and without two-phase commit in turn keeps every promise"),
+        Claim("939.28", "retained", ("decided_commit_happens", "aborted_as_decided"), ("ended_though_forbidden",),
+              "what was found before two-phase commit is switched off can still be ended as decided"),
+        Claim("939.29", "abort-written", ("decided_once", "decided_commit_happens"), ("may_still_be_written",),
+              "a store in which the reader writes its abort need not refuse anything"),
+    ),
+)  # fmt: skip
+ENTRIES = (TWO_PHASE,)
