@@ -19,9 +19,7 @@ class AbortWritten(TwoPhase):
     def read_for(s, c, found):
         s.guard = when(s.guard < s.held[c], s.held[c], s.guard)
         s.decision = each(
-            lambda t: when(
-                s.is_found(t, found) & (s.decision[t] == Outcome.NONE), Outcome.ABORT, s.decision[t]
-            )
+            lambda t: when(s.is_found(t, found) & (s.decision[t] == Outcome.NONE), Outcome.ABORT, s.decision[t])
         )
 
 

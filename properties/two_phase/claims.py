@@ -70,17 +70,13 @@ class TwoPhasePromises(Properties):
         """A prepared transaction does not end before it is decided, unless an operator aborts it."""
         return forall(
             Txn,
-            lambda t: implies(
-                s.ready[t] & (s.verdict[t] == Outcome.NONE) & ~s.forced[t], s.result[t] == Outcome.NONE
-            ),
+            lambda t: implies(s.ready[t] & (s.verdict[t] == Outcome.NONE) & ~s.forced[t], s.result[t] == Outcome.NONE),
         )
 
     @promise(rule="939.P3", broken="{c} and {d} were answered with the same epoch for the transaction that is open")
     def one_answer(s):
         """No two clients are answered with the same epoch for a transaction that they found."""
-        return forall(
-            Client, Client, lambda c, d: implies((s.held[c] == s.held[d]) & (s.held[c] > 0), c == d)
-        )
+        return forall(Client, Client, lambda c, d: implies((s.held[c] == s.held[d]) & (s.held[c] > 0), c == d))
 
     @step(rule="939.P3", broken="{t} is ended by a client that was answered before another one")
     def only_the_newest_ends_it(old, new):
@@ -138,7 +134,9 @@ class TwoPhasePromises(Properties):
     @progress(rule="txn.P10", broken="a transaction is prepared, or has a time-out, and is never completed")
     def ends_in_the_end(s):
         """Every transaction that has a time-out, or whose markers are on their way, is complete in the end."""
-        return leads_to((s.phase == Phase.PREPARED) | ((s.phase == Phase.ONGOING) & ~s.two_phase), s.phase == Phase.IDLE)
+        return leads_to(
+            (s.phase == Phase.PREPARED) | ((s.phase == Phase.ONGOING) & ~s.two_phase), s.phase == Phase.IDLE
+        )
 
     @progress(rule="txn.P10", broken="the record of {t} in {p} stays undecided for ever")
     def decided_in_the_end(s, t: Txn, p: Partition):
@@ -260,16 +258,18 @@ class TwoPhaseLemmas(TwoPhasePromises, V2Lemmas, of=TwoPhase):
         return forall(
             Client,
             lambda c: (
-                (s.held[c] == 0)
-                | (
-                    (s.found[c] < s.held[c])
-                    & ((s.held[c] < s.epoch) | (s.retained & (s.held[c] <= s.facing) & (s.found[c] == s.epoch)))
+                (
+                    (s.held[c] == 0)
+                    | (
+                        (s.found[c] < s.held[c])
+                        & ((s.held[c] < s.epoch) | (s.retained & (s.held[c] <= s.facing) & (s.found[c] == s.epoch)))
+                    )
                 )
-            )
-            & implies(
-                (s.outcome != Outcome.NONE) & (s.ended < s.held[c]) & (s.held[c] <= s.last), s.found[c] == s.ended
-            )
-            & implies(s.phase == Phase.PREPARED, s.held[c] <= s.last),
+                & implies(
+                    (s.outcome != Outcome.NONE) & (s.ended < s.held[c]) & (s.held[c] <= s.last), s.found[c] == s.ended
+                )
+                & implies(s.phase == Phase.PREPARED, s.held[c] <= s.last)
+            ),
         )
 
     @lemma
@@ -282,9 +282,11 @@ class TwoPhaseLemmas(TwoPhasePromises, V2Lemmas, of=TwoPhase):
     @lemma
     def held_is_no_transactions(s):
         """An epoch with which a client was answered for what it found is no epoch of a transaction, now or later."""
-        return forall(Client, Client, lambda c, d: (s.held[c] == 0) | ~s.given[d, s.held[c]]) & forall(
-            Client, Client, lambda c, d: (s.held[c] == 0) | (s.next[d] != s.held[c])
-        ) & forall(Client, Txn, lambda c, t: (s.held[c] == 0) | ~s.success[t] | (s.follows[t] != s.held[c]))
+        return (
+            forall(Client, Client, lambda c, d: (s.held[c] == 0) | ~s.given[d, s.held[c]])
+            & forall(Client, Client, lambda c, d: (s.held[c] == 0) | (s.next[d] != s.held[c]))
+            & forall(Client, Txn, lambda c, t: (s.held[c] == 0) | ~s.success[t] | (s.follows[t] != s.held[c]))
+        )
 
     @lemma
     def last_is_past(s):
@@ -368,9 +370,11 @@ class TwoPhaseLemmas(TwoPhasePromises, V2Lemmas, of=TwoPhase):
         was retained is decided outside."""
         return forall(
             Txn,
-            lambda t: implies(s.begun[t] & (s.number[t] == s.epoch), s.bound[t] == s.two_phase)
-            & implies(
-                s.begun[t] & (s.number[t] == s.ended) & (s.outcome != Outcome.NONE) & (s.ended < s.last), s.bound[t]
+            lambda t: (
+                implies(s.begun[t] & (s.number[t] == s.epoch), s.bound[t] == s.two_phase)
+                & implies(
+                    s.begun[t] & (s.number[t] == s.ended) & (s.outcome != Outcome.NONE) & (s.ended < s.last), s.bound[t]
+                )
             ),
         )
 
@@ -380,13 +384,15 @@ class TwoPhaseLemmas(TwoPhasePromises, V2Lemmas, of=TwoPhase):
         alone."""
         return forall(
             Txn,
-            lambda t: implies(s.bound[t], s.begun[t])
-            & implies(s.ready[t], s.bound[t])
-            & ((s.decision[t] == Outcome.COMMIT) == (s.bound[t] & (s.verdict[t] == Outcome.COMMIT)))
-            & implies(s.decision[t] == Outcome.COMMIT, s.ready[t])
-            & implies(s.decision[t] == Outcome.ABORT, s.verdict[t] == Outcome.ABORT)
-            & implies(s.verdict[t] != Outcome.NONE, s.begun[t])
-            & (s.bound[t] | (s.verdict[t] != Outcome.COMMIT)),
+            lambda t: (
+                implies(s.bound[t], s.begun[t])
+                & implies(s.ready[t], s.bound[t])
+                & ((s.decision[t] == Outcome.COMMIT) == (s.bound[t] & (s.verdict[t] == Outcome.COMMIT)))
+                & implies(s.decision[t] == Outcome.COMMIT, s.ready[t])
+                & implies(s.decision[t] == Outcome.ABORT, s.verdict[t] == Outcome.ABORT)
+                & implies(s.verdict[t] != Outcome.NONE, s.begun[t])
+                & (s.bound[t] | (s.verdict[t] != Outcome.COMMIT))
+            ),
         )
 
     @lemma
@@ -394,8 +400,10 @@ class TwoPhaseLemmas(TwoPhasePromises, V2Lemmas, of=TwoPhase):
         """The owner of a transaction that is decided outside asks for what was decided."""
         return forall(
             Txn,
-            lambda t: implies(s.bound[t] & (s.choice[t] != Outcome.NONE), s.verdict[t] == s.choice[t])
-            & implies(s.ready[t] & (s.choice[t] == Outcome.ABORT), s.decision[t] == Outcome.ABORT),
+            lambda t: (
+                implies(s.bound[t] & (s.choice[t] != Outcome.NONE), s.verdict[t] == s.choice[t])
+                & implies(s.ready[t] & (s.choice[t] == Outcome.ABORT), s.decision[t] == Outcome.ABORT)
+            ),
         )
 
     @lemma
@@ -414,10 +422,12 @@ class TwoPhaseLemmas(TwoPhasePromises, V2Lemmas, of=TwoPhase):
         aborted it before it was prepared."""
         return forall(
             Txn,
-            lambda t: (s.verdict[t] != Outcome.ABORT)
-            | (s.decision[t] == Outcome.ABORT)
-            | s.is_refused(t)
-            | ((s.choice[t] == Outcome.ABORT) & ~s.ready[t]),
+            lambda t: (
+                (s.verdict[t] != Outcome.ABORT)
+                | (s.decision[t] == Outcome.ABORT)
+                | s.is_refused(t)
+                | ((s.choice[t] == Outcome.ABORT) & ~s.ready[t])
+            ),
         )
 
     def is_refused(s, t):
@@ -428,10 +438,10 @@ class TwoPhaseLemmas(TwoPhasePromises, V2Lemmas, of=TwoPhase):
         """A transaction that is decided outside ends as decided, unless an operator aborts it."""
         return forall(
             Txn,
-            lambda t: implies(
-                s.bound[t] & (s.result[t] != Outcome.NONE), (s.result[t] == s.verdict[t]) | s.forced[t]
-            )
-            & implies(s.forced[t], s.result[t] == Outcome.ABORT),
+            lambda t: (
+                implies(s.bound[t] & (s.result[t] != Outcome.NONE), (s.result[t] == s.verdict[t]) | s.forced[t])
+                & implies(s.forced[t], s.result[t] == Outcome.ABORT)
+            ),
         )
 
     @lemma

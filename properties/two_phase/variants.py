@@ -10,7 +10,7 @@ from fencepost.properties.entries import Claim, ProtocolEntry, Variant, wrong
 from fencepost.properties.two_phase.claims import AbortWrittenLemmas, Fencing, TwoPhaseLemmas, Waiting
 
 ONE = dict(
-    clients=2, transactions=1, partitions=1, epochs=3, fail_overs=0, fences=0, forced=0, changes=0, losses=0,
+    clients=2, transactions=1, partitions=1, epochs=4, fail_overs=0, fences=0, forced=0, changes=0, losses=0,
 )  # fmt: skip
 TWO = dict(ONE, transactions=2)
 REASONS = {
@@ -35,7 +35,7 @@ def _misread(
 
 
 FEATURES = {
-    "with and without two-phase commit": dict(transactions=2, epochs=4),
+    "two transactions": dict(transactions=2),
     "two partitions": dict(clients=1, partitions=2),
     "a coordinator takes over": dict(fail_overs=1),
     "an operator aborts": dict(forced=1),
@@ -44,7 +44,7 @@ FEATURES = {
     "an answer is lost": dict(losses=1),
     "two restart": dict(clients=3),
 }
-PROGRESS = (dict(ONE, epochs=4, losses=1), dict(TWO, clients=1, epochs=4))
+PROGRESS = (dict(ONE, losses=1), dict(TWO, clients=1))
 VARIANTS = (
     Variant(
         "retained", TwoPhaseLemmas, "PR 21735: what a producer finds open is retained, over a store that refuses an older writer",
@@ -69,6 +69,35 @@ VARIANTS = (
           "nothing_after_the_answer", proof=False, of=TEXT),
     wrong("no-decision", Waiting, "readers of a partition wait as long as no one decides", "939.24", ONE,
           "stable_offset_moves", proof=False, progress_bounds=(ONE,), of=TEXT),
+    _misread("timed-out", "a transaction that was prepared is aborted by a time-out", "939.1", "take_over: guard 1 dropped",
+             "only_the_newest_ends_it", "aborted_as_decided", "survives_until_decided", "decided_commit_happens"),
+    _misread("answered-alike", "the epoch is not raised for who finds a transaction", "939.3", "retain: guard 1 looser",
+             "one_answer", "decided_once", "one_owner", "decided_commit_happens", "aborted_as_decided"),
+    _misread("old-epoch-in-markers", "the markers of a retained transaction carry its own epoch, and are refused", "939.4",
+             "end_retained: guard 1 looser", "nothing_hangs", "nothing_open_after_a_fence"),
+    _misread("owner-ends", "EndTxn of the first producer is taken though another one has found its transaction", "939.5",
+             "end: guard 1 dropped", "only_the_newest_ends_it", "one_owner"),
+    _misread("older-answer-ends", "EndTxn of a producer is taken though a later one has found the transaction", "939.5",
+             "end_retained: guard 1 dropped", "only_the_newest_ends_it", "one_owner", bounds=dict(ONE, clients=3)),
+    _misread("not-raised-again", "the end of a retained transaction leaves the clients' epoch as it is, and a late EndTxn "
+             "ends the next transaction", "939.6", "end_retained: guard 1 looser", "aborted_as_decided",
+             "survives_until_decided", "decided_commit_happens", "nothing_committed_unasked", "committed_as_decided",
+             bounds=TWO),
+    _misread("retained-while-prepared", "a producer is answered while markers are on their way", "939.7", "while_prepared",
+             "only_the_newest_ends_it", "aborted_as_decided", "survives_until_decided", "decided_commit_happens", bounds=TWO),
+    _misread("commits-undecided", "the owner commits before the store has the decision", "939.13", "commit: guard 1 dropped",
+             "committed_as_decided", "survives_until_decided"),
+    _misread("aborts-undecided", "the owner aborts what it has prepared, and the store has the decision to commit", "939.13",
+             "abort: guard 1 dropped", "decided_once", "decided_commit_happens", "aborted_as_decided"),
+    _misread("older-writer", "the store takes the decision of a producer for whose successor it was read", "939.14",
+             "decide_commit: guard 1 dropped", "decided_once", "decided_commit_happens", "aborted_as_decided"),
+    _misread("any-state", "a producer commits what it found on the state of an earlier transaction", "939.15", "any_state",
+             "nothing_committed_unasked", "committed_as_decided", "survives_until_decided", "nothing_after_the_read",
+             bounds=TWO),
+    _misread("unpermitted", "whoever asks gets transactions without time-out", "939.9",
+             "initialize_two_phase: guard 1 dropped", "only_with_permission", bounds=dict(ONE, changes=1)),
+    _misread("nothing-to-find", "a producer that finds nothing open is not answered", "939.17", "find_completed: never",
+             "restart_is_answered", progress_bounds=(ONE,)),
 )  # fmt: skip
 
 TWO_PHASE = ProtocolEntry(
