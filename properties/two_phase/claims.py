@@ -302,22 +302,33 @@ class TwoPhaseLemmas(TwoPhasePromises, V2Lemmas, of=TwoPhase):
         )
 
     @lemma
+    def next_is_past(s):
+        """An answer to EndTxn of a client that found the transaction has a later epoch than the client held, and none
+        that the coordinator has not reached."""
+        return forall(
+            Client,
+            lambda c: (
+                (s.next[c] == 0)
+                | ((s.held[c] > 0) & (s.held[c] < s.next[c]) & (s.next[c] <= s.epoch) & (s.wants[c] != Outcome.NONE))
+            ),
+        )
+
+    @lemma
     def next_is_its_own(s):
-        """The epoch in the answer to EndTxn of a client that found the transaction goes to no other client."""
-        return (
-            forall(
-                Client,
-                lambda c: (s.next[c] == 0)
-                | ((s.held[c] > 0) & (s.held[c] < s.next[c]) & (s.next[c] <= s.epoch) & (s.wants[c] != Outcome.NONE)),
-            )
-            & forall(
-                Client, Client,
-                lambda c, d: (s.next[c] == 0) | ((~s.given[d, s.next[c]] & (s.next[c] != s.next[d])) | (c == d)),
-            )
-            & forall(
-                Client, Txn,
-                lambda c, t: (s.next[c] == 0) | ~s.success[t] | (s.follows[t] != s.next[c]) | (s.owner[t] == c),
-            )
+        """No other client was given the epoch in that answer."""
+        return forall(Client, Client, lambda c, d: (s.next[c] == 0) | ~s.given[d, s.next[c]] | (c == d))
+
+    @lemma
+    def next_goes_to_one(s):
+        """No two clients have the same epoch in that answer."""
+        return forall(Client, Client, lambda c, d: (s.next[c] == 0) | (s.next[c] != s.next[d]) | (c == d))
+
+    @lemma
+    def next_follows_nothing_else(s):
+        """No owner of another transaction has that epoch in an answer."""
+        return forall(
+            Client, Txn,
+            lambda c, t: (s.next[c] == 0) | ~s.success[t] | (s.follows[t] != s.next[c]) | (s.owner[t] == c),
         )  # fmt: skip
 
     @lemma
