@@ -273,6 +273,11 @@ class TwoPhaseLemmas(TwoPhasePromises, V2Lemmas, of=TwoPhase):
         )
 
     @lemma
+    def restarted_found_nothing(s):
+        """A client that restarts and is not answered yet has found no transaction."""
+        return forall(Client, lambda c: implies(s.restarted[c], s.held[c] == 0))
+
+    @lemma
     def found_was_begun(s):
         """What a client found is a transaction of some producer."""
         return forall(
@@ -354,8 +359,8 @@ class TwoPhaseLemmas(TwoPhasePromises, V2Lemmas, of=TwoPhase):
 
     @lemma
     def patient_by_its_client(s):
-        """Whoever has the present epoch, or will have it with an answer, asks for two-phase commit if the id is set to
-        it."""
+        """A client that has the present epoch, or will have it with an answer, asks for two-phase commit just if the
+        id is set to it."""
 
         def agrees(c):
             return s.enabled[c] == s.two_phase
