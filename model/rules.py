@@ -17,6 +17,7 @@ AREAS = {
     "618": "KIP-618, exactly-once source connectors",
     "447": "KIP-447, group-aware producers",
     "src": "SourceTask.commit with offsets",
+    "939": "KIP-939, two-phase commit",
 }
 """The sources, by the part of a number before the point."""
 WIKI = "https://cwiki.apache.org/confluence/display/KAFKA"
@@ -26,6 +27,7 @@ LINKS = {
     "618": f"{WIKI}/KIP-618%3A+Exactly-Once+Support+for+Source+Connectors",
     "447": f"{WIKI}/KIP-447%3A+Producer+scalability+for+exactly+once+semantics",
     "src": "https://kafka.apache.org/43/javadoc/org/apache/kafka/connect/source/SourceTask.html",
+    "939": f"{WIKI}/KIP-939%3A+Support+Participation+in+2PC",
 }
 """Where each source is published. A user's own source need not be."""
 
@@ -235,4 +237,39 @@ src.10 mechanism  A flush that failed merges its offsets back, and newer ones wi
 src.11 mechanism  A failure that is tolerated acknowledges; a record that is dropped for a retry does not.
 src.12 mechanism  The last commit waits for records in flight until a time-out, which is no success.
 src.13 mechanism  What is taken of the queues goes to the writer before anything newer is taken (as Kafka does not see to).
+939.P1 promise    What the outside coordinator decides of a transaction is what happens to it, once and in every partition, unless an operator intervenes.
+939.P2 promise    A prepared transaction survives crashes of clients and coordinators until it is decided, and only an operator ends it otherwise.
+939.P3 promise    Once InitProducerId with keepPreparedTxn is answered, no earlier producer ends the transaction, and no two producers have the same answer.
+939.P4 promise    Nothing that is written after the store was read for a new producer is committed under an older one.
+939.P5 promise    Once faults stop, a producer that restarts is answered, and one that asks for the end of what it found is answered too.
+939.P6 promise    A transaction without time-out is begun only with permission.
+939.1  mechanism  A transaction of a producer that asked for two-phase commit has no time-out.
+939.2  mechanism  InitProducerId with keepPreparedTxn leaves an open transaction as it is, and answers with its id and epoch (PR 21735).
+939.3  mechanism  It raises the epoch that clients use, at every call, and the open transaction keeps its own: two pairs of id and epoch.
+939.4  mechanism  The markers of a retained transaction carry a newer epoch than the transaction's own.
+939.5  mechanism  EndTxn of a retained transaction needs the epoch of the newest answer; that of the transaction itself is fenced.
+939.6  mechanism  The end of a retained transaction raises the clients' epoch once more, so that a late EndTxn meets no later transaction.
+939.7  mechanism  While markers are on their way InitProducerId with keepPreparedTxn is refused with CONCURRENT_TRANSACTIONS.
+939.8  mechanism  While markers are on their way EndTxn is refused with CONCURRENT_TRANSACTIONS, repeated or not (PR 21735).
+939.9  mechanism  Two-phase commit needs transaction.two.phase.commit.enable of the brokers and the permission TWO_PHASE_COMMIT.
+939.10 mechanism  Only a transaction without time-out is retained: keepPreparedTxn without two-phase commit is INVALID_REQUEST.
+939.11 mechanism  prepareTransaction flushes: the prepared state is handed out once every record is acknowledged.
+939.12 mechanism  A prepared transaction takes no further record of its producer.
+939.13 mechanism  The producer commits a transaction, or aborts a prepared one, only after the outside coordinator has decided.
+939.14 mechanism  What the KIP leaves open: once the store was read for a new producer, it refuses the decision of an older one.
+939.15 mechanism  completeTransaction commits if the state in the store is that of the transaction that was found, and aborts otherwise.
+939.16 mechanism  A forced abort raises the epoch above every one that was answered.
+939.17 mechanism  Where nothing is open, InitProducerId with keepPreparedTxn is answered with success and without a transaction.
+939.18 mechanism  EndTxn that is repeated after success is answered with the same success.
+939.19 interface  InitProducerId 6 has Enable2Pc and KeepPreparedTxn, and answers with OngoingTxnProducerId and OngoingTxnProducerEpoch, -1 where nothing is open.
+939.20 interface  Of a retained transaction AddPartitionsToTxn is accepted with its own epoch; with the epoch of the answer it is INVALID_TXN_STATE.
+939.21 interface  ListTransactions finds what runs longer than a duration, and Admin.forceTerminateTransaction is InitProducerId without keepPreparedTxn.
+939.22 interface  The clients' pair is in tagged fields of TransactionLogValue, whose version stays: a release before it ignores them.
+939.23 boundary   InitProducerId with keepPreparedTxn is no fence for records: those of the old epoch are accepted, and may be committed, until the store is read.
+939.24 boundary   While no one decides, the last stable offset of every partition of the transaction stands still.
+939.25 rejected   InitProducerId with keepPreparedTxn answers with the pair of the open transaction alone (PR 22704).
+939.26 rejected   Without keepPreparedTxn on the coordinator (Kafka 4.1 and later) a producer that restarts aborts what was prepared.
+939.27 claim      One id may be used with and without two-phase commit in turn.
+939.28 claim      Switching two-phase commit off loses no transaction: what was found before can still be ended as decided.
+939.29 claim      A store in which the reader writes its abort need not refuse anything (instead of 939.14).
 """)

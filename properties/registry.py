@@ -45,6 +45,7 @@ PROTOCOLS: dict[str, str] = {
     "source-commits": "fencepost.properties.source_commits",
     "source-offsets": "fencepost.properties.source_offsets",
     "end-to-end": "fencepost.properties.end_to_end",
+    "two-phase": "fencepost.properties.two_phase",
 }
 """Each protocol's package is given by its public name, in the order in which they are listed. The first is the default
 where no protocol is named."""

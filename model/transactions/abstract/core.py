@@ -5,9 +5,9 @@ Some details are left out here and modelled in `coordinator.py`, which refines t
 appends, recovery after a fail-over, which answer belongs to which request, and the end of the epochs. In the core a
 record of the transaction log is durable at once, and an epoch is a number that only grows, whatever the producer id.
 
-Every transaction has a time-out. A transaction that takes part in a two-phase commit has none (KIP-939, behind
-transaction.two.phase.commit.enable: TransactionStateManager.timedOutTransactions skips it), and is in no model; neither
-txn.18 nor txn.P10 is claimed of it.
+Every transaction has a time-out. One that takes part in a two-phase commit has none (KIP-939, behind
+transaction.two.phase.commit.enable: TransactionStateManager.timedOutTransactions skips it): `model.two_phase` has it,
+and neither txn.18 nor txn.P10 is claimed of it.
 
 A request that was sent may arrive at any time, any number of times, or never, since requests are not consumed. That
 covers delay, loss and duplication at once, and makes every message a fact that stays true.
