@@ -37,7 +37,7 @@ class Kind(EventKind):
     record_failed = 10, f"client {RECORD} error", APPLICATION
     # EndTxn leaves, with the pair of the client; each retry again
     end_sent = 11, f"{CLIENT} txn? outcome request {OWN}", APPLICATION
-    # the end of the transaction is reported, with the pair of the client for the next one; without request: to no broker
+    # the end is reported, with the pair of the client for the next transaction; without a request no broker was asked
     end_taken = 12, f"{CLIENT} txn? outcome request? {OWN} {CLIENTS_PAIR} error", APPLICATION
     client_failed = 13, "client error", APPLICATION
     # forceTerminateTransaction has its answer
@@ -47,6 +47,7 @@ class Kind(EventKind):
     txn_prepared = 16, f"{CLIENT} txn {OWN}", APPLICATION  # prepareTransaction() has returned: OWN is the state
     # completeTransaction(): of which transaction, and whether the state that it was given is that one's
     complete_called = 17, f"{CLIENT} {OWN} outcome", APPLICATION
+    commit_called = 18, f"{CLIENT} {OWN}", APPLICATION  # commitTransaction() by itself, without the store
 
     # the answer leaves: the pair of the transaction that is retained, if one is, and that of the client
     init_handled = 20, f"txn_id request {OWN_IF_ANY} {CLIENTS_PAIR} error"
@@ -59,8 +60,8 @@ class Kind(EventKind):
     partition_checked = 27, f"txn_id partition {OWN} request error"  # a leader's question, which adds the partition
     # the record of Prepare is durable, which decides the transaction for ever: by its own pair, without the bump
     txn_ended = 30, f"txn_id {OWN} outcome", LOGS
-    # InitProducerId without keepPreparedTxn meets an open transaction, whose end begins
-    termination_begun = 31, f"txn_id request {OWN}"
+    # InitProducerId meets an open transaction, whose end begins: of a correct coordinator only without keepPreparedTxn
+    termination_begun = 31, f"txn_id request {OWN} keep"
 
     batch_appended = 40, f"partition offset {OWN} record request", LOGS
     batch_refused = 42, f"partition {OWN} record request error"

@@ -16,10 +16,9 @@ TXN, OF_ID, OF_REQUEST, OF_CLIENT = ("producer_id", "epoch"), ("txn_id",), ("req
 saying = Words(TWO_PHASE).saying
 
 COMMITTED, ABORTED = IT.outcome == 1, IT.outcome == 0
-DECIDED = last(Kind.decision_written, by=TXN)
 DECIDED_TO_COMMIT = last(Kind.decision_written, by=TXN, where=COMMITTED)
-ASKED_TO_COMPLETE = last(Kind.complete_called, by=TXN)
-FORCED = last(Kind.termination_begun, by=TXN)
+COMMIT_CALLED = last(Kind.commit_called, by=TXN)
+FORCED = last(Kind.termination_begun, by=TXN, where=IT.keep == 0)
 ENDED = last(Kind.txn_ended, by=TXN)
 ENDED_ONCE = first(Kind.txn_ended, by=TXN)
 SENT = first(Kind.record_sent, by=("record",))
@@ -27,24 +26,24 @@ SENT_ENDED = first(Kind.txn_ended, by=TXN, asking=SENT)
 APPENDED = first(Kind.batch_appended, by=("record",))
 READ_BY_OWNER = first(Kind.txn_recovered, by=TXN, asking=SENT)
 SUCCESSOR_READ = following(Kind.decision_read, by=OF_CLIENT, asking=READ_BY_OWNER)
-PREPARED = last(Kind.txn_prepared, by=TXN)
+PREPARED = first(Kind.txn_prepared, by=("txn",), asking=SENT)  # one without records has the pair of the next
 BEGUN = last(Kind.txn_begun, by=TXN)
 BEGUN_BY = last(Kind.init_sent, by=OF_CLIENT, asking=BEGUN)
 OWNER = last(Kind.init_handled, by=OF_ID, where=IT.error == 0)
 OWNER_ASKED = first(Kind.init_sent, by=OF_REQUEST, asking=OWNER)
 END_ASKED = first(Kind.end_sent, by=OF_REQUEST)
 WRITTEN = first(Kind.batch_appended, by=TXN)
-OPEN = last(Kind.txn_ended, by=TXN)
 
 PROMISES = (
     declared(
-        "committed_as_decided", "939.P1", "a prepared transaction is committed only after its owner decided so",
+        "committed_as_decided", "939.P1",
+        "a transaction is committed only if its owner decided so, or committed without a store",
         each(Kind.txn_ended, by=TXN, where=COMMITTED),
-        DECIDED_TO_COMMIT.missing, saying("it was completed, and the store has no decision to commit", ""),
-        given=~ASKED_TO_COMPLETE.missing,
+        DECIDED_TO_COMMIT.at < BEGUN.at, saying("not decided since", "not decided"), explained=BEGUN,
+        given=COMMIT_CALLED.missing & ~BEGUN.missing,
     ),
     declared(
-        "decided_is_not_aborted", "939.P1", "a transaction that was decided to be committed is not aborted, but by force",
+        "decided_is_not_aborted", "939.P1", "no transaction that was decided to be committed is aborted, but by force",
         each(Kind.txn_ended, by=TXN, where=ABORTED),
         ~DECIDED_TO_COMMIT.missing & FORCED.missing, saying("this decided it otherwise:"), explained=DECIDED_TO_COMMIT,
     ),
@@ -73,6 +72,11 @@ PROMISES = (
         given=~SENT.missing & ~APPENDED.missing & ~READ_BY_OWNER.missing & ~SUCCESSOR_READ.missing,
     ),
     declared(
+        "nothing_after_it_is_prepared", "939.P3", "a prepared transaction has all of its records, and gets no more",
+        each(Kind.batch_appended, by=("record",)),
+        PREPARED.at < IT.at, saying("it was prepared before by"), explained=PREPARED, given=~SENT.missing,
+    ),
+    declared(
         "last_owner_alone", "939.P4", "no instance but the one that was initialised last ends a transaction",
         each(Kind.end_handled, by=("txn_id", "request"), where=IT.error == 0),
         OWNER_ASKED.client != END_ASKED.client, saying("the owner is by now that of"), explained=OWNER,
@@ -89,15 +93,21 @@ PROMISES = (
         ENDED.missing | (ENDED.outcome != IT.outcome), saying("it was ended by", "it has not ended"), explained=ENDED,
     ),
     declared(
-        "decided_is_ended", "939.P6", "at the end, what was decided to be committed is committed, or was ended by force",
+        "decided_is_ended", "939.P6", "what was decided to be committed is committed in the end, or was ended by force",
         each(Kind.decision_written, by=TXN, where=COMMITTED),
         ENDED_ONCE.missing, saying("it has not ended"), given=~WRITTEN.missing, needs_quiet_end=True,
     ),
     declared(
         "retained_is_not_over", "939.P2", "a transaction that is given to another instance has not ended",
-        each(Kind.txn_recovered, by=TXN),
-        ~OPEN.missing, saying("it was ended by"), explained=OPEN,
+        each(Kind.init_handled, by=TXN, where=IT.error == 0),
+        ~ENDED.missing, saying("it was ended by"), explained=ENDED,
     ),
 )  # fmt: skip
 
-HISTORY = HistoryProperties(TWO_PHASE, in_a_table(*PROMISES), mode="guarded")
+DECISIONS = frozenset({"committed_as_decided", "decided_is_not_aborted", "not_decided_when_over", "decided_is_ended"})
+
+HISTORY = HistoryProperties(
+    TWO_PHASE, in_a_table(*PROMISES), mode="guarded",
+    broken_by_design={"unguarded": DECISIONS, "empty-prepared": DECISIONS},
+    broken_by="an instance that was paused, or the state of a transaction without records",
+)  # fmt: skip

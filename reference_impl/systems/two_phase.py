@@ -82,6 +82,10 @@ class System(transactions.System):
         """Call completeTransaction() with what the store has."""
         return self._of(slot).complete()
 
+    def commit(self, slot: int) -> bool:
+        """Call commitTransaction(), whatever the store has."""
+        return self._of(slot).commit()
+
     def is_over(self, slot: int) -> bool:
         """Return whether the instance has ended by a fatal error."""
         return self._of(slot).producer.state is State.FATAL_ERROR

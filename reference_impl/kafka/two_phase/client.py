@@ -2,8 +2,8 @@
 uses both as the KIP recommends.
 
 The decision is the application's own commit in the store: in one write there, the prepared state goes with whatever
-must be atomic with the transaction. A new instance claims the store, asks for the open transaction (`init` with ``keep``),
-reads the store if that is still its own, and calls completeTransaction() with what it read, which commits if that is
+must be atomic with the transaction. A new instance claims the store, asks for the open transaction (`keep`), reads the
+store if that is still its own, and calls completeTransaction() with what it read, which commits if that is
 the transaction and aborts otherwise. The KIP has no claim; without one, or with one at another time, an instance that
 was paused writes its decision when the next one has read that there is none. (KafkaProducer.java,
 TransactionManager.java, PreparedTxnState.java)
@@ -111,9 +111,7 @@ class TwoPhaseProducer(Producer):
             keep=int(self.keeps),
         )  # fmt: skip
         timeout_ms = self.env.config.transaction_timeout_ms
-        return InitProducerIdRequestV6(
-            self.txn_id, timeout_ms, enable_2pc=self.two_phase, keep_prepared_txn=self.keeps
-        )
+        return InitProducerIdRequestV6(self.txn_id, timeout_ms, enable_2pc=self.two_phase, keep_prepared_txn=self.keeps)
 
     def init_answered(self, request: int, answer: InitProducerIdResponse | InitProducerIdResponseV6) -> None:
         assert isinstance(answer, InitProducerIdResponseV6), "this producer sends version 6"
@@ -239,9 +237,7 @@ class Application:
 
     def claim_store(self) -> None:
         self.claim = self.store.claim()
-        self.env.emit(
-            Kind.STORE_CLAIMED, client=self.producer.client, txn_id=self.producer.txn_id, claim=self.claim
-        )
+        self.env.emit(Kind.STORE_CLAIMED, client=self.producer.client, txn_id=self.producer.txn_id, claim=self.claim)
 
     def begin(self) -> bool:
         self.decided = None
@@ -272,6 +268,17 @@ class Application:
         if written:
             self.decided = decision
         return written
+
+    def commit(self) -> bool:
+        """Call commitTransaction(), without a decision in the store."""
+        if not self.producer.commit():
+            return False
+        producer_id, epoch = self.producer.own
+        self.env.emit(
+            Kind.COMMIT_CALLED, client=self.producer.client, txn_id=self.producer.txn_id, producer_id=producer_id,
+            epoch=epoch,
+        )  # fmt: skip
+        return True
 
     def complete(self) -> bool:
         """End the prepared transaction as the store has it: as this instance wrote, or as it read if it recovered."""

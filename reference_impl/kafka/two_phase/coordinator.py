@@ -8,7 +8,6 @@ it can be ended. The second is there while the transaction is ongoing and while 
 transaction leaves one pair. (TransactionMetadata.java, TxnTransitMetadata.java of PR 21735)
 """
 
-from collections.abc import Callable
 from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
@@ -201,7 +200,7 @@ class TwoPhaseCoordinator(Coordinator):
         now = metadata.now
         self.env.emit(
             Kind.TERMINATION_BEGUN, txn_id=metadata.transactional_id, request=message.body.number,
-            producer_id=now.producer_id, epoch=now.producer_epoch,
+            producer_id=now.producer_id, epoch=now.producer_epoch, keep=int(v6(request).keep_prepared_txn),
         )  # fmt: skip
         super().init_ongoing(message, metadata, request)
 
@@ -258,21 +257,27 @@ class RetainingCoordinator(TwoPhaseCoordinator):
     def init_ongoing(self, message: Message, metadata: TransactionMetadata, request: InitProducerIdRequest) -> None:
         """Retain the open transaction if the request asks for it, and end it otherwise."""
         if v6(request).keep_prepared_txn:
-            self.retain(message, metadata)
+            self.retain(message, metadata, request)
         else:
             self.terminate(message, metadata, request)
 
-    def retain(self, message: Message, metadata: TransactionMetadata) -> None:
+    def retain(self, message: Message, metadata: TransactionMetadata, request: InitProducerIdRequest) -> None:
         """Give the open transaction to the instance that asks: the client-facing pair is bumped, which fences every
-        older instance, and the transaction's own remains, as do its partitions and its time-out."""
+        older instance, and the transaction's own remains, as do its partitions."""
         now = metadata.now
         client, epoch = self.bumped_for_client(client_pair(now))
         target = now._replace(
             next_producer_id=client, next_producer_epoch=epoch, txn_last_update_timestamp=self.env.now_ms,
             previous_producer_id=self.previous_of_client(now, client),
+            txn_timeout_ms=self.retained_timeout(now, request),
         )  # fmt: skip
         metadata.prepare(target.state)
         self.transitions.write(metadata, target, partial(self.retained, message, target))
+
+    def retained_timeout(self, now: Transit, request: InitProducerIdRequest) -> int:
+        """Return the time-out from now on, the longer of both. It outlives the transaction, since the new owner goes on
+        without another InitProducerId; and a transaction that was prepared must not get one."""
+        return max(now.txn_timeout_ms, self.with_timeout(request).transaction_timeout_ms)
 
     def bumped_for_client(self, pair: Pair) -> Pair:
         """Return the next client-facing pair, which has a new producer id after the last epoch."""

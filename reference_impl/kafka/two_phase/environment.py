@@ -19,7 +19,7 @@ NO_TIMEOUT_MS = 2**31 - 1
 
 RETAINING, TRUNK = "retaining", "trunk"
 LEVELS = (RETAINING, TRUNK)
-GUARDED, UNGUARDED, EMPTY_PREPARED = MODES = ("guarded", "unguarded", "empty-prepared")
+_, UNGUARDED, EMPTY_PREPARED = MODES = ("guarded", "unguarded", "empty-prepared")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Kind:
     # Clients
     CLIENT_STARTED, CLIENT_STOPPED, INIT_SENT, INIT_TAKEN, TXN_BEGUN = range(1, 6)
     RECORD_SENT, RECORD_ACKED, RECORD_FAILED, END_SENT, END_TAKEN, CLIENT_FAILED, TERMINATION_TAKEN = range(8, 15)
-    TXN_RECOVERED, TXN_PREPARED, COMPLETE_CALLED = range(15, 18)
+    TXN_RECOVERED, TXN_PREPARED, COMPLETE_CALLED, COMMIT_CALLED = range(15, 19)
     # The coordinator of a transactional id
     INIT_HANDLED = 20
     END_HANDLED, TXN_LOGGED, APPEND_FAILED, TIMED_OUT, COORDINATOR_LOADED, PARTITION_CHECKED = range(22, 28)
