@@ -42,6 +42,24 @@ def deliver(system: Any, kind: str, keep: bool = False, source: str = "") -> Non
     system.deliver(found[0], keep)
 
 
+def settle_but(system: Any, number: int) -> None:
+    """Let everything come to rest but one message, which stays in flight."""
+    while True:
+        others = [m[0] for m in system.messages() if m[0] != number]
+        if not (others or system.transaction_log.unfinished):
+            return
+        if others:
+            system.deliver(others[0])
+        system.log_append()
+
+
+def written_but(system: Any, number: int) -> None:
+    """Let an instance write a record in a new transaction, with one message in flight."""
+    system.begin(0)
+    system.send(0, 0)
+    settle_but(system, number)
+
+
 def recovered(system: Any) -> None:
     """The decision is made, the instance crashes, and the next one completes."""
     decided(system)
@@ -113,16 +131,8 @@ def late_end(system: Any) -> None:
     system.complete(0)
     deliver(system, "end", keep=True)
     copy = next(m[0] for m in system.messages() if m[1] == "end")
-    while others := [m[0] for m in system.messages() if m[0] != copy]:
-        system.deliver(others[0])
-        system.log_append()
-    while system.log_append():
-        pass
-    system.begin(0)
-    system.send(0, 0)
-    while others := [m[0] for m in system.messages() if m[0] != copy]:
-        system.deliver(others[0])
-        system.log_append()
+    settle_but(system, copy)
+    written_but(system, copy)
     system.settle()
 
 
@@ -175,18 +185,9 @@ def late_init(system: Any) -> None:
     """InitProducerId arrives when another instance has decided a transaction."""
     system.init(1)
     late = system.messages()[0][0]
-
-    def without_late() -> None:
-        while others := [m[0] for m in system.messages() if m[0] != late]:
-            system.deliver(others[0])
-            system.log_append()
-        system.log_append()
-
     system.init(0)
-    without_late()
-    system.begin(0)
-    system.send(0, 0)
-    without_late()
+    settle_but(system, late)
+    written_but(system, late)
     system.prepare(0)
     system.decide(0, True)
     system.settle()
@@ -227,10 +228,9 @@ def answer_lost(system: Any) -> None:
     system.complete(0)
     deliver(system, "end")
     system.log_append()
-    while others := [m for m in system.messages() if m[1] != "end_answer"]:
-        system.deliver(others[0][0])
-        system.log_append()
-    system.drop(system.messages()[0][0])
+    answer = next(m[0] for m in system.messages() if m[1] == "end_answer")
+    settle_but(system, answer)
+    system.drop(answer)
     system.advance(30_000)
     system.settle()
     system.advance(100)
