@@ -143,8 +143,12 @@ class System(transactions.System):
         return self.applications[slot]
 
 
+OF_RUNS = frozenset({"protocol", "events", "broken"})
+"""A simulated history's config has these keys in addition, which are about the run and not about the system."""
+
+
 def build(config: Mapping[str, Any], parts: Parts) -> System:
-    checked = Config.parse(config)
+    checked = Config.parse({name: value for name, value in config.items() if name not in OF_RUNS})
     kernel = Kernel(checked.seed)
     return System(Environment(checked, kernel, Network(kernel), DrivenPace()), parts)
 

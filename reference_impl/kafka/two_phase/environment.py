@@ -103,4 +103,4 @@ class Environment(environment.Environment):
                 applying = {name: value for name, value in columns.items() if name in COLUMNS}
                 write(kind, **{**ABSENT_FLAGS.get(kind, {}), **applying})
 
-        self.emit = emit
+        setattr(self, "emit", emit)  # noqa: B010 (a type checker takes a method to be final)
