@@ -73,7 +73,7 @@ class RetainedTimeoutReplaced(RetainingCoordinator):
     """A retained transaction gets the time-out of its new owner, who may lack two-phase commit (939.2)."""
 
     def retained_timeout(self, now: Transit, request: InitProducerIdRequest) -> int:
-        return self.with_timeout(request).transaction_timeout_ms  # type: ignore[no-any-return]
+        return self.with_timeout(request).transaction_timeout_ms
 
 
 @defect("939.3", PROMISE)

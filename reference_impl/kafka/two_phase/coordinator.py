@@ -9,7 +9,7 @@ transaction leaves one pair. (TransactionMetadata.java, TxnTransitMetadata.java 
 """
 
 from functools import partial
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 from fencepost.reference_impl.kafka.errors import ErrorCode, GroupErrorCode
 from fencepost.reference_impl.kafka.messages import (
@@ -148,12 +148,12 @@ class TwoPhaseCoordinator(Coordinator):
 
     def init_refused(self, request: InitProducerIdRequest) -> int:
         """Return the error for a request that is wrong in itself, or 0 for none, in trunk's order."""
-        request = v6(request)
-        if request.enable_2pc and not self.is_2pc_allowed(request.transactional_id):
+        asked = v6(request)
+        if asked.enable_2pc and not self.is_2pc_allowed(asked.transactional_id):
             return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
-        if request.keep_prepared_txn and (error := self.keeping_refused(request)):
+        if asked.keep_prepared_txn and (error := self.keeping_refused(asked)):
             return error
-        valid = request._replace(transaction_timeout_ms=1) if request.enable_2pc else request
+        valid = request._replace(transaction_timeout_ms=1) if asked.enable_2pc else request
         return super().init_refused(valid)
 
     def is_2pc_allowed(self, transactional_id: int) -> bool:
@@ -170,7 +170,7 @@ class TwoPhaseCoordinator(Coordinator):
     def renew(self, message: Message, metadata: TransactionMetadata, request: InitProducerIdRequest) -> None:
         super().renew(message, metadata, self.with_timeout(request))
 
-    def with_timeout(self, request: InitProducerIdRequest) -> Any:
+    def with_timeout(self, request: InitProducerIdRequest) -> InitProducerIdRequest:
         """Return the request with the time-out that is recorded, which is without end for two-phase commit. An id that
         is used without it afterwards has an ordinary time-out again."""
         return request._replace(transaction_timeout_ms=NO_TIMEOUT_MS) if v6(request).enable_2pc else request
