@@ -158,7 +158,7 @@ class TwoPhaseCoordinator(Coordinator):
 
     def is_2pc_allowed(self, transactional_id: int) -> bool:
         """Return whether the broker enables two-phase commit and the ACL allows it (TWO_PHASE_COMMIT). A client cannot
-        tell the two from each other."""
+        distinguish the two."""
         return self.env.config.two_phase_commit_enable and transactional_id not in self.env.without_2pc
 
     def keeping_refused(self, request: InitProducerIdRequestV6) -> int:
