@@ -45,6 +45,11 @@ class Config(Configuration):
     unclean_elections: bool = False  # unclean.leader.election.enable
 
     @property
+    def transaction_version(self) -> int:
+        """Return the level of the feature transaction.version."""
+        return MODES.index(self.mode)
+
+    @property
     def asks_coordinator(self) -> bool:
         """Return whether a leader verifies the first append of a transaction (txn.15)."""
         return self.mode != "v1"

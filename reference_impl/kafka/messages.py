@@ -38,6 +38,29 @@ class InitProducerIdResponse(NamedTuple):
     producer_epoch: int = NO_PRODUCER_EPOCH
 
 
+class InitProducerIdRequestV6(NamedTuple):
+    """This is the InitProducerId request since KIP-939, which is unstable: ``enable_2pc`` asks for transactions that no
+    time-out ends, and ``keep_prepared_txn`` for an open one to be retained."""
+
+    transactional_id: int
+    transaction_timeout_ms: int
+    producer_id: int = NO_PRODUCER_ID
+    producer_epoch: int = NO_PRODUCER_EPOCH
+    enable_2pc: bool = False
+    keep_prepared_txn: bool = False
+
+
+class InitProducerIdResponseV6(NamedTuple):
+    """This is the response to `InitProducerIdRequestV6`, with the pair of the transaction that is retained, or (-1, -1)
+    for none."""
+
+    error_code: int
+    producer_id: int = NO_PRODUCER_ID
+    producer_epoch: int = NO_PRODUCER_EPOCH
+    ongoing_txn_producer_id: int = NO_PRODUCER_ID
+    ongoing_txn_producer_epoch: int = NO_PRODUCER_EPOCH
+
+
 class AddPartitionsToTxnRequest(NamedTuple):
     """This is the AddPartitionsToTxn request (api key 24), from a client (v1) or from a partition's leader that
     verifies (v1-verified) or adds (v2)."""

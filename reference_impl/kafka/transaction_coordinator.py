@@ -44,8 +44,6 @@ from fencepost.reference_impl.simulation import Message, Node
 
 Done = Callable[[int], object]  # called with how an operation went, as an error code
 
-TRANSACTION_VERSIONS = {"v1": 0, "v1-verified": 1, "v2": 2}
-
 
 class Coordinator(Node):
     """A `Coordinator` is one reign over the transaction log, from taking over to resigning. ``transitions_type`` and
@@ -178,9 +176,13 @@ class Coordinator(Node):
         if error:
             self.answer_init(message, error)
         elif metadata.now.state == TransactionState.ONGOING:
-            self.fence_and_abort(metadata, partial(self.answer_fenced, message, metadata))
+            self.init_ongoing(message, metadata, request)
         else:
             self.renew(message, metadata, request)
+
+    def init_ongoing(self, message: Message, metadata: TransactionMetadata, request: InitProducerIdRequest) -> None:
+        """End the open transaction of another instance first (txn.3)."""
+        self.fence_and_abort(metadata, partial(self.answer_fenced, message, metadata))
 
     def init_without_transactional_id(self, request: InitProducerIdRequest) -> tuple[int, ...]:
         """Answer an idempotent producer with a fresh id at epoch 0, which is not stored."""
@@ -202,8 +204,10 @@ class Coordinator(Node):
         """Return an id's state. An unknown one gets a producer id, and is not recorded yet."""
         metadata = self.find(request.transactional_id)
         if metadata is None:
-            version = TRANSACTION_VERSIONS[self.env.config.mode]
-            transit = new_transit(self.env.next_producer_id(), request.transaction_timeout_ms, self.env.now_ms, version)
+            transit = new_transit(
+                self.env.next_producer_id(), request.transaction_timeout_ms, self.env.now_ms,
+                self.env.config.transaction_version,
+            )  # fmt: skip
             metadata = self.transactions[request.transactional_id] = TransactionMetadata(
                 request.transactional_id, transit
             )

@@ -59,13 +59,14 @@ class Transit(NamedTuple):
     txn_start_timestamp: int
     txn_last_update_timestamp: int
     client_transaction_version: int
+    next_producer_epoch: int = -1  # of the client-facing pair while that is not the transaction's (KIP-939); -1: it is
 
     def entering(self, state: int, topic_partitions: frozenset[int], start_ms: int, now_ms: int) -> "Transit":
         """Return the same producer in another state of its transaction. (`_replace` takes three times as long.)"""
         return Transit(
             state, self.producer_id, self.producer_epoch, self.last_producer_epoch, self.previous_producer_id,
             self.next_producer_id, self.txn_timeout_ms, topic_partitions, start_ms, now_ms,
-            self.client_transaction_version,
+            self.client_transaction_version, self.next_producer_epoch,
         )  # fmt: skip
 
 
@@ -84,6 +85,7 @@ class TransactionLogValue(NamedTuple):
     next_producer_id: int
     client_transaction_version: int
     last_producer_epoch: int
+    next_producer_epoch: int = -1
 
 
 def new_transit(producer_id: int, timeout_ms: int, now_ms: int, version: int) -> Transit:
@@ -103,6 +105,7 @@ def value_of(target: Transit, with_last_epoch: bool = False) -> TransactionLogVa
         target.next_producer_id,
         target.client_transaction_version,
         target.last_producer_epoch if with_last_epoch else -1,
+        target.next_producer_epoch,
     )
 
 
@@ -120,6 +123,7 @@ def loaded(value: TransactionLogValue) -> Transit:
         value.transaction_start_timestamp_ms,
         value.transaction_last_update_timestamp_ms,
         value.client_transaction_version,
+        value.next_producer_epoch,
     )
 
 

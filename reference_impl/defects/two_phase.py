@@ -1,0 +1,309 @@
+"""This module collects the implementations of two-phase commit (KIP-939) that are wrong in one way each.
+
+Until the ledger has the KIP's rules, the defects have these numbers: 939.1 enable2Pc only where broker and ACL allow
+it; 939.2 no time-out; 939.3 keepPreparedTxn retains, and answers the transaction's own pair; 939.4 it bumps the
+client-facing pair; 939.5 markers have the epoch after the transaction's own; 939.6 the client-facing pair alone ends;
+939.7 the end bumps it once more; 939.8 an exhausted one gets a new id, and a retry names the old; 939.9
+CONCURRENT_TRANSACTIONS while an end is prepared; 939.10 a repeated end is a success; 939.11 both pairs are logged;
+939.12 prepareTransaction flushes, and only an end follows; 939.13 completeTransaction commits exactly the state that it
+is given; 939.14 an owner claims the store before initTransactions, and reads it after; 939.15 a transaction without
+records has no state.
+"""
+
+from fencepost.reference_impl.kafka.clients.producer import State
+from fencepost.reference_impl.kafka.errors import ErrorCode
+from fencepost.reference_impl.kafka.messages import (
+    EndTxnRequest,
+    InitProducerIdRequest,
+    InitProducerIdRequestV6,
+    InitProducerIdResponse,
+    InitProducerIdResponseV6,
+)
+from fencepost.reference_impl.kafka.transaction_states import PREPARED, PREPARES, TransactionMetadata, Transit
+from fencepost.reference_impl.kafka.transaction_transitions import MarkerRound
+from fencepost.reference_impl.kafka.two_phase.client import Application, Decision, Store, TwoPhaseProducer
+from fencepost.reference_impl.kafka.two_phase.coordinator import (
+    RetainingCoordinator,
+    TwoPhaseMarkers,
+    client_pair,
+    is_retained,
+)
+from fencepost.reference_impl.simulation import Message
+from fencepost.reference_impl.simulation.defects import NOTHING, PROGRESS, PROMISE, defect, registry
+from fencepost.reference_impl.systems.two_phase import Parts, build
+
+# These are the defects of coordinators.
+
+
+@defect("939.1", NOTHING, interface=True)
+class EnabledEverywhere(RetainingCoordinator):
+    """The coordinator allows two-phase commit whatever broker and ACL have (939.1)."""
+
+    def is_2pc_allowed(self, transactional_id: int) -> bool:
+        return True
+
+
+@defect("939.3", NOTHING, interface=True)
+class KeepsWithExpectedPair(RetainingCoordinator):
+    """The coordinator takes keepPreparedTxn with the pair that the producer expects (939.3)."""
+
+    def keeping_refused(self, request: InitProducerIdRequestV6) -> int:
+        return ErrorCode.NONE
+
+
+@defect("939.2", PROMISE)
+class TimesOutAnyway(RetainingCoordinator):
+    """The coordinator records the time-out that the producer names, also for two-phase commit (939.2)."""
+
+    def with_timeout(self, request: InitProducerIdRequest) -> InitProducerIdRequest:
+        return request
+
+
+@defect("939.2", PROMISE)
+class RetainedTimeoutStays(RetainingCoordinator):
+    """A retained transaction has the time-out of its former owner, which the new one inherits (939.2), as trunk's
+    sanity check of Ongoing demands (TransactionMetadata.completeTransitionTo)."""
+
+    def retained_timeout(self, now: Transit, request: InitProducerIdRequest) -> int:
+        return now.txn_timeout_ms
+
+
+@defect("939.2", PROMISE)
+class RetainedTimeoutReplaced(RetainingCoordinator):
+    """A retained transaction gets the time-out of its new owner, who may lack two-phase commit (939.2)."""
+
+    def retained_timeout(self, now: Transit, request: InitProducerIdRequest) -> int:
+        return self.with_timeout(request).transaction_timeout_ms
+
+
+@defect("939.3", PROMISE)
+class KeepIsIgnored(RetainingCoordinator):
+    """The coordinator aborts an open transaction although it is asked to retain it (939.3)."""
+
+    def retain(self, message: Message, metadata: TransactionMetadata, request: InitProducerIdRequest) -> None:
+        self.terminate(message, metadata, request)
+
+
+@defect("939.4", PROMISE)
+class RetainsWithoutBump(RetainingCoordinator):
+    """The coordinator answers with the transaction's pair and bumps nothing, so that its former owner can go on
+    (939.4), as PR 22704 does ("asserts no log append")."""
+
+    def retain(self, message: Message, metadata: TransactionMetadata, request: InitProducerIdRequest) -> None:
+        own = metadata.now.producer_id, metadata.now.producer_epoch
+        self.answer_init_v6(message, ErrorCode.NONE, client_pair(metadata.now), own)
+
+
+@defect("939.4", PROMISE)
+class RetainsBeforeDurable(RetainingCoordinator):
+    """The coordinator answers before the record of the second pair is durable (939.4)."""
+
+    def retain(self, message: Message, metadata: TransactionMetadata, request: InitProducerIdRequest) -> None:
+        own = metadata.now.producer_id, metadata.now.producer_epoch
+        self.answer_init_v6(message, ErrorCode.NONE, self.bumped_for_client(client_pair(metadata.now)), own)
+        super().retain(message, metadata, request)
+
+    def retained(self, message: Message, target: Transit, ok: bool) -> None:
+        """This defect has sent the answer already."""
+
+
+class WrongEpoch(TwoPhaseMarkers):
+    """The markers of a retained transaction have the epoch of the client-facing pair (939.5)."""
+
+    def marker_epoch(self, metadata: TransactionMetadata) -> int:
+        return client_pair(metadata.now)[1]
+
+
+@defect("939.5", PROGRESS, "after a rotation the marker's epoch is lower than the transaction's, and is always refused")
+class MarkersOfTheClient(RetainingCoordinator):
+    """The markers of a retained transaction have the epoch of the client-facing pair (939.5)."""
+
+    markers_type = WrongEpoch
+
+
+class UnbumpedMarkers(TwoPhaseMarkers):
+    """The markers of a retained transaction have its own epoch, without the bump (939.5)."""
+
+    def begin_completion(self, metadata: TransactionMetadata) -> MarkerRound:
+        this_round = super().begin_completion(metadata)
+        this_round.producer_epoch -= is_retained(metadata.now)
+        return this_round
+
+
+@defect("939.5", PROGRESS, "a marker of version 2 needs a higher epoch than the transaction's (KIP-1228)")
+class MarkersWithoutBump(RetainingCoordinator):
+    """The markers of a retained transaction have its own epoch, without the bump (939.5)."""
+
+    markers_type = UnbumpedMarkers
+
+
+@defect("939.6", PROMISE)
+class OwnPairEnds(RetainingCoordinator):
+    """The transaction's own pair ends it as well, which a fenced instance has (939.6)."""
+
+    def end_result_v2(self, metadata: TransactionMetadata, request: EndTxnRequest) -> int:
+        own = metadata.now.producer_id, metadata.now.producer_epoch
+        if is_retained(metadata.now) and (request.producer_id, request.producer_epoch) == own:
+            return PREPARES
+        return super().end_result_v2(metadata, request)
+
+
+@defect("939.7", PROMISE)
+class EndBumpsOnce(RetainingCoordinator):
+    """The end of a retained transaction leaves the client-facing pair as it is, so that a late copy of EndTxn ends the
+    next transaction (939.7)."""
+
+    def bumped_at_end(self, target: Transit) -> Transit:
+        bumped = super().bumped_at_end(target)
+        if not is_retained(target):
+            return bumped
+        producer_id, epoch = client_pair(target)
+        return bumped._replace(next_producer_id=producer_id, next_producer_epoch=epoch)
+
+
+@defect("939.8", PROGRESS, "the client whose answer was lost is fenced, and learns nothing of its commit")
+class RotationForgetsTheClient(RetainingCoordinator):
+    """After a rotation the coordinator knows the transaction's own id as the previous one, and not the client's, so
+    that a repeated EndTxn is refused where three ids were in use (939.8)."""
+
+    def previous_of_client(self, now: Transit, client: int) -> int:
+        return now.producer_id
+
+
+@defect("939.9", PROMISE)
+class AnyEndIsASuccessMeanwhile(RetainingCoordinator):
+    """While a transaction is preparing its end, every EndTxn is a success, whatever it asks for (939.9)."""
+
+    def end_result(self, metadata: TransactionMetadata, request: EndTxnRequest) -> int:
+        return ErrorCode.NONE if metadata.now.state in PREPARED else super().end_result(metadata, request)
+
+
+@defect("939.10", PROGRESS, "the client gives up, although its transaction was ended as it asked")
+class RepeatedEndIsFenced(RetainingCoordinator):
+    """A repeated EndTxn is refused as one of a fenced producer (939.10)."""
+
+    def is_end_retry(self, now: Transit, request: EndTxnRequest) -> bool:
+        return False
+
+
+@defect("939.11", PROMISE)
+class SecondPairNotLoaded(RetainingCoordinator):
+    """A coordinator that takes over does not read the second pair, so that the former owner is not fenced (939.11)."""
+
+    def reads_second_epoch(self) -> bool:
+        return False
+
+
+# These are the defects of producers.
+
+
+@defect("939.12", PROMISE)
+class PreparesUnflushed(TwoPhaseProducer):
+    """prepareTransaction() returns while records are on their way (939.12)."""
+
+    def is_flushed(self) -> bool:
+        return True
+
+
+@defect("939.12", PROMISE)
+class SendsAfterPrepared(TwoPhaseProducer):
+    """The producer sends in a prepared transaction (939.12)."""
+
+    def send(self, partition: int, count: int = 1) -> bool:
+        if self.state is not State.PREPARED_TRANSACTION:
+            return super().send(partition, count)
+        self.sends.add(partition, *(self.env.next_record() for _ in range(count)))
+        return True
+
+
+@defect("939.13", PROMISE)
+class CommitsAnyState(TwoPhaseProducer):
+    """completeTransaction() commits whatever state it is given, if it is given one (939.13)."""
+
+    def is_prepared_as(self, state: str) -> bool:
+        return bool(state)
+
+
+@defect("939.13", PROMISE)
+class ComparesWithItsOwnPair(TwoPhaseProducer):
+    """A recovered producer compares with its own pair, which is not that of the transaction (939.13)."""
+
+    @property
+    def prepared_state(self) -> str:
+        state = super().prepared_state
+        return f"{self.producer_id}:{self.epoch}" if state else state
+
+
+@defect("939.3", PROGRESS, "a retained transaction stays open, and the client begins the next one in it")
+class ForgetsWhatIsOngoing(TwoPhaseProducer):
+    """A recovered producer ignores that there is an open transaction, and is ready (939.3)."""
+
+    def init_answered(self, request: int, answer: InitProducerIdResponse | InitProducerIdResponseV6) -> None:
+        super().init_answered(request, InitProducerIdResponseV6(*answer[:3]))
+
+
+@defect("939.15", PROMISE)
+class EmptyHasAState(TwoPhaseProducer):
+    """A transaction without records has a prepared state, which is that of the next one too (939.15)."""
+
+    def states_empty(self) -> bool:
+        return True
+
+
+# These are the defects of applications and stores.
+
+
+@defect("939.14", PROMISE)
+class StoreTakesAll(Store):
+    """The store takes a decision from every instance (939.14)."""
+
+    def takes(self, claim: int) -> bool:
+        return True
+
+
+@defect("939.14", PROMISE)
+class ClaimsLate(Application):
+    """An instance claims the store when it reads or decides, by when it may have been fenced (939.14)."""
+
+    def claim_store(self) -> None:
+        """This defect claims later."""
+
+    def read_store(self) -> bool:
+        if self.found is None and self.may_read():
+            super().claim_store()
+        return super().read_store()
+
+    def decide(self, commit: bool) -> bool:
+        if self.claim < 0:
+            super().claim_store()
+        return super().decide(commit)
+
+
+@defect("939.14", PROMISE)
+class ReadsEarly(Application):
+    """An instance reads the store when it claims it, before it knows what is open (939.14)."""
+
+    early: Decision | None = None
+
+    def claim_store(self) -> None:
+        super().claim_store()
+        self.early = self.store.read(self.claim)
+
+    def complete(self) -> bool:
+        self.found = self.early if self.producer.txn < 0 else self.found
+        return super().complete()
+
+
+@defect("939.13", NOTHING, "no decision is an abort as well")
+class AbortsAreNotWritten(Application):
+    """An application does not write a decision to abort, as the KIP's recipe does not (939.13)."""
+
+    def decide(self, commit: bool) -> bool:
+        if commit or self.producer.txn < 0 or not self.producer.prepared_state or self.decided is not None:
+            return super().decide(commit)
+        self.decided = Decision(self.producer.prepared_state, 0)
+        return True
+
+
+REGISTRY = registry(Parts, build, __name__)
+find, __getattr__ = REGISTRY.find, REGISTRY.attribute

@@ -1,0 +1,106 @@
+"""This module has the configuration and the events of a cluster with two-phase commit (KIP-939).
+
+The events that transactions have anyway keep their codes. A transaction is identified by its own pair of producer id
+and epoch, which is the one that its producer began it with; the client-facing pair of a retained transaction is another
+one.
+"""
+
+from collections import namedtuple
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar
+
+from fencepost.reference_impl.kafka import environment
+from fencepost.reference_impl.kafka.environment import DrivenPace
+from fencepost.reference_impl.simulation import EventLog, Kernel, Network
+from fencepost.reference_impl.simulation.config import OneOf
+
+NO_TIMEOUT_MS = 2**31 - 1
+"""This transaction time-out marks a transaction that no time-out ends (isDistributedTwoPhaseCommitTxn)."""
+
+RETAINING, TRUNK = "retaining", "trunk"
+LEVELS = (RETAINING, TRUNK)
+_, UNGUARDED, EMPTY_PREPARED = MODES = ("guarded", "unguarded", "empty-prepared")
+
+
+@dataclass(frozen=True, slots=True)
+class Config(environment.Config):
+    """A `Config` is the configuration of one cluster with its applications.
+
+    ``mode`` is how applications work. "guarded": the outside store takes a decision only from the owner that claimed it
+    last, and a transaction without records has no prepared state. "unguarded": it takes one from every instance.
+    "empty-prepared": as guarded, but a transaction without records has a prepared state, as Kafka's producer gives it.
+    ``level`` is what the coordinators can do: "retaining" as in PR 21735, or "trunk",
+    where keepPreparedTxn is refused.
+    """
+
+    mode: Annotated[str, OneOf(*MODES)] = "guarded"
+    release: Annotated[str, OneOf("trunk")] = "trunk"
+    level: Annotated[str, OneOf(*LEVELS)] = RETAINING
+    two_phase_commit_enable: bool = True  # transaction.two.phase.commit.enable
+
+    @property
+    def transaction_version(self) -> int:
+        return 2
+
+    @property
+    def is_v2(self) -> bool:
+        """Return True, because two-phase commit needs KIP-890 part 2."""
+        return True
+
+
+class Kind:
+    """A `Kind` is a kind of event, whose plain number is its code in column `kind`."""
+
+    # Clients
+    CLIENT_STARTED, CLIENT_STOPPED, INIT_SENT, INIT_TAKEN, TXN_BEGUN = range(1, 6)
+    RECORD_SENT, RECORD_ACKED, RECORD_FAILED, END_SENT, END_TAKEN, CLIENT_FAILED, TERMINATION_TAKEN = range(8, 15)
+    TXN_RECOVERED, TXN_PREPARED, COMPLETE_CALLED, COMMIT_CALLED = range(15, 19)
+    # The coordinator of a transactional id
+    INIT_HANDLED = 20
+    END_HANDLED, TXN_LOGGED, APPEND_FAILED, TIMED_OUT, COORDINATOR_LOADED, PARTITION_CHECKED = range(22, 28)
+    TXN_ENDED, TERMINATION_BEGUN = 30, 31
+    # Leaders of partitions
+    BATCH_APPENDED = 40
+    BATCH_REFUSED, MARKER_APPENDED = 42, 43
+    # Readers
+    RECORD_READ = 51
+    # The outside store
+    DECISION_READ, DECISION_WRITTEN, DECISION_REFUSED, STORE_CLAIMED = range(60, 64)
+
+
+Event = namedtuple(
+    "Event",
+    "step time_us kind client txn_id producer_id epoch next_producer_id next_epoch txn record partition offset request "
+    "two_phase keep claim outcome state coordinator_epoch error",
+)  # fmt: skip
+
+
+class TwoPhaseEventLog(EventLog, kinds=Kind, event=Event):
+    __slots__ = ()
+
+
+COLUMNS = frozenset(Event._fields[3:])
+ABSENT_FLAGS = {Kind.INIT_SENT: {"two_phase": 0, "keep": 0}}
+"""An admin's InitProducerId lacks both flags (forceTerminateTransaction)."""
+
+
+class Environment(environment.Environment):
+    """An `Environment` is shared by one cluster. Events of transactions that have no code here are dropped.
+    ``without_2pc`` has the transactional ids for which the ACL lacks TWO_PHASE_COMMIT."""
+
+    __slots__ = ("without_2pc",)
+
+    config: Config
+    log_type: ClassVar[type[EventLog]] = TwoPhaseEventLog
+
+    def __init__(self, config: Config, kernel: Kernel, network: Network, pace: DrivenPace) -> None:
+        super().__init__(config, kernel, network, pace)
+        self.without_2pc: set[int] = set()
+        write, known = self.log.emit, TwoPhaseEventLog.kind_names
+
+        def emit(kind: int, **columns: Any) -> None:
+            if kind in known:
+                applying = {name: value for name, value in columns.items() if name in COLUMNS}
+                write(kind, **{**ABSENT_FLAGS.get(kind, {}), **applying})
+
+        setattr(self, "emit", emit)  # noqa: B010 (a type checker takes a method to be final)

@@ -1,0 +1,159 @@
+"""This module is the interface of two-phase commit (KIP-939), by which a driver moves a cluster with its applications
+and their outside stores, with its replaceable parts. The protocol is in `kafka.two_phase`.
+
+>>> system = reference({"clients": 1, "partitions": 1})
+>>> system.init(0), system.settle(), system.read_store(0), system.begin(0), system.send(0, 0)
+(True, None, True, True, True)
+>>> system.settle()
+>>> system.prepare(0), system.prepared_state(0), system.decide(0, True)
+(True, '0:0', True)
+>>> system.restart_client(0)  # the transaction waits for the next instance, however long that takes
+>>> system.init(0, keep=True), system.settle(), system.read_store(0), system.complete(0), system.settle()
+(True, None, True, True, None)
+>>> system.read(0, 0)
+[(0, 0)]
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from fencepost.reference_impl.kafka.clients.producer import State
+from fencepost.reference_impl.kafka.clients.roles import ProducerFactory, ProducerRole
+from fencepost.reference_impl.kafka.environment import COORDINATOR, DrivenPace
+from fencepost.reference_impl.kafka.transaction_coordinator import Coordinator
+from fencepost.reference_impl.kafka.two_phase.client import Application, Store, TwoPhaseProducer
+from fencepost.reference_impl.kafka.two_phase.coordinator import Described, RetainingCoordinator, TwoPhaseCoordinator
+from fencepost.reference_impl.kafka.two_phase.environment import TRUNK, Config, Environment
+from fencepost.reference_impl.simulation import Kernel, Network
+from fencepost.reference_impl.systems import transactions
+
+
+@dataclass(frozen=True, slots=True)
+class Parts(transactions.Parts):
+    """`Parts` has the replaceable pieces of a cluster; the defaults are the correct ones."""
+
+    producer: ProducerFactory = TwoPhaseProducer
+    coordinator: type[Coordinator] = RetainingCoordinator
+    older: type[Coordinator] = TwoPhaseCoordinator
+    application: type[Application] = Application
+    store: type[Store] = Store
+
+
+class System(transactions.System):
+    """A `System` is one cluster. Slot s has the transactional id s % ids, and each id has an outside store."""
+
+    env: Environment
+    parts: Parts
+
+    def __init__(self, env: Environment, parts: Parts) -> None:
+        self.running = parts.older if env.config.level == TRUNK else parts.coordinator
+        self.stores = [parts.store(env, txn_id) for txn_id in range(env.config.ids)]
+        self.applications: dict[int, Application] = {}
+        super().__init__(env, parts)
+
+    # Applications
+
+    def init(self, slot: int, keep: bool = True, two_phase: bool = True) -> bool:
+        """Claim the outside store of the id, and call initTransactions(keep) of a producer with or without two-phase
+        commit."""
+        return self._of(slot).init(keep, two_phase)
+
+    def begin(self, slot: int) -> bool:
+        return self._of(slot).begin()
+
+    def prepare(self, slot: int) -> bool:
+        """Call prepareTransaction()."""
+        return self._of(slot).producer.prepare()
+
+    def prepared_state(self, slot: int) -> str:
+        """Return the prepared state of the slot's transaction as text, empty if none is prepared."""
+        return self._of(slot).producer.prepared_state
+
+    def read_store(self, slot: int) -> bool:
+        """Let the instance read the decision in the outside store, if that is still its own."""
+        return self._of(slot).read_store()
+
+    def decide(self, slot: int, commit: bool) -> bool:
+        """Let the instance write the outcome of its prepared transaction to the store."""
+        return self._of(slot).decide(commit)
+
+    def complete(self, slot: int) -> bool:
+        """Call completeTransaction() with what the store has."""
+        return self._of(slot).complete()
+
+    def commit(self, slot: int) -> bool:
+        """Call commitTransaction(), whatever the store has."""
+        return self._of(slot).commit()
+
+    def is_over(self, slot: int) -> bool:
+        """Return whether the instance has ended by a fatal error."""
+        return self._of(slot).producer.state is State.FATAL_ERROR
+
+    # Operators
+
+    def force_terminate(self, txn_id: int = 0) -> bool:
+        """Call Admin.forceTerminateTransaction, which is fenceProducers under another name (PR 19276)."""
+        return self.fence_id(txn_id)
+
+    def list_transactions(self, running_longer_than_ms: int = -1) -> list[tuple[int, int, int]]:
+        """Return the (transactional id, state, producer id) that ListTransactions has."""
+        coordinator = self.coordinator
+        assert isinstance(coordinator, TwoPhaseCoordinator), "each level of this system lists transactions"
+        return coordinator.list_transactions(running_longer_than_ms)
+
+    def describe(self, txn_id: int) -> Described | None:
+        """Return what DescribeTransactions has of an id."""
+        coordinator = self.coordinator
+        assert isinstance(coordinator, TwoPhaseCoordinator), "each level of this system describes transactions"
+        return coordinator.describe(txn_id)
+
+    def downgrade(self) -> bool:
+        """Let a coordinator of trunk take over, and return False if one runs already."""
+        return self._change_to(self.parts.older)
+
+    def upgrade(self) -> bool:
+        """Let a coordinator that retains transactions take over, and return False if one runs already."""
+        return self._change_to(self.parts.coordinator)
+
+    def _change_to(self, level: type[Coordinator]) -> bool:
+        changes, self.running = self.running is not level, level
+        if changes:
+            self.fail_over()
+        return changes
+
+    def settle(self) -> None:
+        """Deliver everything and let every append succeed, without time passing, until nothing is in flight."""
+        while self.env.network.in_flight or self.transaction_log.unfinished:
+            self.env.network.deliver_all()
+            self.log_append()
+
+    def _new_coordinator(self, epoch: int) -> Coordinator:
+        coordinator = self.running(self.env, self.transaction_log, epoch)
+        self.env.network.nodes[COORDINATOR] = coordinator
+        return coordinator
+
+    def _new_producer(self, slot: int) -> ProducerRole:
+        producer = super()._new_producer(slot)
+        assert isinstance(producer, TwoPhaseProducer), "an application needs a producer with two-phase commit"
+        self.applications[slot] = self.parts.application(self.env, producer, self.stores[producer.txn_id])
+        return producer
+
+    def _of(self, slot: int) -> Application:
+        return self.applications[slot]
+
+
+OF_RUNS = frozenset({"protocol", "events", "broken"})
+"""A simulated history's config has these keys in addition, which are about the run and not about the system."""
+
+
+def build(config: Mapping[str, Any], parts: Parts) -> System:
+    checked = Config.parse({name: value for name, value in config.items() if name not in OF_RUNS})
+    kernel = Kernel(checked.seed)
+    return System(Environment(checked, kernel, Network(kernel), DrivenPace()), parts)
+
+
+def reference(config: Mapping[str, Any]) -> System:
+    """Return the reference implementation as a driven cluster; the keys of `config` are those of
+    `kafka.two_phase.environment.Config`. Raise ValueError for an invalid configuration."""
+    return build(config, Parts())

@@ -1,0 +1,86 @@
+"""Each mistake in two-phase commit is found by what must hold of histories, or by what an instance and a reader see."""
+
+import pytest
+import two_phase_scenarios as runs
+from fencepost.reference_impl.defects.two_phase import REGISTRY
+from fencepost.reference_impl.kafka.clients.producer import State
+from fencepost.reference_impl.simulation.defects import Breaks
+from fencepost.reference_impl.systems.two_phase import reference
+from two_phase_driver import history, violated
+
+KILLERS = {
+    "times_out_anyway": (runs.lingering, "no_time_out"),
+    "retained_timeout_stays": (runs.after_ordinary, "no_time_out"),
+    "retained_timeout_replaced": (runs.before_ordinary, "no_time_out"),
+    "keep_is_ignored": (runs.recovered, "decided_is_not_aborted"),
+    "retains_without_bump": (runs.former_owner_completes, "last_owner_alone"),
+    "retains_before_durable": (runs.append_fails, "last_owner_alone"),
+    "own_pair_ends": (runs.former_owner_completes, "last_owner_alone"),
+    "end_bumps_once": (runs.late_end, "committed_as_decided"),
+    "any_end_is_a_success_meanwhile": (runs.other_end_meanwhile, "reported_as_ended"),
+    "second_pair_not_loaded": (runs.former_owner_after_fail_over, "last_owner_alone"),
+    "prepares_unflushed": (runs.unflushed, "nothing_after_it_is_prepared"),
+    "sends_after_prepared": (runs.sends_on, "nothing_after_it_is_prepared"),
+    "commits_any_state": (runs.another_state, "committed_as_decided"),
+    "compares_with_its_own_pair": (runs.recovered, "decided_is_not_aborted"),
+    "forgets_what_is_ongoing": (runs.recovered, "decided_is_ended"),
+    "empty_has_a_state": (runs.empty_before, "committed_as_decided"),
+    "store_takes_all": (runs.paused, "not_decided_when_over"),
+    "claims_late": (runs.paused_before_reading, "not_decided_when_over"),
+    "reads_early": (runs.late_init, "decided_is_not_aborted"),
+}
+UNREAD = {"markers_of_the_client": runs.ONE_EPOCH, "markers_without_bump": runs.TWO}
+FENCED = {"rotation_forgets_the_client": runs.ONE_EPOCH, "repeated_end_is_fenced": runs.TWO}
+
+
+def after(made, scenario, config=runs.TWO):
+    """Return a system after a scenario, with what its events violate."""
+    system = made(config)
+    scenario(system)
+    return system, violated([system.env.log.rows])
+
+
+@pytest.mark.parametrize("scenario", dict.fromkeys(scenario for scenario, _ in KILLERS.values()), ids=str)
+def test_nothing_is_violated_by_the_reference(scenario):
+    """939.P1 to 939.P6: what is decided in the end of a scenario is not completed everywhere, and nothing else."""
+    assert after(reference, scenario)[1].keys() <= {"decided_is_ended"}
+
+
+@pytest.mark.parametrize("name", KILLERS)
+def test_defect_is_found(name):
+    scenario, broken = KILLERS[name]
+    assert broken in after(REGISTRY[name], scenario)[1]
+    assert broken not in after(reference, scenario)[1]
+
+
+@pytest.mark.parametrize(("name", "config"), UNREAD.items())
+def test_wrong_markers_leave_the_record_unread(name, config):
+    """939.5: The markers of a retained transaction have its own producer id, and its own epoch and one."""
+    assert after(reference, runs.recovered, config)[0].read(0, 0) == [(0, 0)]
+    assert after(REGISTRY[name], runs.recovered, config)[0].read(0, 0) == []
+
+
+@pytest.mark.parametrize(("name", "config"), FENCED.items())
+def test_repeated_end_is_a_success(name, config):
+    """939.8, 939.10: An EndTxn whose answer was lost is repeated with success, also where its end was a rotation."""
+    assert after(reference, runs.answer_lost, config)[0].producers[0].state is State.READY
+    assert after(REGISTRY[name], runs.answer_lost, config)[0].producers[0].state is State.FATAL_ERROR
+
+
+def test_control_changes_nothing():
+    """939.13: Where a decision to abort is not written, the next owner aborts as well."""
+    made = [history(made({**runs.TWO, "seed": 1}), 3) for made in (reference, REGISTRY["aborts_are_not_written"])]
+    assert violated(made) == {}
+
+
+def test_every_defect_has_its_killer():
+    harmless = {name for name, one in REGISTRY.items() if one.breaks is Breaks.NOTHING}
+    assert {*KILLERS, *UNREAD, *FENCED, *harmless} == {*REGISTRY}
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_random_histories_of_the_reference(seed):
+    """939.P1 to 939.P6: nothing is violated in random histories, with and without exhausted epochs and operators."""
+    config = {**runs.TWO, "seed": seed, "max_epoch": (32767, 5)[seed % 3 == 0]}
+    made = reference(config)
+    assert violated([history(made, seed, keeps=(1.0, 0.8)[seed % 2], force=0.02 * (seed % 4 == 0))]) == {}
