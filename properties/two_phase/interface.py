@@ -115,7 +115,7 @@ class System(Protocol):
     def advance(self, ms: Ms) -> None:
         """Let virtual milliseconds pass: requests are sent again, transactions time out."""
 
-    def read(self, reader: int, partition: Partition) -> Any:
+    def read(self, reader: Annotated[int, OneOf(0)], partition: Partition) -> Any:
         """Let a read_committed reader get what it has not got yet, as (offset, record)."""
 
     def drain_events(self) -> Sequence[Event]:
