@@ -11,6 +11,7 @@ TransactionManager.java, PreparedTxnState.java)
 
 from typing import NamedTuple
 
+from fencepost.reference_impl.kafka import environment
 from fencepost.reference_impl.kafka.clients.producer import Producer, State
 from fencepost.reference_impl.kafka.clients.sends import NONE
 from fencepost.reference_impl.kafka.errors import Verdict
@@ -89,8 +90,9 @@ class TwoPhaseProducer(Producer):
     """A `TwoPhaseProducer` is one instance. ``own`` is the pair of its transaction, which of a recovered one is not the
     pair that it has itself."""
 
-    def __init__(self, env: Environment, slot: int) -> None:
+    def __init__(self, env: environment.Environment, slot: int) -> None:
         super().__init__(env, slot)
+        assert isinstance(env, Environment), "two-phase commit needs the environment of a cluster that has it"
         self.env: Environment = env
         self.two_phase = True  # transaction.two.phase.commit.enable of the producer
         self.keeps = False
