@@ -334,9 +334,11 @@ def _no_values(annotation: Any, where: str) -> TypeError:
 
 
 def every_step(call: type[Call]) -> dict[str, str]:
-    """Return the methods of an interface that have an effect, by the names of their rules."""
+    """Return the methods of an interface that have an effect, by the names of their rules: their own, unless a machine
+    has a method of that name, such as `send`."""
     names = [name for each in call.interface for name in vars(each) if not name.startswith("_")]
-    return {name: name for name in names if name not in OBSERVING and not name.startswith("is_")}
+    steps = [name for name in names if name not in OBSERVING and not name.startswith("is_")]
+    return {f"call_{name}" if hasattr(Machine, name) else name: name for name in steps}
 
 
 def _step(call: type[Call], rule_name: str, method: str) -> Callable[..., None]:

@@ -107,7 +107,7 @@ PROMISES = (
 DECISIONS = frozenset({"committed_as_decided", "decided_is_not_aborted", "not_decided_when_over", "decided_is_ended"})
 
 HISTORY = HistoryProperties(
-    TWO_PHASE, in_a_table(*PROMISES), mode="guarded",
-    broken_by_design={"unguarded": DECISIONS, "empty-prepared": DECISIONS},
+    TWO_PHASE, in_a_table(*PROMISES), mode="retained",
+    broken_by_design={"older-writer": DECISIONS, "empty-prepared": DECISIONS},
     broken_by="an instance that was paused, or the state of a transaction without records",
 )  # fmt: skip

@@ -4,13 +4,13 @@ The interface is structural: an adapter has to import and inherit nothing. ``fac
 applications and their outside stores; the driver decides every delivery, loss, append to the transaction log,
 fail-over, step of an application and passing of time, and reads back events.
 
-Config keys: ``seed``, ``mode`` ("guarded": an outside store takes a decision only from the owner that claimed it last,
-and a transaction without records has no prepared state; "unguarded": it takes one from every instance;
-"empty-prepared": guarded, but a transaction without records has a prepared state, as Kafka's producer gives it),
-``clients`` (slots), ``ids`` (transactional ids: slot s has the id s % ids), ``partitions``, ``max_epoch`` (32767 in
-Kafka; the largest epoch ever handed out is one less), ``two_phase_commit_enable`` (of the brokers), ``level``
-("retaining": coordinators as in PR 21735; "trunk": keepPreparedTxn is refused), and the time-outs in milliseconds.
-Coordinators of another level are no call of the driver: what a downgrade breaks, the tests of the reference have.
+Config keys: ``seed``, ``mode`` ("retained": coordinators as in PR 21735, over a store that takes a decision only from
+the owner that claimed it last, and a transaction without records has no prepared state; "older-writer": the store takes
+one from every instance; "empty-prepared": a transaction without records has a prepared state, as Kafka's producer gives
+it; "not-retained": keepPreparedTxn is refused, as on trunk), ``clients`` (slots), ``ids`` (transactional ids: slot s
+has the id s % ids), ``partitions``, ``max_epoch`` (32767 in Kafka; the largest epoch ever handed out is one less),
+``two_phase_commit_enable`` (of the brokers), and the time-outs in milliseconds. Coordinators of another release are no
+call of the driver: what a downgrade breaks, the tests of the reference have.
 
 Only the events of applications, readers and stores are needed. Every further kind of the history vocabulary that an
 implementation emits is checked as well, and reveals a violation earlier.

@@ -24,7 +24,7 @@ from fencepost.reference_impl.kafka.environment import COORDINATOR, DrivenPace
 from fencepost.reference_impl.kafka.transaction_coordinator import Coordinator
 from fencepost.reference_impl.kafka.two_phase.client import Application, Store, TwoPhaseProducer
 from fencepost.reference_impl.kafka.two_phase.coordinator import Described, RetainingCoordinator, TwoPhaseCoordinator
-from fencepost.reference_impl.kafka.two_phase.environment import TRUNK, Config, Environment
+from fencepost.reference_impl.kafka.two_phase.environment import NOT_RETAINED, Config, Environment
 from fencepost.reference_impl.simulation import Kernel, Network
 from fencepost.reference_impl.systems import transactions
 
@@ -47,7 +47,7 @@ class System(transactions.System):
     parts: Parts
 
     def __init__(self, env: Environment, parts: Parts) -> None:
-        self.running = parts.older if env.config.level == TRUNK else parts.coordinator
+        self.running = parts.older if env.config.mode == NOT_RETAINED else parts.coordinator
         self.stores = [parts.store(env, txn_id) for txn_id in range(env.config.ids)]
         self.applications: dict[int, Application] = {}
         super().__init__(env, parts)

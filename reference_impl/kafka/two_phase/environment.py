@@ -17,25 +17,27 @@ from fencepost.reference_impl.simulation.config import OneOf
 NO_TIMEOUT_MS = 2**31 - 1
 """This transaction time-out marks a transaction that no time-out ends (isDistributedTwoPhaseCommitTxn)."""
 
-RETAINING, TRUNK = "retaining", "trunk"
-LEVELS = (RETAINING, TRUNK)
-_, UNGUARDED, EMPTY_PREPARED = MODES = ("guarded", "unguarded", "empty-prepared")
+RETAINED, UNGUARDED, EMPTY_PREPARED, NOT_RETAINED = MODES = (
+    "retained",
+    "older-writer",
+    "empty-prepared",
+    "not-retained",
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Config(environment.Config):
     """A `Config` is the configuration of one cluster with its applications.
 
-    ``mode`` is how applications work. "guarded": the outside store takes a decision only from the owner that claimed it
-    last, and a transaction without records has no prepared state. "unguarded": it takes one from every instance.
-    "empty-prepared": as guarded, but a transaction without records has a prepared state, as Kafka's producer gives it.
-    ``level`` is what the coordinators can do: "retaining" as in PR 21735, or "trunk",
-    where keepPreparedTxn is refused.
+    In the ``mode`` "retained" coordinators are as in PR 21735, the outside store takes a decision only from the owner
+    that claimed it last, and a transaction without records has no prepared state. The others differ in one thing:
+    "older-writer", the store takes a decision from every instance; "empty-prepared", a transaction without records has
+    a prepared state, as Kafka's producer gives it; "not-retained", coordinators are as on trunk, and refuse
+    keepPreparedTxn.
     """
 
-    mode: Annotated[str, OneOf(*MODES)] = "guarded"
+    mode: Annotated[str, OneOf(*MODES)] = RETAINED
     release: Annotated[str, OneOf("trunk")] = "trunk"
-    level: Annotated[str, OneOf(*LEVELS)] = RETAINING
     two_phase_commit_enable: bool = True  # transaction.two.phase.commit.enable
 
     @property

@@ -182,7 +182,7 @@ def test_operators_find_and_end_what_is_open(opened):
 
 def test_trunk_refuses_to_keep():
     """Trunk answers 35 (UNSUPPORTED_VERSION) to keepPreparedTxn, and has the rest."""
-    system = reference({**runs.TWO, "level": "trunk"})
+    system = reference({**runs.TWO, "mode": "not-retained"})
     probe = Probe(system)
     assert (probe.init(**KEEP)[0], probe.init(enable_2pc=True)[0]) == (35, 0)
     assert system.upgrade()

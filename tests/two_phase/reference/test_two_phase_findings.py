@@ -106,7 +106,7 @@ def test_state_of_an_empty_transaction_is_that_of_the_next():
 def test_store_without_a_guard_takes_the_decision_of_a_former_owner():
     """The KIP's recipe has no guard: prepareTransaction() asks no broker, so that a fenced instance prepares, and its
     store takes the decision to commit what was aborted."""
-    system = reference({**runs.TWO, "mode": "unguarded"})
+    system = reference({**runs.TWO, "mode": "older-writer"})
     runs.paused(system)
     assert broken(system) == {"not_decided_when_over"}
 

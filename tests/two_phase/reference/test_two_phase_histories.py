@@ -69,7 +69,7 @@ def test_events_have_the_codes_and_columns_of_the_vocabulary():
 def test_nothing_is_violated_in_runs_drawn_from_the_interface(monkeypatch, seed):
     """939.P1 to 939.P6, but for what is to happen in the end, which these runs do not wait for."""
     monkeypatch.setitem(registry.PROTOCOLS, "two-phase", "fencepost.properties.two_phase")
-    made = simulate(seed, {"protocol": "two-phase", "mode": "guarded", "events": 80})
+    made = simulate(seed, {"protocol": "two-phase", "mode": "retained", "events": 80})
     assert violated([made]).keys() <= {"decided_is_ended"}
 
 

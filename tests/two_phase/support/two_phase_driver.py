@@ -94,7 +94,7 @@ def history(system: Any, seed: int, steps: int = STEPS, quiet: bool = True, **ha
     return system.env.log.rows
 
 
-def violated(histories: list[list[tuple[int, ...]]], mode: str = "guarded") -> dict[str, int]:
+def violated(histories: list[list[tuple[int, ...]]], mode: str = "retained") -> dict[str, int]:
     """Return how often each property is violated in these histories, without those that hold."""
     columns = columns_of(TWO_PHASE, list(enumerate(histories)))
     findings, _ = HISTORY.check(columns, config={"mode": mode, "quiet_end": True})
@@ -103,5 +103,5 @@ def violated(histories: list[list[tuple[int, ...]]], mode: str = "guarded") -> d
 
 def judged(histories: list[list[tuple[int, ...]]]) -> dict[str, int]:
     columns = columns_of(TWO_PHASE, list(enumerate(histories)))
-    findings, _ = HISTORY.check(columns, config={"mode": "guarded", "quiet_end": True})
+    findings, _ = HISTORY.check(columns, config={"mode": "retained", "quiet_end": True})
     return {name: found.judged for name, found in findings.items()}
