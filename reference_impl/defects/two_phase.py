@@ -1,14 +1,4 @@
-"""This module collects the implementations of two-phase commit (KIP-939) that are wrong in one way each.
-
-Until the ledger has the KIP's rules, the defects have these numbers: 939.1 enable2Pc only where broker and ACL allow
-it; 939.2 no time-out; 939.3 keepPreparedTxn retains, and answers the transaction's own pair; 939.4 it bumps the
-client-facing pair; 939.5 markers have the epoch after the transaction's own; 939.6 the client-facing pair alone ends;
-939.7 the end bumps it once more; 939.8 an exhausted one gets a new id, and a retry names the old; 939.9
-CONCURRENT_TRANSACTIONS while an end is prepared; 939.10 a repeated end is a success; 939.11 both pairs are logged;
-939.12 prepareTransaction flushes, and only an end follows; 939.13 completeTransaction commits exactly the state that it
-is given; 939.14 an owner claims the store before initTransactions, and reads it after; 939.15 a transaction without
-records has no state.
-"""
+"""This module collects the implementations of two-phase commit (KIP-939) that are wrong in one way each."""
 
 from fencepost.reference_impl.kafka.clients.producer import State
 from fencepost.reference_impl.kafka.errors import ErrorCode
@@ -35,68 +25,68 @@ from fencepost.reference_impl.systems.two_phase import Parts, build
 # These are the defects of coordinators.
 
 
-@defect("939.1", NOTHING, interface=True)
+@defect("939.9", NOTHING, interface=True)
 class EnabledEverywhere(RetainingCoordinator):
-    """The coordinator allows two-phase commit whatever broker and ACL have (939.1)."""
+    """The coordinator allows two-phase commit whatever broker and ACL have (939.9)."""
 
     def is_2pc_allowed(self, transactional_id: int) -> bool:
         return True
 
 
-@defect("939.3", NOTHING, interface=True)
+@defect("939.2", NOTHING, interface=True)
 class KeepsWithExpectedPair(RetainingCoordinator):
-    """The coordinator takes keepPreparedTxn with the pair that the producer expects (939.3)."""
+    """The coordinator takes keepPreparedTxn with the pair that the producer expects (939.2)."""
 
     def keeping_refused(self, request: InitProducerIdRequestV6) -> int:
         return ErrorCode.NONE
 
 
-@defect("939.2", PROMISE)
+@defect("939.1", PROMISE)
 class TimesOutAnyway(RetainingCoordinator):
-    """The coordinator records the time-out that the producer names, also for two-phase commit (939.2)."""
+    """The coordinator records the time-out that the producer names, also for two-phase commit (939.1)."""
 
     def with_timeout(self, request: InitProducerIdRequest) -> InitProducerIdRequest:
         return request
 
 
-@defect("939.2", PROMISE)
+@defect("939.1", PROMISE)
 class RetainedTimeoutStays(RetainingCoordinator):
-    """A retained transaction has the time-out of its former owner, which the new one inherits (939.2), as trunk's
+    """A retained transaction has the time-out of its former owner, which the new one inherits (939.1), as trunk's
     sanity check of Ongoing demands (TransactionMetadata.completeTransitionTo)."""
 
     def retained_timeout(self, now: Transit, request: InitProducerIdRequest) -> int:
         return now.txn_timeout_ms
 
 
-@defect("939.2", PROMISE)
+@defect("939.1", PROMISE)
 class RetainedTimeoutReplaced(RetainingCoordinator):
-    """A retained transaction gets the time-out of its new owner, who may lack two-phase commit (939.2)."""
+    """A retained transaction gets the time-out of its new owner, who may lack two-phase commit (939.1)."""
 
     def retained_timeout(self, now: Transit, request: InitProducerIdRequest) -> int:
         return self.with_timeout(request).transaction_timeout_ms
 
 
-@defect("939.3", PROMISE)
+@defect("939.2", PROMISE)
 class KeepIsIgnored(RetainingCoordinator):
-    """The coordinator aborts an open transaction although it is asked to retain it (939.3)."""
+    """The coordinator aborts an open transaction although it is asked to retain it (939.2)."""
 
     def retain(self, message: Message, metadata: TransactionMetadata, request: InitProducerIdRequest) -> None:
         self.terminate(message, metadata, request)
 
 
-@defect("939.4", PROMISE)
+@defect("939.3", PROMISE)
 class RetainsWithoutBump(RetainingCoordinator):
     """The coordinator answers with the transaction's pair and bumps nothing, so that its former owner can go on
-    (939.4), as PR 22704 does ("asserts no log append")."""
+    (939.3), as PR 22704 does ("asserts no log append")."""
 
     def retain(self, message: Message, metadata: TransactionMetadata, request: InitProducerIdRequest) -> None:
         own = metadata.now.producer_id, metadata.now.producer_epoch
         self.answer_init_v6(message, ErrorCode.NONE, client_pair(metadata.now), own)
 
 
-@defect("939.4", PROMISE)
+@defect("939.3", PROMISE)
 class RetainsBeforeDurable(RetainingCoordinator):
-    """The coordinator answers before the record of the second pair is durable (939.4)."""
+    """The coordinator answers before the record of the second pair is durable (939.3)."""
 
     def retain(self, message: Message, metadata: TransactionMetadata, request: InitProducerIdRequest) -> None:
         own = metadata.now.producer_id, metadata.now.producer_epoch
@@ -108,21 +98,21 @@ class RetainsBeforeDurable(RetainingCoordinator):
 
 
 class WrongEpoch(TwoPhaseMarkers):
-    """The markers of a retained transaction have the epoch of the client-facing pair (939.5)."""
+    """The markers of a retained transaction have the epoch of the client-facing pair (939.4)."""
 
     def marker_epoch(self, metadata: TransactionMetadata) -> int:
         return client_pair(metadata.now)[1]
 
 
-@defect("939.5", PROGRESS, "after a rotation the marker's epoch is lower than the transaction's, and is always refused")
+@defect("939.4", PROGRESS, "after a rotation the marker's epoch is lower than the transaction's, and is always refused")
 class MarkersOfTheClient(RetainingCoordinator):
-    """The markers of a retained transaction have the epoch of the client-facing pair (939.5)."""
+    """The markers of a retained transaction have the epoch of the client-facing pair (939.4)."""
 
     markers_type = WrongEpoch
 
 
 class UnbumpedMarkers(TwoPhaseMarkers):
-    """The markers of a retained transaction have its own epoch, without the bump (939.5)."""
+    """The markers of a retained transaction have its own epoch, without the bump (939.4)."""
 
     def begin_completion(self, metadata: TransactionMetadata) -> MarkerRound:
         this_round = super().begin_completion(metadata)
@@ -130,16 +120,16 @@ class UnbumpedMarkers(TwoPhaseMarkers):
         return this_round
 
 
-@defect("939.5", PROGRESS, "a marker of version 2 needs a higher epoch than the transaction's (KIP-1228)")
+@defect("939.4", PROGRESS, "a marker of version 2 needs a higher epoch than the transaction's (KIP-1228)")
 class MarkersWithoutBump(RetainingCoordinator):
-    """The markers of a retained transaction have its own epoch, without the bump (939.5)."""
+    """The markers of a retained transaction have its own epoch, without the bump (939.4)."""
 
     markers_type = UnbumpedMarkers
 
 
-@defect("939.6", PROMISE)
+@defect("939.5", PROMISE)
 class OwnPairEnds(RetainingCoordinator):
-    """The transaction's own pair ends it as well, which a fenced instance has (939.6)."""
+    """The transaction's own pair ends it as well, which a fenced instance has (939.5)."""
 
     def end_result_v2(self, metadata: TransactionMetadata, request: EndTxnRequest) -> int:
         own = metadata.now.producer_id, metadata.now.producer_epoch
@@ -148,10 +138,10 @@ class OwnPairEnds(RetainingCoordinator):
         return super().end_result_v2(metadata, request)
 
 
-@defect("939.7", PROMISE)
+@defect("939.6", PROMISE)
 class EndBumpsOnce(RetainingCoordinator):
     """The end of a retained transaction leaves the client-facing pair as it is, so that a late copy of EndTxn ends the
-    next transaction (939.7)."""
+    next transaction (939.6)."""
 
     def bumped_at_end(self, target: Transit) -> Transit:
         bumped = super().bumped_at_end(target)
@@ -161,34 +151,34 @@ class EndBumpsOnce(RetainingCoordinator):
         return bumped._replace(next_producer_id=producer_id, next_producer_epoch=epoch)
 
 
-@defect("939.8", PROGRESS, "the client whose answer was lost is fenced, and learns nothing of its commit")
+@defect("939.18", PROGRESS, "the client whose answer was lost is fenced, and learns nothing of its commit")
 class RotationForgetsTheClient(RetainingCoordinator):
     """After a rotation the coordinator knows the transaction's own id as the previous one, and not the client's, so
-    that a repeated EndTxn is refused where three ids were in use (939.8)."""
+    that a repeated EndTxn is refused where three ids were in use (939.18)."""
 
     def previous_of_client(self, now: Transit, client: int) -> int:
         return now.producer_id
 
 
-@defect("939.9", PROMISE)
+@defect("939.8", PROMISE)
 class AnyEndIsASuccessMeanwhile(RetainingCoordinator):
-    """While a transaction is preparing its end, every EndTxn is a success, whatever it asks for (939.9)."""
+    """While a transaction is preparing its end, every EndTxn is a success, whatever it asks for (939.8)."""
 
     def end_result(self, metadata: TransactionMetadata, request: EndTxnRequest) -> int:
         return ErrorCode.NONE if metadata.now.state in PREPARED else super().end_result(metadata, request)
 
 
-@defect("939.10", PROGRESS, "the client gives up, although its transaction was ended as it asked")
+@defect("939.18", PROGRESS, "the client gives up, although its transaction was ended as it asked")
 class RepeatedEndIsFenced(RetainingCoordinator):
-    """A repeated EndTxn is refused as one of a fenced producer (939.10)."""
+    """A repeated EndTxn is refused as one of a fenced producer (939.18)."""
 
     def is_end_retry(self, now: Transit, request: EndTxnRequest) -> bool:
         return False
 
 
-@defect("939.11", PROMISE)
+@defect("939.22", PROMISE)
 class SecondPairNotLoaded(RetainingCoordinator):
-    """A coordinator that takes over does not read the second pair, so that the former owner is not fenced (939.11)."""
+    """A coordinator that takes over does not read the second pair, so that the former owner is not fenced (939.22)."""
 
     def reads_second_epoch(self) -> bool:
         return False
@@ -197,9 +187,9 @@ class SecondPairNotLoaded(RetainingCoordinator):
 # These are the defects of producers.
 
 
-@defect("939.12", PROMISE)
+@defect("939.11", PROMISE)
 class PreparesUnflushed(TwoPhaseProducer):
-    """prepareTransaction() returns while records are on their way (939.12)."""
+    """prepareTransaction() returns while records are on their way (939.11)."""
 
     def is_flushed(self) -> bool:
         return True
@@ -216,17 +206,17 @@ class SendsAfterPrepared(TwoPhaseProducer):
         return True
 
 
-@defect("939.13", PROMISE)
+@defect("939.15", PROMISE)
 class CommitsAnyState(TwoPhaseProducer):
-    """completeTransaction() commits whatever state it is given, if it is given one (939.13)."""
+    """completeTransaction() commits whatever state it is given, if it is given one (939.15)."""
 
     def is_prepared_as(self, state: str) -> bool:
         return bool(state)
 
 
-@defect("939.13", PROMISE)
+@defect("939.15", PROMISE)
 class ComparesWithItsOwnPair(TwoPhaseProducer):
-    """A recovered producer compares with its own pair, which is not that of the transaction (939.13)."""
+    """A recovered producer compares with its own pair, which is not that of the transaction (939.15)."""
 
     @property
     def prepared_state(self) -> str:
@@ -234,9 +224,9 @@ class ComparesWithItsOwnPair(TwoPhaseProducer):
         return f"{self.producer_id}:{self.epoch}" if state else state
 
 
-@defect("939.3", PROGRESS, "a retained transaction stays open, and the client begins the next one in it")
+@defect("939.2", PROGRESS, "a retained transaction stays open, and the client begins the next one in it")
 class ForgetsWhatIsOngoing(TwoPhaseProducer):
-    """A recovered producer ignores that there is an open transaction, and is ready (939.3)."""
+    """A recovered producer ignores that there is an open transaction, and is ready (939.2)."""
 
     def init_answered(self, request: int, answer: InitProducerIdResponse | InitProducerIdResponseV6) -> None:
         super().init_answered(request, InitProducerIdResponseV6(*answer[:3]))
@@ -294,9 +284,9 @@ class ReadsEarly(Application):
         return super().complete()
 
 
-@defect("939.13", NOTHING, "no decision is an abort as well")
+@defect("939.15", NOTHING, "no decision is an abort as well")
 class AbortsAreNotWritten(Application):
-    """An application does not write a decision to abort, as the KIP's recipe does not (939.13)."""
+    """An application does not write a decision to abort, as the KIP's recipe does not (939.15)."""
 
     def decide(self, commit: bool) -> bool:
         if commit or self.producer.txn < 0 or not self.producer.prepared_state or self.decided is not None:

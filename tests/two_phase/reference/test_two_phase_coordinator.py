@@ -51,7 +51,7 @@ def opened():
 
 @pytest.mark.parametrize("made", [{"two_phase_commit_enable": False}, {}], ids=["broker", "acl"])
 def test_two_phase_commit_has_to_be_allowed(made):
-    """939.1: Without the broker's setting, or TWO_PHASE_COMMIT on the id, the answer is 53 in both cases."""
+    """939.9: Without the broker's setting, or TWO_PHASE_COMMIT on the id, the answer is 53 in both cases."""
     for factory, error in ((reference, 53), (REGISTRY.interface["enabled_everywhere"], 0)):
         system = factory({**runs.TWO, **made})
         system.env.without_2pc.update(() if made else {0})
@@ -60,7 +60,7 @@ def test_two_phase_commit_has_to_be_allowed(made):
 
 
 def test_time_out_is_not_limited_for_two_phase_commit(opened):
-    """939.2: transaction.max.timeout.ms does not limit two-phase commit, whose recorded time-out is without end."""
+    """939.1: transaction.max.timeout.ms does not limit two-phase commit, whose recorded time-out is without end."""
     system, probe = opened
     assert system.describe(0).transaction_timeout_ms == NO_TIMEOUT_MS
     assert probe.init(timeout_ms=NO_TIMEOUT_MS)[0] == 50
@@ -68,7 +68,7 @@ def test_time_out_is_not_limited_for_two_phase_commit(opened):
 
 
 def test_id_is_used_with_and_without_in_turn():
-    """939.2: An InitProducerId that meets no open transaction decides alone whether there is a time-out."""
+    """939.1: An InitProducerId that meets no open transaction decides alone whether there is a time-out."""
     system = reference(runs.TWO)
     found = []
     for two_phase in (True, False, True):
@@ -79,14 +79,14 @@ def test_id_is_used_with_and_without_in_turn():
 
 
 def test_each_keep_bumps_the_client_and_not_the_transaction(opened):
-    """939.3, 939.4: KIP: "ProducerId and ProducerEpoch of the ongoing transaction always stay the same, but the
+    """939.2, 939.3: KIP: "ProducerId and ProducerEpoch of the ongoing transaction always stay the same, but the
     NextProducerEpoch is always incremented"."""
     _, probe = opened
     assert [probe.init(**KEEP) for _ in range(3)] == [(0, 0, epoch, 0, 0) for epoch in (1, 2, 3)]
 
 
 def test_keep_without_an_open_transaction_is_an_ordinary_one():
-    """939.3: KIP: the ongoing pair "can be set to -1 if there is no ongoing transaction". PR 21735's test
+    """939.17: KIP: the ongoing pair "can be set to -1 if there is no ongoing transaction". PR 21735's test
     shouldRejectKeepPreparedTxnWithoutOngoingTransaction wants an error; it does not enable two-phase commit, so that it
     gets one anyway."""
     probe = Probe(reference(runs.TWO))
@@ -94,19 +94,19 @@ def test_keep_without_an_open_transaction_is_an_ordinary_one():
 
 
 def test_keep_without_two_phase_commit_is_allowed(opened):
-    """939.3: KIP: "KeepPreparedTxn could be set to true even if Enable2Pc is false"; PR 22704 answers 42."""
+    """939.10: KIP: "KeepPreparedTxn could be set to true even if Enable2Pc is false"; PR 22704 answers 42."""
     assert opened[1].init(keep_prepared_txn=True) == (0, 0, 1, 0, 0)
 
 
 def test_keep_with_an_expected_pair_is_invalid(opened):
-    """939.3: shouldRejectKeepPreparedTxnWithExpectedEpoch."""
+    """939.2: shouldRejectKeepPreparedTxnWithExpectedEpoch."""
     assert opened[1].init(0, 0, **KEEP)[0] == 42
     system = REGISTRY.interface["keeps_with_expected_pair"](runs.TWO)
     assert Probe(system).init(0, 0, **KEEP)[0] == 0
 
 
 def test_only_the_pair_of_the_client_ends(opened):
-    """939.6, 939.7, 939.10: shouldValidateEpochsCorrectlyWithDualIdentity, shouldCompletePreparedTransactionWith…:
+    """939.5, 939.6, 939.18: shouldValidateEpochsCorrectlyWithDualIdentity, shouldCompletePreparedTransactionWith…:
     markers at the own epoch and one, the next transaction at the client's epoch and one, and a repeated end alike."""
     system, probe = opened
     probe.init(**KEEP)
@@ -122,7 +122,7 @@ def test_only_the_pair_of_the_client_ends(opened):
 
 @pytest.mark.parametrize("committed", [True, False])
 def test_everything_waits_while_an_end_is_prepared(opened, committed):
-    """939.9: shouldHandleConcurrentTransactionsInPrepareStatesTV2: 51 to each end, and to InitProducerId."""
+    """939.7, 939.8: shouldHandleConcurrentTransactionsInPrepareStatesTV2: 51 to each end, and to InitProducerId."""
     system, probe = opened
     probe.init(**KEEP)
     number = system.env.next_request()
@@ -138,7 +138,7 @@ def test_everything_waits_while_an_end_is_prepared(opened, committed):
 
 @pytest.mark.parametrize(("keeps", "client"), [(1, (0, 1)), (2, (0, 2)), (3, (1, 0)), (4, (1, 1)), (6, (2, 0))])
 def test_exhausted_epochs_of_the_client_rotate_its_id(keeps, client):
-    """939.8: shouldHandleMultipleProducerIdRotationsForOngoingTxn: the transaction's own pair remains."""
+    """939.3: shouldHandleMultipleProducerIdRotationsForOngoingTxn: the transaction's own pair remains."""
     system = reference({**runs.TWO, "max_epoch": 3})
     runs.ready(system)
     runs.written(system)
@@ -153,7 +153,7 @@ def test_exhausted_epochs_of_the_client_rotate_its_id(keeps, client):
 
 
 def test_both_pairs_survive_fail_overs(opened):
-    """939.11: A coordinator that takes over has both pairs, while ongoing and while preparing."""
+    """939.22: A coordinator that takes over has both pairs, while ongoing and while preparing."""
     system, probe = opened
     probe.init(**KEEP)
     system.fail_over()

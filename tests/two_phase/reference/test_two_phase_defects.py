@@ -40,7 +40,7 @@ def after(made, scenario, config=runs.TWO):
     return system, violated([system.env.log.rows])
 
 
-@pytest.mark.parametrize("scenario", dict.fromkeys(scenario for scenario, _ in KILLERS.values()), ids=str)
+@pytest.mark.parametrize("scenario", dict.fromkeys(scenario for scenario, _ in KILLERS.values()), ids=lambda each: each.__name__)
 def test_nothing_is_violated_by_the_reference(scenario):
     """939.P1 to 939.P6: what is decided in the end of a scenario is not completed everywhere, and nothing else."""
     assert after(reference, scenario)[1].keys() <= {"decided_is_ended"}
@@ -55,20 +55,20 @@ def test_defect_is_found(name):
 
 @pytest.mark.parametrize(("name", "config"), UNREAD.items())
 def test_wrong_markers_leave_the_record_unread(name, config):
-    """939.5: The markers of a retained transaction have its own producer id, and its own epoch and one."""
+    """939.4: The markers of a retained transaction have its own producer id, and its own epoch and one."""
     assert after(reference, runs.recovered, config)[0].read(0, 0) == [(0, 0)]
     assert after(REGISTRY[name], runs.recovered, config)[0].read(0, 0) == []
 
 
 @pytest.mark.parametrize(("name", "config"), FENCED.items())
 def test_repeated_end_is_a_success(name, config):
-    """939.8, 939.10: An EndTxn whose answer was lost is repeated with success, also where its end was a rotation."""
+    """939.18: An EndTxn whose answer was lost is repeated with success, also where its end was a rotation."""
     assert after(reference, runs.answer_lost, config)[0].producers[0].state is State.READY
     assert after(REGISTRY[name], runs.answer_lost, config)[0].producers[0].state is State.FATAL_ERROR
 
 
 def test_control_changes_nothing():
-    """939.13: Where a decision to abort is not written, the next owner aborts as well."""
+    """939.15: Where a decision to abort is not written, the next owner aborts as well."""
     made = [history(made({**runs.TWO, "seed": 1}), 3) for made in (reference, REGISTRY["aborts_are_not_written"])]
     assert violated(made) == {}
 

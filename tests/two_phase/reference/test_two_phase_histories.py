@@ -36,12 +36,12 @@ def numbered(rows):
 
 
 def test_ended_twice_is_found(rows):
-    """939.P2: A transaction is ended once."""
+    """939.P1: A transaction is ended once."""
     assert violated([numbered([*rows, of_kind(rows, Kind.txn_ended)])]) == {"ended_once": 1}
 
 
 def test_read_of_an_aborted_one_is_found(rows):
-    """939.P2: A record is read only of a committed transaction."""
+    """939.P1: A record is read only of a committed transaction."""
     ended = of_kind(rows, Kind.txn_ended)
     edited = [changed(row, OUTCOME, 0) if row is ended else row for row in rows]
     assert {"read_when_committed", "decided_is_not_aborted", "reported_as_ended"} == {*violated([edited])}
