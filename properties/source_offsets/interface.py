@@ -284,7 +284,7 @@ class GettingOn(AtRest):
             instance = newest.instances.get(partition % newest.count)
             if instance in newest.running and where != (last_round, self.config["records"]):
                 text = (
-                    f"faults are over, and instance {instance} runs and was told of no error, but a restart would "
+                    f"faults are over, and instance {instance} runs and has had no error, but a restart would "
                     f"resume source partition {partition} from {where[1]} of round {where[0]}, which has more"
                 )
                 yield Broken("618.P5", text, event=event), frozenset()

@@ -4,11 +4,11 @@ import pytest
 from house import PRIVATE, circles, outside_the_law, private_words, sizes
 
 LIMITS = {
-    "model": (140, 21228),
-    "properties": (158, 43382),
-    "reference_impl": (151, 35418),
-    "proofs": (311, 48746),
-    "tests": (546, 80739),
+    "model": (143, 21726),
+    "properties": (165, 44420),
+    "reference_impl": (157, 36668),
+    "proofs": (317, 49403),
+    "tests": (557, 82424),
 }
 """Files and lines of each top folder."""
 LAZY_CIRCLES = (5, 5, 4)

@@ -30,6 +30,7 @@ ROLES: tuple[tuple[str, str, str], ...] = (
     ("translator", "plumbing", "properties/{p}/translator*"),
     ("words", "content", "properties/{p}/__init__.py"),
     ("system", "content", "reference_impl/systems/{p}*"),
+    ("behaviour", "content", "reference_impl/kafka/{p}/*"),
     ("defects", "content", "reference_impl/defects/{p}*"),
     ("live clients", "content", "reference_impl/live/{p}/*"),
     ("live cluster", "content", "reference_impl/live/connect/{p}.py"),
