@@ -60,6 +60,8 @@ SILENT: Mapping[str, str] = MappingProxyType({
     "a late EndTxn decides the next transaction": _AS_ASKED,
     "a late copy stops the next transaction": _REFUSED,
     "a client fences itself": _FENCE,
+    "a client that asks for two phases gets one":
+        "the log has an abort by time-out, and not what the client was configured for",
     "a fenced producer ends its successor's transaction": _FENCE,
     "a partition that its member never hears of": "nothing is written, and the group's offset stands, as of a slow one",
     "an aborted offset is committed by the next transaction":

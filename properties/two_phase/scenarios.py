@@ -1,6 +1,12 @@
 """This module has what a driver of two-phase commit does in one piece, because single calls alone seldom get so far."""
 
-from fencepost.properties.two_phase.interface import Partition, Slot, System
+from typing import Annotated
+
+from fencepost.properties.machine import Machine, scenario
+from fencepost.properties.roles import Between, OneOf
+from fencepost.properties.two_phase.interface import Ms, Partition, Slot, System
+
+Few = Annotated[int, Between(0, 6)]
 
 
 def settle(system: System) -> None:
@@ -32,3 +38,116 @@ def transact(system: System, slot: Slot, partition: Partition) -> None:
 
 
 HELPERS = (settle, start, transact)
+
+
+class Scenarios(Machine):
+    """`Scenarios` has the lives of an application that single calls seldom make: what was prepared is taken up by
+    another instance, before and after it was decided, while the former one goes on."""
+
+    @scenario
+    def recovered(
+        self, slot: Slot, heir: Slot, partition: Partition, commit: bool, decided: bool, delivered: Few, two_phase: bool
+    ) -> None:  # fmt: skip
+        """An instance ends its transaction, few messages of that arrive, another one takes it up, and it goes on."""
+        self.call("restart_client", slot)
+        self.call("init", slot, True, two_phase)
+        self.call("settle")
+        self.call("read_store", slot)
+        self.call("complete", slot)
+        self.call("settle")
+        self.call("transact", slot, partition)
+        if decided:
+            self.call("decide", slot, commit)
+            self.call("complete", slot)
+        self.some(delivered)
+        self.call("start", heir)
+        self.call("complete", slot)
+        self.call("settle")
+        self.call("read", 0, partition)
+
+    @scenario
+    def overtaken(
+        self, slot: Slot, heir: Slot, partition: Partition, commit: bool, reads: bool, then: Annotated[str, OneOf(
+            "complete", "send", "commit", "fail_over")]
+    ) -> None:  # fmt: skip
+        """An instance decides what it has prepared while another one is initialised, or has read the store."""
+        self.call("start", slot)
+        self.call("transact", slot, partition)
+        self.call("restart_client", heir)
+        self.call("init", heir)
+        self.call("settle")
+        if reads:
+            self.call("read_store", heir)
+        self.call("decide", slot, commit)
+        if then == "fail_over":
+            self.call("fail_over")
+        elif then == "send":
+            self.call("send", slot, partition)
+        else:
+            self.call(then, slot)
+        self.call("settle")
+        self.call("read_store", heir)
+        self.call("complete", heir)
+        self.call("settle")
+        self.call("read", 0, partition)
+
+    @scenario
+    def lingering(
+        self, slot: Slot, heir: Slot, partition: Partition, ms: Ms, retained: bool, ordinary: bool, commit: bool
+    ) -> None:
+        """Time passes over a transaction that was prepared, perhaps after another instance has retained it."""
+        self.call("restart_client", slot)
+        self.call("init", slot, True, not ordinary)
+        self.call("settle")
+        self.call("read_store", slot)
+        self.call("complete", slot)
+        self.call("settle")
+        self.call("transact", slot, partition)
+        if retained:
+            self.call("restart_client", heir)
+            self.call("init", heir)
+            self.call("settle")
+        for _ in range(3):
+            self.call("advance", ms)
+            self.call("settle")
+        self.call("decide", slot, commit)
+        self.call("complete", slot)
+        self.call("settle")
+        self.call("start", heir)
+        self.call("read", 0, partition)
+
+    @scenario
+    def unsettled(self, slot: Slot, partition: Partition, delivered: Few, again: bool, commit: bool) -> None:
+        """An instance prepares, and sends on, before its records are acknowledged."""
+        self.call("start", slot)
+        self.call("begin", slot)
+        self.call("send", slot, partition)
+        self.some(delivered)
+        self.call("prepare", slot)
+        if again:
+            self.call("send", slot, partition)
+        self.call("decide", slot, commit)
+        self.call("complete", slot)
+        self.call("settle")
+        self.call("read", 0, partition)
+
+    @scenario
+    def empty(self, slot: Slot, partition: Partition, commit: bool) -> None:
+        """A transaction without records is decided, and the next one is left prepared."""
+        self.call("start", slot)
+        self.call("begin", slot)
+        self.call("prepare", slot)
+        self.call("decide", slot, commit)
+        self.call("complete", slot)
+        self.call("settle")
+        self.call("transact", slot, partition)
+        self.call("start", slot)
+        self.call("read", 0, partition)
+
+    def some(self, number: int) -> None:
+        """Let so many messages arrive, oldest first, each with what waits for the log."""
+        for _ in range(number):
+            waiting = [] if self.run.over else self.run.system.messages()
+            if waiting:
+                self.send(waiting[0], "deliver")
+            self.call("log_append", True)

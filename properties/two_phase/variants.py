@@ -111,7 +111,7 @@ TWO_PHASE = ProtocolEntry(
     "Two-phase commit (KIP-939): transactions that an outside coordinator decides.",
     VARIANTS,
     REASONS,
-    verified=False,  # until the reference implementation, its events and the golden files are there
+    verified=False,  # until events are held against the model, and the golden files are there
     claims=(
         Claim("939.27", "retained", ("committed_as_decided", "nothing_committed_unasked", "nothing_lost", "as_told"),
               ("both_in_turn",), "an id that is used with and without two-phase commit in turn keeps every promise"),

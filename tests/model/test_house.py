@@ -5,9 +5,9 @@ from house import PRIVATE, circles, outside_the_law, private_words, sizes
 
 LIMITS = {
     "model": (143, 21726),
-    "properties": (165, 44420),
+    "properties": (165, 44539),
     "reference_impl": (157, 36668),
-    "proofs": (317, 49403),
+    "proofs": (317, 49405),
     "tests": (557, 82424),
 }
 """Files and lines of each top folder."""
