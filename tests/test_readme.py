@@ -85,7 +85,7 @@ def test_links_lead_somewhere() -> None:
 def test_rules_are_counted() -> None:
     """How many there are, and how many have a verdict, as `fencepost list --verbose` counts them."""
     decided = sum(len(with_verdict) for with_verdict, _ in saved_counts().values())
-    assert f"{len(RULES)} rules of five sources" in README
+    assert f"{len(RULES)} rules of six sources" in README
     assert f"{decided} of them have a verdict" in README
 
 

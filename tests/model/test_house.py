@@ -8,7 +8,7 @@ LIMITS = {
     "properties": (165, 44539),
     "reference_impl": (157, 36668),
     "proofs": (317, 49405),
-    "tests": (557, 82424),
+    "tests": (557, 82428),
 }
 """Files and lines of each top folder."""
 LAZY_CIRCLES = (5, 5, 4)
