@@ -261,10 +261,6 @@ src.13 mechanism  What is taken of the queues goes to the writer before anything
 939.16 mechanism  A forced abort raises the epoch above every one that was answered.
 939.17 mechanism  Where nothing is open, InitProducerId with keepPreparedTxn is answered with success and without a transaction.
 939.18 mechanism  EndTxn that is repeated after success is answered with the same success.
-939.19 interface  InitProducerId 6 has Enable2Pc and KeepPreparedTxn, and answers with OngoingTxnProducerId and OngoingTxnProducerEpoch, -1 where nothing is open.
-939.20 interface  Of a retained transaction AddPartitionsToTxn is accepted with its own epoch; with the epoch of the answer it is INVALID_TXN_STATE.
-939.21 interface  ListTransactions finds what runs longer than a duration, and Admin.forceTerminateTransaction is InitProducerId without keepPreparedTxn.
-939.22 interface  The clients' pair is in tagged fields of TransactionLogValue, whose version stays: a release before it ignores them.
 939.23 boundary   InitProducerId with keepPreparedTxn is no fence for records: those of the old epoch are accepted, and may be committed, until the store is read.
 939.24 boundary   While no one decides, the last stable offset of every partition of the transaction stands still.
 939.25 rejected   InitProducerId with keepPreparedTxn answers with the pair of the open transaction alone (PR 22704).

@@ -50,7 +50,7 @@ class OnePair(TwoPhase):
 
 
 class PairForgotten(TwoPhase):
-    """A release that does not know the tagged fields of the second pair (939.22) takes over, and writes the transaction
+    """A release that does not know the tagged fields of the second pair takes over, and writes the transaction
     without them."""
 
     @fault(budget="fail_overs", danger=("coordinator-fail-over", "broker-restart"), by="coordinator")

@@ -283,7 +283,7 @@ def evidence_of(rule: str, properties: Mapping[str, Property], kind: str = "prom
 
 def _why_it_survives(spec: Spec, variant: Variant, explored: Mapping[str, Mapping[str, int]]) -> list[str]:
     """Return lines that state whether the mutant still refines the core, whose promises are proved."""
-    refinements = _refinements(variant)
+    refinements = _of_role(variant, "refinement")
     refines = refinements and not any(explore(spec, refinements, bounds).violated for bounds in explored.values())
     lines = ["no promise fails within the bounds"]
     return [*lines, "every step explored is one of the core's, whose safety is proved"] if refines else lines
@@ -310,7 +310,8 @@ def show(variant: Variant, profile: Profile) -> Necessity:
     bound = bounds_of(variant, profile)
     assert variant.rule is not None
     broken = first_broken(variant.spec, evidence_of(variant.rule, variant.asked), bound)
-    broken = broken or first_broken(variant.spec, variant.asked, bound) or _waits(variant) or _departs(variant, bound)
+    broken = broken or first_broken(variant.spec, variant.asked, bound) or _waits(variant)
+    broken = broken or _departs(variant, bound, "refinement") or _departs(variant, bound, "step")
     if broken is None:
         why = ["the documents predict a violation, and there is none within the bound"]
         return Necessity(
@@ -351,14 +352,14 @@ def all_broken(variant: Variant, mutant: Mutation, profile: Profile, most: int) 
     return found
 
 
-def _departs(variant: Variant, bound: Mapping[str, int]) -> tuple[str, Trace] | None:
-    found = explore(variant.spec, _refinements(variant), bound, stop_when_violated=True)
+def _departs(variant: Variant, bound: Mapping[str, int], role: str) -> tuple[str, Trace] | None:
+    found = explore(variant.spec, _of_role(variant, role), bound, stop_when_violated=True)
     name = min(found.violated, key=found.traces.steps, default=None)
     return None if name is None else (name, found.traces[name])
 
 
-def _refinements(variant: Variant) -> dict[str, Property]:
-    return {n: p for n, p in variant.asked.items() if p.role == "refinement"}
+def _of_role(variant: Variant, role: str) -> dict[str, Property]:
+    return {n: p for n, p in variant.asked.items() if p.role == role}
 
 
 def _broken_within(

@@ -106,12 +106,20 @@ VARIANTS = (
              "restart_is_answered", progress_bounds=(ONE,)),
 )  # fmt: skip
 
+_FORCED = "not decided: no promise is broken within the bounds, and the proof does not go through"
 TWO_PHASE = ProtocolEntry(
     "two-phase",
     "Two-phase commit (KIP-939): transactions that an outside coordinator decides.",
     VARIANTS,
     REASONS,
     verified=False,  # until events are held against the model, and the golden files are there
+    survivors={
+        ("939.9", "initialize_two_phase: guard 1 dropped"): "within its bounds the permission does not change; in "
+        "`unpermitted`, where it does, only_with_permission is broken",
+        ("939.14", "complete_transaction: guard one more"): "not decided: a store that refuses one epoch more breaks no "
+        "promise within the bounds, and the proof does not go through",
+        ("939.16", "force_abort: guard 1 dropped"): _FORCED, ("939.16", "force_abort: guard 1 looser"): _FORCED,
+    },
     claims=(
         Claim("939.27", "retained", ("committed_as_decided", "nothing_committed_unasked", "nothing_lost", "as_told"),
               ("both_in_turn",), "an id that is used with and without two-phase commit in turn keeps every promise"),

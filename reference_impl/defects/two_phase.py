@@ -176,9 +176,9 @@ class RepeatedEndIsFenced(RetainingCoordinator):
         return False
 
 
-@defect("939.22", PROMISE)
+@defect("939.3", PROMISE)
 class SecondPairNotLoaded(RetainingCoordinator):
-    """A coordinator that takes over does not read the second pair, so that the former owner is not fenced (939.22)."""
+    """A coordinator that takes over does not read the second pair, so that the former owner is not fenced (939.3)."""
 
     def reads_second_epoch(self) -> bool:
         return False

@@ -4,11 +4,11 @@ import pytest
 from house import PRIVATE, circles, outside_the_law, private_words, sizes
 
 LIMITS = {
-    "model": (143, 21726),
-    "properties": (165, 44539),
+    "model": (143, 21722),
+    "properties": (165, 44547),
     "reference_impl": (157, 36668),
-    "proofs": (317, 49405),
-    "tests": (557, 82428),
+    "proofs": (317, 49406),
+    "tests": (557, 82429),
 }
 """Files and lines of each top folder."""
 LAZY_CIRCLES = (5, 5, 4)

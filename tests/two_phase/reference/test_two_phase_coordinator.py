@@ -153,7 +153,7 @@ def test_exhausted_epochs_of_the_client_rotate_its_id(keeps, client):
 
 
 def test_both_pairs_survive_fail_overs(opened):
-    """939.22: A coordinator that takes over has both pairs, while ongoing and while preparing."""
+    """939.3: A coordinator that takes over has both pairs, while ongoing and while preparing."""
     system, probe = opened
     probe.init(**KEEP)
     system.fail_over()

@@ -61,7 +61,7 @@ def keep(ask: Asker, _: Bench) -> Steps:
 
 
 @corner(
-    "two-phase-begin-anew", on="v2, two-phase", rules="939.21 939.26",
+    "two-phase-begin-anew", on="v2, two-phase", rules="939.26",
     says="""InitProducerId without keepPreparedTxn aborts what is open, also what was prepared: so does a client that
         knows nothing of two-phase commit, and an operator's forced abort.""",
     answered="""All of it, in version 5 and 6; and an open transaction of an ordinary client, by one with two phases.
@@ -136,7 +136,7 @@ def not_enabled(ask: Asker, _: Bench) -> Steps:
 
 
 @corner(
-    "two-phase-not-there", on="v2", rules="939.19",
+    "two-phase-not-there", on="v2", rules="939.9",
     says="Version 6 of InitProducerId is unstable.",
     answered="A broker as it is shipped has 5 as the newest, so that no client can ask for two-phase commit.",
 )  # fmt: skip
