@@ -12,7 +12,7 @@ from fencepost.proofs.necessity.saved_runs import read_runs
 from fencepost.properties.catalogue import ProtocolEntry, Variant, protocols
 from fencepost.properties.history.checking import Rows
 from fencepost.properties.history.properties_of import properties_of
-from fencepost.properties.history.vocabulary import VOCABULARIES
+from fencepost.properties.seeded_violations import SEEDED_HISTORIES
 
 EVERY = [(entry, variant) for entry in protocols().values() if entry.verified for variant in entry.variants]
 FIRST = {entry.name: entry.variants[0].name for entry, _ in EVERY}
@@ -54,7 +54,7 @@ def test_no_file_is_left_behind() -> None:
     assert all(read_runs(f) for f in there if f.name.startswith("killers-"))
 
 
-@pytest.mark.parametrize("protocol", VOCABULARIES)
+@pytest.mark.parametrize("protocol", SEEDED_HISTORIES)
 def test_every_history_property_finds_a_plant(protocol: str) -> None:
     """Exactly what was seeded is reported, of every property."""
     assert set(found_violations(protocol)) == set(properties_of(protocol).names)

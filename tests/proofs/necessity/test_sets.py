@@ -24,7 +24,7 @@ from sets_again import searched
 ZOOKEEPER, KRAFT, B = ID_BLOCKS.variant("zookeeper"), ID_BLOCKS.variant("kraft"), TASK_COUNTS.variant("core-B")
 
 
-PROVED = [pytest.param(v, id=v.name) for entry in protocols().values() for v in sets.asked(entry)]
+PROVED = [pytest.param(v, id=v.name) for entry in protocols().values() if entry.verified for v in sets.asked(entry)]
 PROTOCOL = {v.name: entry.name for entry in protocols().values() for v in sets.asked(entry)}
 
 TOO_HARD = {
@@ -140,7 +140,7 @@ def test_a_fault_of_what_is_recorded_is_reported(found: sets.SavedSets) -> None:
 
 def test_what_is_recorded_is_of_this_model() -> None:
     """Of every proof the hash, and each promise."""
-    for variant in (v for entry in protocols().values() for v in sets.asked(entry)):
+    for variant in (v for entry in protocols().values() if entry.verified for v in sets.asked(entry)):
         recorded = sets.read(variant)
         assert recorded is not None, f"not searched: necessity PROTOCOL --mutations sets --profile nightly ({variant})"
         assert set(recorded.promises) | TOO_HARD.get(variant.name, set()) == set(promises_of(variant))
