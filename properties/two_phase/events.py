@@ -9,7 +9,7 @@ transaction, and a prepared state is this pair. The client-facing pair, which di
 retained for another instance, is in ``next_producer_id`` and ``next_epoch``. A request has the pair that it carries.
 """
 
-from fencepost.properties.history.signs import Events, Sign, events
+from fencepost.properties.history.signs import events
 from fencepost.properties.history.vocabulary import KAFKA_ERROR, Column, EventKind, Vocabulary
 
 CLIENT = "client txn_id"
@@ -100,14 +100,9 @@ COLUMNS = (
 TWO_PHASE = Vocabulary("two-phase", Kind, COLUMNS, public=(APPLICATION, STORE))
 
 
-def _aborted(e: Events) -> int:
-    return int((e["outcome"][e.of(Kind.txn_ended)] == 0).sum())
-
-
 SIGNS = (
     events("client-crash", "instances that crash", Kind.client_stopped),
     events("coordinator-fail-over", "coordinators that take over", Kind.coordinator_loaded),
     events("time-out", "transactions whose time is up", Kind.timed_out),
     events("zombie", "transactions that another instance takes over", Kind.txn_recovered),
-    Sign("abort", "transactions that are aborted", _aborted),
 )  # fmt: skip

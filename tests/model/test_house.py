@@ -5,10 +5,10 @@ from house import PRIVATE, circles, outside_the_law, private_words, sizes
 
 LIMITS = {
     "model": (143, 21722),
-    "properties": (165, 44547),
-    "reference_impl": (157, 36668),
+    "properties": (165, 44542),
+    "reference_impl": (157, 36669),
     "proofs": (317, 49406),
-    "tests": (557, 82429),
+    "tests": (557, 82438),
 }
 """Files and lines of each top folder."""
 LAZY_CIRCLES = (5, 5, 4)

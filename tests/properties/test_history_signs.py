@@ -40,7 +40,7 @@ def test_signs_are_of_dangers_on_the_list_and_of_nothing_that_did_not_happen(pro
     quiet = {
         "transactions": "fetched", "id-blocks": "id_handed_out", "task-counts": "joined", "group-fencing": "consumed",
         "source-offsets": "polled", "end-to-end": "owed",
-        "source-commits": "filtered",
+        "source-commits": "filtered", "two-phase": "txn_begun",
     }[protocol]  # fmt: skip
     assert seen(protocol, [(quiet, {})]) == {}
 

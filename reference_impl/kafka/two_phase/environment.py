@@ -81,7 +81,8 @@ class TwoPhaseEventLog(EventLog, kinds=Kind, event=Event):
     __slots__ = ()
 
 
-COLUMNS = frozenset(Event._fields[3:])
+KIND_NAMES, COLUMNS = TwoPhaseEventLog.kind_names, Event._fields
+readable = TwoPhaseEventLog.readable
 ABSENT_FLAGS = {Kind.INIT_SENT: {"two_phase": 0, "keep": 0}}
 """An admin's InitProducerId lacks both flags (forceTerminateTransaction)."""
 
@@ -98,10 +99,10 @@ class Environment(environment.Environment):
     def __init__(self, config: Config, kernel: Kernel, network: Network, pace: DrivenPace) -> None:
         super().__init__(config, kernel, network, pace)
         self.without_2pc: set[int] = set()
-        write, known = self.log.emit, TwoPhaseEventLog.kind_names
+        write = self.log.emit
 
         def emit(kind: int, **columns: Any) -> None:
-            if kind in known:
+            if kind in KIND_NAMES:
                 applying = {name: value for name, value in columns.items() if name in COLUMNS}
                 write(kind, **{**ABSENT_FLAGS.get(kind, {}), **applying})
 
