@@ -38,7 +38,7 @@ class TwoPhase(V2Core):
     """The `TwoPhase` model is PR 21735 with the clients of Kafka's trunk, and with a store that refuses an older
     writer. A client is one instance of a producer, and restarts as another one."""
 
-    actors = ("coordinator", "admin", "store")
+    actors = ("coordinator", "admin", "store")  # type: ignore[assignment]  # the core has two
 
     outside = open_hole(
         "two-phase commit is switched on and off here, under one transaction version", "transaction-version",
