@@ -6,8 +6,8 @@ from fencepost.model.transactions.abstract.cores import V2Core
 from fencepost.model.two_phase.core import TwoPhase
 
 
-class AbortWritten(TwoPhase):
-    """The store refuses nothing, and who reads it and finds no decision writes that it aborts."""
+class OlderWriter(TwoPhase):
+    """The store refuses nothing."""
 
     @action(by="owner", to="store")
     def decide_commit(s, t: Txn):
@@ -15,6 +15,10 @@ class AbortWritten(TwoPhase):
         require(s.ready[t] & (s.decision[t] == Outcome.NONE))
         s.decision[t] = Outcome.COMMIT
         s.verdict[t] = Outcome.COMMIT
+
+
+class AbortWritten(OlderWriter):
+    """The store refuses nothing, and who reads it and finds no decision writes that it aborts."""
 
     def read_for(s, c, found):
         s.guard = when(s.guard < s.held[c], s.held[c], s.guard)

@@ -1,6 +1,7 @@
 """This module has what a driver of two-phase commit does in one piece, because single calls alone seldom get so far."""
 
-from typing import Annotated
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
 
 from fencepost.properties.machine import Machine, scenario
 from fencepost.properties.roles import Between, OneOf
@@ -38,6 +39,11 @@ def transact(system: System, slot: Slot, partition: Partition) -> None:
 
 
 HELPERS = (settle, start, transact)
+
+
+def PARTS(config: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    """Return a configuration for each transactional id, of which each is followed by a model of its own."""
+    return [{**config, "id": number} for number in range(config.get("ids", 1))]
 
 
 class Scenarios(Machine):
