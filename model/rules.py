@@ -252,13 +252,13 @@ src.13 mechanism  What is taken of the queues goes to the writer before anything
 939.7  mechanism  While markers are on their way InitProducerId with keepPreparedTxn is refused with CONCURRENT_TRANSACTIONS.
 939.8  mechanism  While markers are on their way EndTxn is refused with CONCURRENT_TRANSACTIONS, repeated or not (PR 21735).
 939.9  mechanism  Two-phase commit needs transaction.two.phase.commit.enable of the brokers and the permission TWO_PHASE_COMMIT.
-939.10 mechanism  Only a transaction without time-out is retained: keepPreparedTxn without two-phase commit is INVALID_REQUEST.
+939.10 mechanism  What is retained has no time-out from then on if its new producer asks for two-phase commit, and keeps none if it had none.
 939.11 mechanism  prepareTransaction flushes: the prepared state is handed out once every record is acknowledged.
 939.12 mechanism  A prepared transaction takes no further record of its producer.
 939.13 mechanism  The producer commits a transaction, or aborts a prepared one, only after the outside coordinator has decided.
 939.14 mechanism  What the KIP leaves open: once the store was read for a new producer, it refuses the decision of an older one.
 939.15 mechanism  completeTransaction commits if the state in the store is that of the transaction that was found, and aborts otherwise.
-939.16 mechanism  A forced abort raises the epoch above every one that was answered.
+939.16 mechanism  An abort that no client asks for raises the epoch above every one that was answered.
 939.17 mechanism  Where nothing is open, InitProducerId with keepPreparedTxn is answered with success and without a transaction.
 939.18 mechanism  EndTxn that is repeated after success is answered with the same success.
 939.23 boundary   InitProducerId with keepPreparedTxn is no fence for records: those of the old epoch are accepted, and may be committed, until the store is read.

@@ -86,26 +86,38 @@ class TwoPhase(V2Core):
     def initialize_two_phase(s, c: Client, to: Epoch):
         """InitProducerId with two-phase commit finds no open transaction."""
         require(~s.restarted[c])
-        s.find_nothing(c, to)
+        require(~s.forbidden, rule="939.9")
+        V2Core.initialize(s, c, to)
+        s.two_phase = True
+        s.enabled[c] = True
 
     @action
     def restart(s, c: Client):
         """A client starts in the place of one that may have left a prepared transaction."""
-        require(~s.restarted[c] & (s.held[c] == 0))
-        s.once(c)
+        s.start_again(c)
+        s.enabled[c] = True
+
+    @action
+    def restart_without(s, c: Client):
+        """KIP-939 allows keepPreparedTxn without two-phase commit: what the client begins then has a time-out."""
+        s.start_again(c)
+        s.enabled[c] = False
+
+    def start_again(s, c):
+        require(~s.restarted[c] & (s.held[c] == 0) & ~exists(Epoch, lambda e: s.given[c, e]))
         s.restarted[c] = True
 
     @action(fair="weak", by="coordinator", to="c")
     def retain(s, c: Client, to: Epoch):
         """InitProducerId with keepPreparedTxn finds an open transaction, and leaves it open."""
         require(s.restarted[c])
-        require(s.two_phase, rule="939.10")
-        require(~s.forbidden, rule="939.9")
+        require(s.is_permitted(c), rule="939.9")
         require(either("939.7", s.phase == Phase.ONGOING, while_prepared=s.phase != Phase.IDLE), rule="939.7")
         require(s.client_epoch() < to, rule="939.3")
         s.one_step(to)
         s.restarted[c] = False
-        s.enabled[c] = True
+        with rule("939.10"):
+            s.two_phase = s.two_phase | s.enabled[c]
         with rule("939.2"):
             s.retained = True
             s.facing = to
@@ -117,14 +129,13 @@ class TwoPhase(V2Core):
         """InitProducerId with keepPreparedTxn finds nothing open: what was prepared has been ended, and the client goes
         on."""
         require(s.restarted[c])
-        s.find_nothing(c, to)
+        require(s.is_permitted(c), rule="939.9")
+        V2Core.initialize(s, c, to)
+        s.two_phase = s.enabled[c]
         s.restarted[c] = False
 
-    def find_nothing(s, c, to):
-        require(~s.forbidden, rule="939.9")
-        V2Core.initialize(s, c, to)
-        s.two_phase = True
-        s.enabled[c] = True
+    def is_permitted(s, c):
+        return implies(s.enabled[c], ~s.forbidden)
 
     @action(danger="lost-answer")
     def initialize_again(s, c: Client):
@@ -269,6 +280,7 @@ class TwoPhase(V2Core):
     def take_over(s, marker: Epoch, to: Epoch):
         """A transaction that has a time-out is aborted by it, or by a producer that initializes."""
         require(~s.two_phase, rule="939.1")
+        require(s.client_epoch() < to, rule="939.16")
         V2Core.take_over(s, marker, to)
 
     @fault(budget="forced", danger="client-crash", by="admin", to="coordinator")

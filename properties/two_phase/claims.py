@@ -80,7 +80,8 @@ class TwoPhasePromises(Properties):
 
     @step(rule="939.P3", broken="{t} is ended by a client that was answered before another one")
     def only_the_newest_ends_it(old, new):
-        """A retained transaction ends as the client asks that was answered last, or by an operator."""
+        """A retained transaction that has no time-out ends as the client asks that was answered last, or by an
+        operator."""
 
         def by_the_newest(t):
             return exists(Client, lambda c: (old.held[c] == old.facing) & (old.wants[c] == new.result[t]))
@@ -88,7 +89,7 @@ class TwoPhasePromises(Properties):
         return forall(
             Txn,
             lambda t: implies(
-                old.retained & old.begun[t] & (old.number[t] == old.epoch) & (new.result[t] != old.result[t]),
+                old.retained & old.two_phase & old.begun[t] & (old.number[t] == old.epoch) & (new.result[t] != old.result[t]),
                 new.forced[t] | by_the_newest(t),
             ),
         )
@@ -133,15 +134,17 @@ class TwoPhasePromises(Properties):
 
     @progress(rule="txn.P10", broken="a transaction is prepared, or has a time-out, and is never completed")
     def ends_in_the_end(s):
-        """Every transaction that has a time-out, or whose markers are on their way, is complete in the end."""
+        """Every transaction that has a time-out, or whose markers are on their way, is complete in the end, unless a
+        client that asks for two-phase commit retains it."""
         return leads_to(
-            (s.phase == Phase.PREPARED) | ((s.phase == Phase.ONGOING) & ~s.two_phase), s.phase == Phase.IDLE
+            (s.phase == Phase.PREPARED) | ((s.phase == Phase.ONGOING) & ~s.two_phase),
+            (s.phase == Phase.IDLE) | ((s.phase == Phase.ONGOING) & s.two_phase),
         )
 
     @progress(rule="txn.P10", broken="the record of {t} in {p} stays undecided for ever")
     def decided_in_the_end(s, t: Txn, p: Partition):
-        """No record of a transaction that has a time-out stays undecided for ever."""
-        return leads_to((s.fate[t, p] == Fate.OPEN) & ~s.bound[t], s.fate[t, p] != Fate.OPEN)
+        """No record stays undecided for ever while the id has a time-out."""
+        return leads_to((s.fate[t, p] == Fate.OPEN) & ~s.two_phase, (s.fate[t, p] != Fate.OPEN) | s.two_phase)
 
     def is_fenced(s, t):
         return (s.number[t] < s.epoch) | s.retained
@@ -248,8 +251,8 @@ class TwoPhaseLemmas(TwoPhasePromises, V2Lemmas, of=TwoPhase):
 
     @lemma
     def retained_is_open(s):
-        """A retained transaction is open, has no time-out, and an earlier epoch than the one that clients use."""
-        return implies(s.retained, (s.phase == Phase.ONGOING) & s.two_phase & (s.epoch < s.facing))
+        """A retained transaction is open, and has an earlier epoch than the one that clients use."""
+        return implies(s.retained, (s.phase == Phase.ONGOING) & (s.epoch < s.facing))
 
     @lemma
     def held_is_past(s):
@@ -274,8 +277,10 @@ class TwoPhaseLemmas(TwoPhasePromises, V2Lemmas, of=TwoPhase):
 
     @lemma
     def restarted_found_nothing(s):
-        """A client that restarts and is not answered yet has found no transaction."""
-        return forall(Client, lambda c: implies(s.restarted[c], s.held[c] == 0))
+        """A client that restarts and is not answered yet has found no transaction, and has no epoch."""
+        return forall(Client, lambda c: implies(s.restarted[c], s.held[c] == 0)) & forall(
+            Client, Epoch, lambda c, e: ~(s.restarted[c] & s.given[c, e])
+        )
 
     @lemma
     def found_was_begun(s):
@@ -359,11 +364,11 @@ class TwoPhaseLemmas(TwoPhasePromises, V2Lemmas, of=TwoPhase):
 
     @lemma
     def patient_by_its_client(s):
-        """A client that has the present epoch, or will have it with an answer, asks for two-phase commit just if the
-        id is set to it."""
+        """A client that has the present epoch, or will have it with an answer, asks for two-phase commit only if the
+        id has no time-out."""
 
         def agrees(c):
-            return s.enabled[c] == s.two_phase
+            return implies(s.enabled[c], s.two_phase)
 
         return (
             forall(Client, lambda c: implies(s.given[c, s.epoch], agrees(c)))
@@ -382,17 +387,8 @@ class TwoPhaseLemmas(TwoPhasePromises, V2Lemmas, of=TwoPhase):
 
     @lemma
     def bound_has_no_time_out(s):
-        """The transaction of the present epoch is decided outside just if the id is set to two-phase commit, and what
-        was retained is decided outside."""
-        return forall(
-            Txn,
-            lambda t: (
-                implies(s.begun[t] & (s.number[t] == s.epoch), s.bound[t] == s.two_phase)
-                & implies(
-                    s.begun[t] & (s.number[t] == s.ended) & (s.outcome != Outcome.NONE) & (s.ended < s.last), s.bound[t]
-                )
-            ),
-        )
+        """The transaction of the present epoch is decided outside only if the id has no time-out."""
+        return forall(Txn, lambda t: implies(s.bound[t] & (s.number[t] == s.epoch), s.two_phase))
 
     @lemma
     def decided_is_prepared(s):
@@ -451,14 +447,39 @@ class TwoPhaseLemmas(TwoPhasePromises, V2Lemmas, of=TwoPhase):
 
     @lemma
     def ended_as_decided(s):
-        """A transaction that is decided outside ends as decided, unless an operator aborts it."""
+        """A transaction that is decided outside ends as decided, unless an operator aborts it; and what is to be
+        aborted is not committed."""
         return forall(
             Txn,
             lambda t: (
                 implies(s.bound[t] & (s.result[t] != Outcome.NONE), (s.result[t] == s.verdict[t]) | s.forced[t])
                 & implies(s.forced[t], s.result[t] == Outcome.ABORT)
+                & implies(s.verdict[t] == Outcome.ABORT, s.result[t] != Outcome.COMMIT)
             ),
         )
+
+    @lemma
+    def found_is_not_committed(s):
+        """A transaction that a client has found is committed only as decided outside."""
+        return forall(
+            Client, Txn,
+            lambda c, t: implies(
+                (s.held[c] > 0) & s.begun[t] & (s.number[t] == s.found[c]) & ~s.bound[t],
+                s.result[t] != Outcome.COMMIT,
+            ),
+        )  # fmt: skip
+
+    @lemma
+    def read_is_retained(s):
+        """A transaction that its owner decides is to be aborted against its will only while it is retained."""
+        return forall(
+            Txn,
+            lambda t: implies(
+                s.begun[t] & ~s.bound[t] & (s.verdict[t] == Outcome.ABORT) & (s.choice[t] != Outcome.ABORT)
+                & (s.number[t] == s.epoch),
+                s.retained,
+            ),
+        )  # fmt: skip
 
     @lemma
     def read_is_past(s):
@@ -481,7 +502,7 @@ class TwoPhaseLemmas(TwoPhasePromises, V2Lemmas, of=TwoPhase):
         aborted."""
         return forall(
             Txn, Partition,
-            lambda t, p: implies(s.after_read[t, p], s.bound[t] & (s.verdict[t] == Outcome.ABORT)),
+            lambda t, p: implies(s.after_read[t, p], s.verdict[t] == Outcome.ABORT),
         )  # fmt: skip
 
 

@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
+from fencepost.properties.calls import Call
+from fencepost.properties.driving import Made
 from fencepost.properties.machine import Machine, scenario
 from fencepost.properties.roles import Between, OneOf
 from fencepost.properties.two_phase.interface import Ms, Partition, Slot, System
@@ -40,6 +42,17 @@ def transact(system: System, slot: Slot, partition: Partition) -> None:
 
 HELPERS = (settle, start, transact)
 
+SETTLED = ("settle",)
+TOUR = (
+    ("init", 0, False, False), SETTLED, ("begin", 0), ("send", 0, 0), SETTLED, ("commit", 0), SETTLED,
+    ("begin", 0), ("send", 0, 0), SETTLED, ("advance", 75_000), ("advance", 75_000), SETTLED,
+    ("start", 1), ("transact", 1, 0), ("decide", 1, True), ("complete", 1), SETTLED, ("fail_over",), ("read", 0, 0),
+    ("transact", 1, 0), ("start", 1), ("transact", 1, 0), ("force_terminate", 0), SETTLED,
+)  # fmt: skip
+"""These calls cause all kinds of events that the model needs, of an implementation with a defect, too."""
+FOLLOWED = {"retained": 0.8}
+"""Most programs that are not followed have more instances, epochs or coordinators than the model has room for."""
+
 
 def PARTS(config: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
     """Return a configuration for each transactional id, of which each is followed by a model of its own."""
@@ -48,7 +61,27 @@ def PARTS(config: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
 
 class Scenarios(Machine):
     """`Scenarios` has the lives of an application that single calls seldom make: what was prepared is taken up by
-    another instance, before and after it was decided, while the former one goes on."""
+    another instance, before and after it was decided, while the former one goes on. An application ends what it has
+    prepared, or found, by completeTransaction() alone."""
+
+    def start(self, config: Mapping[str, Any]) -> None:
+        super().start(config)
+        self.completes: dict[int, bool] = {}  # by slot, whether its transaction is to be ended so
+        self.two_phase: dict[int, bool] = {}
+
+    def make(self, call: Call) -> Made | None:
+        slot = call.get("slot") if call.name in ("init", "begin", "prepare", "commit", "abort") else -1
+        if call.name == "commit" and self.two_phase.get(slot) or (
+            call.name in ("commit", "abort") and self.completes.get(slot)
+        ):
+            return None
+        made = super().make(call)
+        if made is not None and made.result is True:
+            if call.name == "init":
+                self.two_phase[slot], self.completes[slot] = call.get("two_phase"), call.get("keep")
+            elif call.name in ("begin", "prepare"):
+                self.completes[slot] = call.name == "prepare"
+        return made
 
     @scenario
     def recovered(

@@ -21,21 +21,19 @@ from fencepost.properties.event_mapping import EventMapping
 from fencepost.properties.translation import Row, Tellers, Translator
 from fencepost.properties.two_phase.events import TWO_PHASE
 
-NO_TWO_PHASE = "keepPreparedTxn without two-phase commit is answered, which the model refuses (939.10)"
-ORDINARY = "a transaction that has a time-out is retained, which the model refuses (939.10)"
 UNDECIDED = "an application ends what it has prepared, or found, without asking the store, which the model's does not"
 UNREPORTED = "a coordinator resigned, and which request is behind its last record is not observed"
 UNNAMED = "an event names what no event before it has"
-LARGE = 30
+LARGE = 46
 """The largest epoch of a producer id in the model, where Kafka's is larger, because its maps are as wide."""
-ROOM = {"epochs": 64, "fail_overs": 8}
+ROOM = {"epochs": 64, "fail_overs": 12}
 """A driven run has no more epochs and coordinators."""
 EMPTY, ONGOING, PREPARE_COMMIT, PREPARE_ABORT = range(4)
 OTHERWISE, INIT, INIT_TWO_PHASE, FIND, RETAIN, ADD, OWNER, FOUND, FENCE, COMPLETE = range(10)
 """Why there is a record of the transaction log, or who has sent an EndTxn."""
 EPOCH, MAPPING_OF_ID, FENCED = 47, 49, 90  # INVALID_PRODUCER_EPOCH, INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED
 NOTHING = {"client": -1, "txn": -1, "partition": -1, "number": 0, "to": 0, "own": 0, "term": 0, "error": 0, "cause": 0,
-           "keep": False}  # fmt: skip
+           "keep": False, "asks": False}  # fmt: skip
 
 Pair = tuple[int, int]
 
@@ -63,7 +61,6 @@ class OneId:
         self.completing = set[int]()  # instances that have called completeTransaction() for their transaction
         self.asked: dict[tuple[int, int], int] = {}  # by transaction and partition, of records that have no place yet
         self.fencing = False  # the coordinator has begun to abort what is open
-        self.two_phase = False
         self.tellers = Tellers(self, "_")
 
     def row(self, event: Any, **columns: Any) -> Row:
@@ -198,18 +195,15 @@ class OneId:
     def initialized(self, row: Row, event: Any, later: Any, given: int) -> Row:
         request = self.requests.get(later.request) if later is not None and later.kind == "init_handled" else None
         request = request or self.unanswered("init_sent")
-        if request.keep == 1 and request.two_phase != 1:
-            raise Beyond(NO_TWO_PHASE)
         pair = (event.producer_id, event.epoch) if event.state == EMPTY else (event.next_producer_id, event.next_epoch)
         client = len(self.clients)
         self.clients[request.request, pair] = client
+        asks = request.two_phase == 1
         if event.state == ONGOING:
-            if not self.two_phase:
-                raise Beyond(ORDINARY)
-            return {**row, "client": client, "number": given, "cause": RETAIN}
-        self.two_phase = request.two_phase == 1
-        cause = FIND if request.keep == 1 else INIT_TWO_PHASE if request.two_phase == 1 else INIT
-        return {**row, "client": client, "cause": cause}
+            cause = RETAIN
+        else:
+            cause = FIND if request.keep == 1 else INIT_TWO_PHASE if asks else INIT
+        return {**row, "client": client, "number": given, "cause": cause, "asks": asks}
 
     def unanswered(self, kind: str) -> Any:
         """Return the request of a kind that was sent last and was not answered. Raise `Beyond` if there is none."""
@@ -374,6 +368,10 @@ def _because(cause):
     return lambda s, e: e.cause == cause
 
 
+def _keeps(e):
+    return (e.cause == FIND) | (e.cause == RETAIN)
+
+
 def _adds(s, e):
     return (e.cause == ADD) & (s.fate[e.txn, e.partition] == Fate.ABSENT)
 
@@ -443,7 +441,8 @@ TABLE = (
         (
             Do("initialize", {**CLIENT, "to": "number"}, when=_because(INIT)),
             Do("initialize_two_phase", {**CLIENT, "to": "number"}, when=_because(INIT_TWO_PHASE)),
-            Do("restart", CLIENT, when=lambda s, e: (e.cause == FIND) | (e.cause == RETAIN)),
+            Do("restart", CLIENT, when=lambda s, e: _keeps(e) & e.asks),
+            Do("restart_without", CLIENT, when=lambda s, e: _keeps(e) & ~e.asks),
             Do("find_completed", {**CLIENT, "to": "number"}, when=_because(FIND)),
             Do("retain", {**CLIENT, "to": "number"}, when=_because(RETAIN)),
             Do("ask", RECORD, when=_adds),
@@ -522,7 +521,7 @@ MAPPING = EventMapping(
     models=MODELS,
     columns={
         "client": Client, "txn": Txn, "partition": Partition, "number": Epoch, "to": Epoch, "own": Epoch,
-        "commit": Bool, "keep": Bool, "term": Term, "error": Int, "cause": Int,
+        "commit": Bool, "keep": Bool, "asks": Bool, "term": Term, "error": Int, "cause": Int,
     },
     observations=dict.fromkeys(MODELS, TABLE),
     names={"client": (), "txn": ()},
