@@ -183,6 +183,42 @@ class Scenarios(Machine):
         self.call("start", slot)
         self.call("read", 0, partition)
 
+    @scenario
+    def repeated(
+        self, slot: Slot, heir: Slot, partition: Partition, commit: bool, found: bool, late: Annotated[str, OneOf(
+            "end", "marker", "nothing")]
+    ) -> None:  # fmt: skip
+        """An EndTxn whose answer is lost is sent again, while a copy of it, or of a marker, comes late."""
+        self.call("start", slot)
+        self.call("transact", slot, partition)
+        if found:
+            self.call("restart_client", heir)
+            self.call("init", heir)
+            self.call("settle")
+            self.call("read_store", heir)
+        else:
+            self.call("decide", slot, commit)
+        asking = heir if found else slot
+        self.call("complete", asking)
+        self.send_first("end", keep=late == "end")
+        self.hold(self.first("end"))
+        self.call("log_append", True)
+        self.send_first("end_answer", name="drop")
+        self.send_first("marker", keep=late == "marker")
+        self.hold(self.first("marker"))
+        for _ in range(3):
+            self.call("log_append", True)
+            self.deliver_all()
+        self.call("advance", 30_000)
+        for _ in range(3):
+            self.deliver_all()
+            self.call("log_append", True)
+        self.call("begin", asking)
+        self.call("send", asking, partition)
+        self.let_go()
+        self.call("settle")
+        self.call("prepare", asking)
+
     def some(self, number: int) -> None:
         """Let so many messages arrive, oldest first, each with what waits for the log."""
         for _ in range(number):

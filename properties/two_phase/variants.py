@@ -106,12 +106,17 @@ VARIANTS = (
              "restart_is_answered", progress_bounds=(ONE,)),
 )  # fmt: skip
 
+REFERENCE = "fencepost.reference_impl.systems.two_phase"
+DRIVEN = ("retained", "older-writer")
+SIMULATE = "fencepost.properties.derived:simulate"
 _FORCED = "not decided: no promise is broken within the bounds, and the proof does not go through"
 TWO_PHASE = ProtocolEntry(
     "two-phase",
     "Two-phase commit (KIP-939): transactions that an outside coordinator decides.",
     VARIANTS,
     REASONS,
+    implementations=tuple((f"{REFERENCE}:reference", mode) for mode in DRIVEN),
+    simulators=tuple((mode, SIMULATE, {"protocol": "two-phase", "mode": mode, "events": 200}) for mode in DRIVEN),
     verified=False,  # until events are held against the model, and the golden files are there
     survivors={
         ("939.9", "initialize_two_phase: guard 1 dropped"): "within its bounds the permission does not change; in "

@@ -8,7 +8,7 @@ from fencepost.properties.catalogue import Variant, protocols
 
 STEPS = {
     "not-retained": {"aborted_as_decided": 9, "survives_until_decided": 9, "decided_commit_happens": 11},
-    "second-pair-forgotten": {"one_answer": 9, "one_owner": 15},
+    "second-pair-forgotten": {"one_answer": 9, "one_owner": 14},
     "taken-for-a-fence": {"nothing_after_the_answer": 13},
     "no-decision": {"stable_offset_moves": 6},
     "timed-out": {
