@@ -4,7 +4,8 @@
 a run in which a program disagreed (see `fencepost.properties.conformance_spec.Agreeing`).
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import islice
 from random import Random
 from typing import Any, get_args, get_origin
 
@@ -75,9 +76,19 @@ def simulate(
     events = int(config.get("events", EVENTS))
     system = factory({**config, "seed": seed})
     rows: list[tuple[int, ...]] = []
-    for number, call in enumerate(at_random(call_type, system, config, seed)):
-        if number >= events * IDLE or len(rows) >= events:
+    calls = islice(at_random(call_type, system, config, seed), events * IDLE)
+    for row in rows_of(vocabulary, system, calls):
+        rows.append(row)
+        if len(rows) == events:
             break
+    return rows
+
+
+def rows_of(vocabulary: Vocabulary, system: Any, calls: Iterable[Call]) -> Iterator[tuple[int, ...]]:
+    """Yield the events of a system under these calls as rows in the order of the columns. A call takes a millisecond.
+    """
+    step = 0
+    for number, call in enumerate(calls):
         made = make(system, call)
         if made is not None and made.error is not None:
             raise made.error
@@ -89,8 +100,8 @@ def simulate(
                     f"{call.name} shows an event {read(event, 'kind')!r}; {vocabulary.protocol} has {known}"
                 )
             values = (int(read(event, column.name, column.absent)) for column in vocabulary.columns)
-            rows.append((len(rows), number * 1000, int(kind), *values))
-    return rows[:events]
+            yield (step, number * 1000, int(kind), *values)
+            step += 1
 
 
 def tour(call_type: type[Call], factory: Callable[[Mapping[str, Any]], Any], config: Mapping[str, Any]) -> list[Call]:

@@ -7,10 +7,16 @@ transaction that a commitTransaction() or abortTransaction() of its own owner en
 which no one has asked.
 """
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from fencepost.properties.history.event_view import EventView
 from fencepost.properties.history.naming import Words
 from fencepost.properties.history.properties_of import HistoryProperties, in_a_table
 from fencepost.properties.history.related import IT, declared, each, first, following, last
-from fencepost.properties.two_phase.events import TWO_PHASE, Kind
+from fencepost.properties.history.spreading import BY_ITSELF
+from fencepost.properties.seeded_violations import END, Seeded, SeededHistory, change, drop, move, put
+from fencepost.properties.two_phase.events import APPLICATION, LOGS, STORE, TWO_PHASE, Kind
 
 TXN, OF_ID, OF_REQUEST, OF_CLIENT = ("producer_id", "epoch"), ("txn_id",), ("request",), ("client",)
 saying = Words(TWO_PHASE).saying
@@ -106,8 +112,75 @@ PROMISES = (
 
 DECISIONS = frozenset({"committed_as_decided", "decided_is_not_aborted", "not_decided_when_over", "decided_is_ended"})
 
+RECORDINGS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "applications": TWO_PHASE.observed_by(APPLICATION, STORE),
+        "applications and logs": TWO_PHASE.observed_by(APPLICATION, STORE, LOGS),
+        "all": tuple(TWO_PHASE.codes),
+    }
+)
+"""`RECORDINGS` maps each recording to the kinds of event that it has."""
+
+
+def figures(view: EventView) -> dict[str, int]:
+    """Return what became of the transactions of one piece. The figures of several pieces can be added."""
+    kinds = {
+        "transactions": Kind.txn_begun, "prepared": Kind.txn_prepared, "decided": Kind.decision_written,
+        "recovered": Kind.txn_recovered, "ended": Kind.txn_ended, "read": Kind.record_read,
+    }  # fmt: skip
+    return {name: len(view.rows_of(kind)) for name, kind in kinds.items()}
+
+
 HISTORY = HistoryProperties(
-    TWO_PHASE, in_a_table(*PROMISES), mode="retained",
+    TWO_PHASE, in_a_table(*PROMISES), mode="retained", view=EventView, figures=figures, spread_of_figures=BY_ITSELF,
     broken_by_design={"older-writer": DECISIONS, "empty-prepared": DECISIONS},
     broken_by="an instance that was paused, or the state of a transaction without records",
 )  # fmt: skip
+
+
+# These edits seed violations in a history that the reference wrote: client 2 commits transaction 0 as decided, client 3
+# aborts transaction 1, of which it finds no decision, and client 4 commits transaction 2, which client 3 had decided.
+# Each edit is the smallest that only one property reports. Where an edit breaks several properties, the others are
+# named too.
+
+_SECOND = {"producer_id": 0, "epoch": 1}
+_THIRD = {"producer_id": 0, "epoch": 3}
+
+VIOLATIONS = {
+    "committed undecided": Seeded((change(Kind.txn_ended, 1, outcome=1),),
+                                  {"committed_as_decided": 1, "reported_as_ended": 1}),
+    "aborted though decided": Seeded(
+        (change(Kind.txn_ended, 0, outcome=0),),
+        {"decided_is_not_aborted": 1, "reported_as_ended": 1, "read_when_committed": 1},
+    ),
+    "decided when it is over": Seeded(
+        (put(END, Kind.decision_written, txn_id=0, client=2, claim=1, outcome=1, **_SECOND),),
+        {"not_decided_when_over": 1},
+    ),
+    "ended twice": Seeded((put(END, Kind.txn_ended, txn_id=0, outcome=1, **_THIRD),), {"ended_once": 1}),
+    "read too early": Seeded((move((Kind.record_read, 0), (Kind.txn_ended, 0)),), {"read_when_committed": 1}),
+    "written after the store was read": Seeded(
+        (move((Kind.batch_appended, 2), (Kind.complete_called, 2)),),
+        {"nothing_after_the_decision_was_read": 1, "nothing_after_it_is_prepared": 1},
+    ),
+    "written after it was prepared": Seeded(
+        (move((Kind.txn_prepared, 0), (Kind.batch_appended, 0)),), {"nothing_after_it_is_prepared": 1},
+    ),
+    "ended by a former owner": Seeded(
+        (put(END, Kind.end_handled, txn_id=0, producer_id=0, epoch=1, request=2, outcome=1, error=0),),
+        {"last_owner_alone": 1},
+    ),
+    "timed out": Seeded((put((Kind.client_stopped, 2), Kind.timed_out, txn_id=0, **_THIRD),), {"no_time_out": 1}),
+    "reported otherwise": Seeded((change(Kind.end_taken, 0, outcome=0),), {"reported_as_ended": 1}),
+    "never ended": Seeded(
+        (drop(Kind.txn_ended, 0),), {"decided_is_ended": 1, "reported_as_ended": 1, "read_when_committed": 1},
+    ),
+    "given away when it is over": Seeded(
+        (put(END, Kind.init_handled, txn_id=0, request=9, next_producer_id=0, next_epoch=6, error=0, **_SECOND),),
+        {"retained_is_not_over": 1},
+    ),
+}  # fmt: skip
+
+EXAMPLE = "fencepost.properties.two_phase.scenarios:rows"
+SEEDED_HISTORY = SeededHistory(TWO_PHASE, EXAMPLE, VIOLATIONS, {"mode": "retained", "quiet_end": True})
+simulate_many = SEEDED_HISTORY.simulate_many

@@ -4,7 +4,10 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 from fencepost.properties.calls import Call
+from fencepost.properties.derived import call_type_of, factory
 from fencepost.properties.driving import Made
+from fencepost.properties.free_run import rows_of
+from fencepost.properties.history.vocabulary import VOCABULARIES
 from fencepost.properties.machine import Machine, scenario
 from fencepost.properties.roles import Between, OneOf
 from fencepost.properties.two_phase.interface import Ms, Partition, Slot, System
@@ -57,6 +60,23 @@ FOLLOWED = {"retained": 0.8}
 def PARTS(config: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
     """Return a configuration for each transactional id, of which each is followed by a model of its own."""
     return [{**config, "id": number} for number in range(config.get("ids", 1))]
+
+EXAMPLE = (
+    ("start", 0), ("transact", 0, 0), ("decide", 0, True), ("complete", 0), SETTLED, ("read", 0, 0),
+    ("transact", 0, 0), ("start", 1), ("transact", 1, 0), ("decide", 1, True), ("start", 0), ("read", 0, 0),
+    ("restart_client", 1), ("init", 1, False, False), SETTLED, ("begin", 1), ("send", 1, 0), SETTLED,
+    ("advance", 75_000), ("advance", 75_000), SETTLED,
+)  # fmt: skip
+"""One transaction is ended by its owner, one is aborted undecided, one is committed by another instance, and one that
+is not of two-phase commit takes too long."""
+
+
+def rows() -> list[tuple[int, ...]]:
+    """Return the events of the example, as the reference emits them, in the order of the columns."""
+    call_type = call_type_of("two-phase")
+    config = {"seed": 0, "mode": "retained", "clients": 2, "ids": 1, "partitions": 1}
+    calls = [call_type.within(config, *call) for call in EXAMPLE]
+    return list(rows_of(VOCABULARIES["two-phase"], factory("two-phase")(config), calls))
 
 
 class Scenarios(Machine):

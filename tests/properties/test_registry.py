@@ -29,9 +29,6 @@ protocol._trace = properties.trace_properties = refuse
 HISTORIES_ALONE = ("end-to-end",)
 """Protocols without a model of their own: their histories are judged by properties, and nothing else is."""
 
-WITHOUT_TRANSLATOR = ("two-phase",)
-"""Protocols of which no event is held against the model yet, so that `verify` leaves them out."""
-
 
 @pytest.mark.parametrize(
     "table", [ENTRIES, DRIVEN, CONFORMING, SEEDED_HISTORIES, SIGNS, VOCABULARIES], ids=lambda t: t.where
@@ -39,7 +36,6 @@ WITHOUT_TRANSLATOR = ("two-phase",)
 def test_what_a_protocol_brings_is_found(table: Found[object]) -> None:
     """By the conventions that the registry states, for the protocols that are there today."""
     without = HISTORIES_ALONE if table in (DRIVEN, CONFORMING) else ()
-    without += WITHOUT_TRANSLATOR if table in (CONFORMING, SEEDED_HISTORIES) else ()
     assert list(table) == [protocol for protocol in PROTOCOLS if protocol not in without]
     assert all(table[protocol] is not None for protocol in table)
 
