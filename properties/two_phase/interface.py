@@ -45,7 +45,7 @@ SIZES: dict[str, Between | OneOf] = {
     "clients": OneOf(2, 2, 3),
     "ids": OneOf(1, 1, 2),
     "partitions": OneOf(1, 2),
-    "max_epoch": OneOf(32767, 4, 6),
+    "max_epoch": OneOf(32767, 4, 1),
 }
 
 DANGERS = {

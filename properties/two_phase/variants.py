@@ -102,6 +102,10 @@ VARIANTS = (
              bounds=TWO),
     _misread("unpermitted", "any producer that asks gets transactions without time-out", "939.9",
              "initialize_two_phase: guard 1 dropped", "only_with_permission", bounds=dict(ONE, changes=1)),
+    _misread("unpermitted-restart", "so does one that restarts and finds nothing", "939.9",
+             "find_completed: guard 1 dropped", "only_with_permission", bounds=dict(ONE, changes=1)),
+    _misread("unpermitted-heir", "so does one that finds a transaction which has a time-out", "939.9",
+             "retain: guard 1 dropped", "only_with_permission", bounds=dict(ONE, changes=1)),
     _misread("nothing-to-find", "a producer that finds nothing open is not answered", "939.17", "find_completed: never",
              "restart_is_answered", progress_bounds=(ONE,)),
 )  # fmt: skip
@@ -109,6 +113,7 @@ VARIANTS = (
 REFERENCE = "fencepost.reference_impl.systems.two_phase"
 DRIVEN = ("retained", "older-writer")
 SIMULATE = "fencepost.properties.derived:simulate"
+_PERMITTED = "within its bounds the permission does not change; where it does, only_with_permission is broken"
 _FORCED = "not decided: no promise is broken within the bounds, and the proof does not go through"
 TWO_PHASE = ProtocolEntry(
     "two-phase",
@@ -119,8 +124,9 @@ TWO_PHASE = ProtocolEntry(
     simulators=tuple((mode, SIMULATE, {"protocol": "two-phase", "mode": mode, "events": 200}) for mode in DRIVEN),
     verified=False,  # until events are held against the model, and the golden files are there
     survivors={
-        ("939.9", "initialize_two_phase: guard 1 dropped"): "within its bounds the permission does not change; in "
-        "`unpermitted`, where it does, only_with_permission is broken",
+        ("939.9", "initialize_two_phase: guard 1 dropped"): f"{_PERMITTED}, in `unpermitted`",
+        ("939.9", "find_completed: guard 1 dropped"): f"{_PERMITTED}, in `unpermitted-restart`",
+        ("939.9", "retain: guard 1 dropped"): f"{_PERMITTED}, in `unpermitted-heir`",
         ("939.14", "complete_transaction: guard one more"): "not decided: a store that refuses one epoch more breaks no "
         "promise within the bounds, and the proof does not go through",
         ("939.16", "force_abort: guard 1 dropped"): _FORCED, ("939.16", "force_abort: guard 1 looser"): _FORCED,

@@ -22,6 +22,8 @@ STEPS = {
     "aborts-undecided": {"decided_once": 9, "decided_commit_happens": 11, "aborted_as_decided": 11},
     "older-writer": {"decided_once": 11, "decided_commit_happens": 13, "aborted_as_decided": 13},
     "unpermitted": {"only_with_permission": 2},
+    "unpermitted-restart": {"only_with_permission": 3},
+    "unpermitted-heir": {"only_with_permission": 7},
     "nothing-to-find": {"restart_is_answered": 1},
 }  # fmt: skip
 """The lengths of shortest runs; what follows a second transaction takes longer to search, and is in no table here."""
