@@ -33,7 +33,7 @@ OTHERWISE, INIT, INIT_TWO_PHASE, FIND, RETAIN, ADD, OWNER, FOUND, FENCE, COMPLET
 """Why there is a record of the transaction log, or who has sent an EndTxn."""
 EPOCH, MAPPING_OF_ID, FENCED = 47, 49, 90  # INVALID_PRODUCER_EPOCH, INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED
 NOTHING = {"client": -1, "txn": -1, "partition": -1, "number": 0, "to": 0, "own": 0, "term": 0, "error": 0, "cause": 0,
-           "keep": False, "asks": False}  # fmt: skip
+           "keep": False, "asks": False, "repeats": False}  # fmt: skip
 
 Pair = tuple[int, int]
 
@@ -60,6 +60,7 @@ class OneId:
         self.binding = set[int]()  # instances with two-phase commit
         self.completing = set[int]()  # instances that have called completeTransaction() for their transaction
         self.asked: dict[tuple[int, int], int] = {}  # by transaction and partition, of records that have no place yet
+        self.ending = -1  # the EndTxn by which the last transaction ended, until it is answered
         self.fencing = False  # the coordinator has begun to abort what is open
         self.tellers = Tellers(self, "_")
 
@@ -226,6 +227,7 @@ class OneId:
     def ended(self, row: Row, event: Any, later: Any) -> Row:
         request = self.requests.get(later.request) if later is not None and later.kind == "end_handled" else None
         request = request or self.unanswered("end_sent")
+        self.ending = request.request
         if request.txn < 0:
             return {**row, "client": self.client(request), "cause": FOUND}
         return {**row, "txn": request.txn, "cause": OWNER}
@@ -241,11 +243,12 @@ class OneId:
         request = self.requests.get(event.request)
         if request is None:
             raise Beyond(UNNAMED)
-        own = self.own(request)
+        row = self.row(event, number=self.own(event), own=self.own(request), repeats=event.request != self.ending)
+        self.ending = -1
         if request.txn < 0:
-            yield self.row(event, client=self.client(request), number=self.own(event), own=own, cause=FOUND)
+            yield {**row, "client": self.client(request), "cause": FOUND}
         elif request.txn in self.known:
-            yield self.row(event, txn=request.txn, number=self.own(event), own=own, cause=OWNER)
+            yield {**row, "txn": request.txn, "cause": OWNER}
 
     def _partition_checked(self, event: Any, later: Any) -> Iterator[Row]:
         self.answered.add(event.request)
@@ -377,8 +380,8 @@ def _adds(s, e):
 
 
 def _repeats(s, e):
-    """Decide whether an EndTxn is answered whose transaction is complete."""
-    return (e.error == 0) & (s.phase == Phase.IDLE)
+    """Decide whether an EndTxn is answered by which nothing ends now."""
+    return (e.error == 0) & e.repeats
 
 
 def _fenced(e):
@@ -521,7 +524,7 @@ MAPPING = EventMapping(
     models=MODELS,
     columns={
         "client": Client, "txn": Txn, "partition": Partition, "number": Epoch, "to": Epoch, "own": Epoch,
-        "commit": Bool, "keep": Bool, "asks": Bool, "term": Term, "error": Int, "cause": Int,
+        "commit": Bool, "keep": Bool, "asks": Bool, "repeats": Bool, "term": Term, "error": Int, "cause": Int,
     },
     observations=dict.fromkeys(MODELS, TABLE),
     names={"client": (), "txn": ()},
