@@ -85,8 +85,8 @@ def simulate(
 
 
 def rows_of(vocabulary: Vocabulary, system: Any, calls: Iterable[Call]) -> Iterator[tuple[int, ...]]:
-    """Yield the events of a system under these calls as rows in the order of the columns. A call takes a millisecond.
-    """
+    """Yield the events of a system under these calls as rows in the order of the columns. A call takes a
+    millisecond."""
     step = 0
     for number, call in enumerate(calls):
         made = make(system, call)

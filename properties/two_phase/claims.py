@@ -89,7 +89,11 @@ class TwoPhasePromises(Properties):
         return forall(
             Txn,
             lambda t: implies(
-                old.retained & old.two_phase & old.begun[t] & (old.number[t] == old.epoch) & (new.result[t] != old.result[t]),
+                old.retained
+                & old.two_phase
+                & old.begun[t]
+                & (old.number[t] == old.epoch)
+                & (new.result[t] != old.result[t]),
                 new.forced[t] | by_the_newest(t),
             ),
         )

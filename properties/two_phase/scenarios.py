@@ -61,6 +61,7 @@ def PARTS(config: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
     """Return a configuration for each transactional id, of which each is followed by a model of its own."""
     return [{**config, "id": number} for number in range(config.get("ids", 1))]
 
+
 EXAMPLE = (
     ("start", 0), ("transact", 0, 0), ("decide", 0, True), ("complete", 0), SETTLED, ("read", 0, 0),
     ("transact", 0, 0), ("start", 1), ("transact", 1, 0), ("decide", 1, True), ("start", 0), ("read", 0, 0),
@@ -91,9 +92,8 @@ class Scenarios(Machine):
 
     def make(self, call: Call) -> Made | None:
         slot = call.get("slot") if call.name in ("init", "begin", "prepare", "commit", "abort") else -1
-        if call.name == "commit" and self.two_phase.get(slot) or (
-            call.name in ("commit", "abort") and self.completes.get(slot)
-        ):
+        decided = call.name == "commit" and self.two_phase.get(slot)
+        if decided or (call.name in ("commit", "abort") and self.completes.get(slot)):
             return None
         made = super().make(call)
         if made is not None and made.result is True:

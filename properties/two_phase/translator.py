@@ -8,7 +8,7 @@ A record of the transaction log names no request. The answer that leaves in the 
 resigns answers nothing, the request is one of those that were sent and would have written this record.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from fencepost.model.language import Bool, Int, implies, when
@@ -63,6 +63,11 @@ class OneId:
         self.ending = -1  # the EndTxn by which the last transaction ended, until it is answered
         self.fencing = False  # the coordinator has begun to abort what is open
         self.tellers = Tellers(self, "_")
+        self.later: Any = None  # the event after the record of the transaction log that is translated
+
+    def rows(self, event: Any) -> Iterable[Row]:
+        teller = self.tellers[event.kind]
+        return () if teller is None else teller(event)
 
     def row(self, event: Any, **columns: Any) -> Row:
         return {**NOTHING, "kind": event.kind, "txn_id": self.txn_id, "error": max(event.error, 0),
@@ -87,11 +92,11 @@ class OneId:
 
     # What applications do
 
-    def _init_sent(self, event: Any, later: Any) -> Iterator[Row]:
+    def _init_sent(self, event: Any) -> Iterator[Row]:
         self.requests[event.request] = event
         yield from ()
 
-    def _init_taken(self, event: Any, later: Any) -> Iterator[Row]:
+    def _init_taken(self, event: Any) -> Iterator[Row]:
         if event.error:
             return
         client = self.clients.get((event.request, (event.producer_id, event.epoch)))
@@ -102,7 +107,7 @@ class OneId:
             self.binding.add(event.client)
         yield self.row(event, client=client, number=self.own(event))
 
-    def _txn_recovered(self, event: Any, later: Any) -> Iterator[Row]:
+    def _txn_recovered(self, event: Any) -> Iterator[Row]:
         self.found[event.client] = event.producer_id, event.epoch
         self.found_by[event.client] = self.client(event)
         yield self.row(event, client=self.client(event), own=self.own(event), number=self.next(event))
@@ -112,7 +117,7 @@ class OneId:
             raise Beyond(UNNAMED)
         return self.taken[event.client]
 
-    def _record_sent(self, event: Any, later: Any) -> Iterator[Row]:
+    def _record_sent(self, event: Any) -> Iterator[Row]:
         self.requests[event.request] = event
         self.records[event.record] = event.txn, event.partition
         self.known.add(event.txn)
@@ -121,36 +126,36 @@ class OneId:
         yield self.row(event, client=self.client(event), txn=event.txn, partition=event.partition,
                        number=self.own(event))  # fmt: skip
 
-    def _txn_begun(self, event: Any, later: Any) -> Iterator[Row]:
+    def _txn_begun(self, event: Any) -> Iterator[Row]:
         self.current.pop(event.client, None)
         self.completing.discard(event.client)
         yield from ()
 
-    def _txn_prepared(self, event: Any, later: Any) -> Iterator[Row]:
+    def _txn_prepared(self, event: Any) -> Iterator[Row]:
         if event.txn in self.known:
             self.prepared.add(event.txn)
             yield self.row(event, txn=event.txn, number=self.own(event))
 
-    def _decision_written(self, event: Any, later: Any) -> Iterator[Row]:
+    def _decision_written(self, event: Any) -> Iterator[Row]:
         txn = self.current.get(event.client)
         if txn is None:
             raise Beyond(UNNAMED)
         yield self.row(event, txn=txn, number=self.own(event))
 
-    def _decision_read(self, event: Any, later: Any) -> Iterator[Row]:
+    def _decision_read(self, event: Any) -> Iterator[Row]:
         """Yield the reading of an instance that has found a transaction; that of another one has no consequence."""
         if event.client in self.found_by:
             is_its = (event.producer_id, event.epoch) == self.found[event.client]
             yield self.row(event, client=self.client(event), commit=is_its and event.outcome == 1)
 
-    def _complete_called(self, event: Any, later: Any) -> Iterator[Row]:
+    def _complete_called(self, event: Any) -> Iterator[Row]:
         self.completing.add(event.client)
         if event.client in self.found_by:
             yield self.row(event, client=self.client(event), cause=FOUND)
         elif event.client in self.current:
             yield self.row(event, txn=self.current[event.client], cause=OWNER)
 
-    def _end_sent(self, event: Any, later: Any) -> Iterator[Row]:
+    def _end_sent(self, event: Any) -> Iterator[Row]:
         self.requests[event.request] = event
         bound = event.txn < 0 or event.txn in self.prepared or (event.outcome == 1 and event.client in self.binding)
         if bound and event.client not in self.completing:
@@ -160,7 +165,7 @@ class OneId:
         elif event.txn in self.known:
             yield self.row(event, txn=event.txn, number=self.own(event), cause=OWNER)
 
-    def _end_taken(self, event: Any, later: Any) -> Iterator[Row]:
+    def _end_taken(self, event: Any) -> Iterator[Row]:
         if event.request < 0 or event.error:
             return
         if event.txn < 0:
@@ -171,8 +176,9 @@ class OneId:
 
     # What the coordinator does
 
-    def _txn_logged(self, event: Any, later: Any) -> Iterator[Row]:
-        """Yield the record with what caused it; ``later`` is the event after which it is durable."""
+    def _txn_logged(self, event: Any) -> Iterator[Row]:
+        """Yield the record with what caused it."""
+        later = self.later
         fencing, self.fencing = self.fencing, False
         row = self.row(event, number=self.own(event), own=self.own(event), to=self.next(event) or self.rotated(event),
                        term=event.coordinator_epoch, commit=event.state in (PREPARE_COMMIT, 4))  # fmt: skip
@@ -200,10 +206,8 @@ class OneId:
         client = len(self.clients)
         self.clients[request.request, pair] = client
         asks = request.two_phase == 1
-        if event.state == ONGOING:
-            cause = RETAIN
-        else:
-            cause = FIND if request.keep == 1 else INIT_TWO_PHASE if asks else INIT
+        found = FIND if request.keep == 1 else INIT_TWO_PHASE if asks else INIT
+        cause = RETAIN if event.state == ONGOING else found
         return {**row, "client": client, "number": given, "cause": cause, "asks": asks}
 
     def unanswered(self, kind: str) -> Any:
@@ -232,13 +236,13 @@ class OneId:
             return {**row, "client": self.client(request), "cause": FOUND}
         return {**row, "txn": request.txn, "cause": OWNER}
 
-    def _init_handled(self, event: Any, later: Any) -> Iterator[Row]:
+    def _init_handled(self, event: Any) -> Iterator[Row]:
         self.answered.add(event.request)
         if not event.error:
             client = self.clients.get((event.request, (event.next_producer_id, event.next_epoch)), -1)
             yield self.row(event, client=client, own=self.own(event), number=self.next(event))
 
-    def _end_handled(self, event: Any, later: Any) -> Iterator[Row]:
+    def _end_handled(self, event: Any) -> Iterator[Row]:
         self.answered.add(event.request)
         request = self.requests.get(event.request)
         if request is None:
@@ -250,37 +254,37 @@ class OneId:
         elif request.txn in self.known:
             yield {**row, "txn": request.txn, "cause": OWNER}
 
-    def _partition_checked(self, event: Any, later: Any) -> Iterator[Row]:
+    def _partition_checked(self, event: Any) -> Iterator[Row]:
         self.answered.add(event.request)
         request = self.requests.get(event.request)
         if request is None:
             raise Beyond(UNNAMED)
         yield self.row(event, txn=request.txn, partition=event.partition, number=self.own(event))
 
-    def _timed_out(self, event: Any, later: Any) -> Iterator[Row]:
+    def _timed_out(self, event: Any) -> Iterator[Row]:
         self.fencing = True
         yield self.row(event, number=self.own(event))
 
-    def _termination_begun(self, event: Any, later: Any) -> Iterator[Row]:
+    def _termination_begun(self, event: Any) -> Iterator[Row]:
         self.fencing = True
         yield self.row(event, number=self.own(event), keep=event.keep == 1)
 
-    def _append_failed(self, event: Any, later: Any) -> Iterator[Row]:
+    def _append_failed(self, event: Any) -> Iterator[Row]:
         self.fencing = False
         yield from ()
 
-    def _coordinator_loaded(self, event: Any, later: Any) -> Iterator[Row]:
+    def _coordinator_loaded(self, event: Any) -> Iterator[Row]:
         self.fencing = False
         if event.coordinator_epoch > ROOM["fail_overs"]:
             raise Beyond(f"more than {ROOM['fail_overs']} coordinators after the first")
         yield self.row(event, term=event.coordinator_epoch)
 
-    def _txn_ended(self, event: Any, later: Any) -> Iterator[Row]:
+    def _txn_ended(self, event: Any) -> Iterator[Row]:
         yield self.row(event, number=self.own(event))
 
     # What partitions do, and readers
 
-    def _batch_appended(self, event: Any, later: Any) -> Iterator[Row]:
+    def _batch_appended(self, event: Any) -> Iterator[Row]:
         txn, partition = self.of_record(event)
         self.asked.pop((txn, partition), None)
         yield self.row(event, txn=txn, partition=partition, number=self.own(event))
@@ -290,10 +294,10 @@ class OneId:
             raise Beyond(UNNAMED)
         return self.records[event.record]
 
-    def _marker_appended(self, event: Any, later: Any) -> Iterator[Row]:
+    def _marker_appended(self, event: Any) -> Iterator[Row]:
         yield self.row(event, partition=event.partition, number=self.own(event), term=event.coordinator_epoch)
 
-    def _record_acked(self, event: Any, later: Any) -> Iterator[Row]:
+    def _record_acked(self, event: Any) -> Iterator[Row]:
         txn, partition = self.of_record(event)
         yield self.row(event, txn=txn, partition=partition)
 
@@ -323,17 +327,13 @@ class Ids:
                 if one is None:
                     one = self.ids[txn_id] = OneId(txn_id, self.max_epoch)
                     for before in self.loaded:
-                        yield place, next(one.tellers[before.kind](before, None))
-                teller = one.tellers[event.kind]
-                if teller is None:
-                    continue
+                        yield from ((place, row) for row in one.rows(before))
                 behind = (e for at, e in enumerate(events[place + 1 :], place + 1)
                           if owners[at] == txn_id or e.kind == "coordinator_loaded")  # fmt: skip
-                later = next(behind, None) if event.kind == "txn_logged" else None
-                if later is not None and later.kind == "txn_ended":
-                    later = next(behind, None)
-                for row in teller(event, later):
-                    yield place, row
+                one.later = next(behind, None) if event.kind == "txn_logged" else None
+                if one.later is not None and one.later.kind == "txn_ended":
+                    one.later = next(behind, None)
+                yield from ((place, row) for row in one.rows(event))
             self.loaded += [event] if loads else []
 
     def owner(self, event: Any) -> int:

@@ -24,9 +24,7 @@ def test_the_reference_agrees_with_the_model() -> None:
     assert (report.verdict, report.failure) == ("holds", None)
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=() if n in QUICK else pytest.mark.nightly) for n in FOUND]
-)
+@pytest.mark.parametrize("name", [pytest.param(n, marks=() if n in QUICK else pytest.mark.nightly) for n in FOUND])
 def test_a_defect_contradicts_the_model(name: str) -> None:
     """Within a few programs that are drawn at random."""
     report = agree(f"{DEFECTS}:{name}", protocol="two-phase", variant="retained", max_examples=80, seed=1,
