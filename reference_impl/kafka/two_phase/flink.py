@@ -39,7 +39,7 @@ class Naming(Enum):
 
 
 class Ended(Enum):
-    """An `Ended` is what became of a committable, as far as its committer can tell."""
+    """An `Ended` is what became of a committable, as far as its committer knows."""
 
     COMMITTED = "committed"
     REFUSED = "refused"  # one of KNOWN_REASONS: the job goes on without these records
@@ -136,7 +136,7 @@ class Writer:
                 return
 
     def listed(self, prefix: str) -> list[str]:
-        """Return the open transactions to abort (LISTING). Whose they are is told by how their names begin."""
+        """Return the open transactions to abort (LISTING). Names that begin with the prefix count as its own."""
         known = [name for name in self.clients.open_names() if name.startswith(prefix)]
         mine = [name for name in known if int(name.rsplit("-", 2)[1]) % self.total in self.owned]
         return [name for name in mine if not self.is_precommitted(name)]
