@@ -221,7 +221,7 @@ class Committer:
         if self.settings.two_phase:
             return self.clients.initialised(committable.name, True, keep=True)
         producer = self.clients.producer(committable.name)
-        producer.resume(prepared_pair(committable.state))
+        producer.resume_transaction(prepared_pair(committable.state))
         return producer
 
 

@@ -36,7 +36,7 @@ class SinkProducer(TwoPhaseProducer):
 
     error = ErrorCode.NONE
 
-    def resume(self, pair: Pair) -> None:
+    def resume_transaction(self, pair: Pair) -> None:
         """Be in the transaction of this producer id and epoch, without asking a broker."""
         self.adopt(*pair)
         self.own, self.started, self.state = pair, True, State.IN_TRANSACTION
