@@ -263,8 +263,8 @@ _VERDICTS = {
 
 
 NO_END = (
-    "and no time-out ends it (2147483647 ms): it takes part in a two-phase commit, and whether it is committed is "
-    "decided in the outside store, such as Flink's checkpoint or the log of an XA coordinator"
+    "and no time-out ends it: with 2147483647 ms its coordinator takes it for part of a two-phase commit, and whether "
+    "it is committed is decided in the outside store, such as Flink's checkpoint or the log of an XA coordinator"
 )
 
 
@@ -308,8 +308,9 @@ def _todo(opened: Opened) -> Iterator[str]:
 def _in_two_phases(opened: Opened) -> Iterator[str]:
     """Yield where the decision is, and for each thing that the store may have of it what to do."""
     state = f"{opened.active.producer_id}:{opened.epoch}"
-    look = f"Look in the outside store for its prepared state {state} (Flink: the committables of the newest completed "
-    look += "checkpoint or savepoint), which is in no log of Kafka; until then start no producer of its id."
+    look = "While its job runs, let that decide it. If it does not, look in the outside store for its prepared state "
+    look += f"{state} (Flink: the committables of the newest completed checkpoint or savepoint), which is in no log of "
+    look += "Kafka, and start no producer of its id before."
     if not opened.ways:
         yield f"{look} What a decision may break was not explored: no model has what is seen of it."
         return
@@ -396,7 +397,7 @@ def _looked_at(opened: Opened) -> Iterator[str]:
 NAMED = {
     COMMIT: "If a marker of yours commits it", ABORT: "If a marker of yours aborts it",
     RETAINED: "If a new producer retains and completes it", RESUMED: "If EndTxn commits it under its own epoch",
-    TERMINATED: "If forceTerminateTransaction aborts it", STOPPED: "If it does so once its producers are stopped",
+    TERMINATED: "If forceTerminateTransaction aborts it", STOPPED: "If it is aborted so once its producers are stopped",
     FENCED: "If a new instance fences it", LEFT: "If it is left alone",
 }  # fmt: skip
 FORCE = "kafka-transactions.sh forceTerminateTransaction --transactionalId {name}"
@@ -407,7 +408,7 @@ DO = {
     TERMINATED: FORCE, STOPPED: f"stop its producers for good, so that it can not be decided any more, then {FORCE}",
 }  # fmt: skip
 """Of the decisions of two-phase commit that break nothing, the first of these is advised."""
-HAS = {"COMMIT": "says commit", "ABORT": "says abort", "NONE": "has nothing of it"}
+HAS = {"COMMIT": "has it and says commit", "ABORT": "has it and says abort", "NONE": "has nothing of it"}
 OF_ONE = {COMMIT: COMMIT_BOTH, ABORT: ABORT_BOTH}
 """Where a transaction is open in two partitions, this decision in one belongs to that decision in both."""
 FATES = {None: "not known", "ABSENT": "nothing of it", "OPEN": "open", "COMMITTED": "committed", "ABORTED": "aborted"}
