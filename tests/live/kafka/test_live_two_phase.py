@@ -87,7 +87,7 @@ def test_an_operator_ends_a_transaction_without_time_out(kafka: Asker, java: Any
 
 
 def test_the_doctor_says_how_an_undecided_transaction_is_committed(kafka: Asker, tmp_path: Path) -> None:
-    """It has the prepared state, and the answer for each thing that the store may say. The commit is tried: EndTxn under
+    """It has the prepared state, and an answer to each thing that the store may say. The commit is tried: EndTxn under
     its own producer id and epoch ends it."""
     assert kafka.init(version=6, enable2_pc=True, keep_prepared_txn=False) == ("A", 0)
     assert kafka.produce("A", 0, 0) == 0

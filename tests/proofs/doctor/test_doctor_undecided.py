@@ -12,19 +12,8 @@ from typing import Any
 import pytest
 from command_line import fencepost, read_json
 from fake_kafka import FakeKafka, answer_part
+from fencepost.proofs.doctor import futures as of
 from fencepost.proofs.doctor.diagnosis import SLOW_MS, examine
-from fencepost.proofs.doctor.futures import (
-    FENCED,
-    LEFT,
-    NOT_RETAINED,
-    RESUMED,
-    RETAINED,
-    STOPPED,
-    TERMINATED,
-    Model,
-    Seen,
-    futures,
-)
 from fencepost.proofs.doctor.network import NetworkSource
 from fencepost.proofs.doctor.report import lines
 from fencepost.proofs.doctor.source import NEVER_MS, DiskSource
@@ -33,7 +22,6 @@ from transaction_logs import sent
 from written_clusters import NOW, ONGOING, state, write_cluster
 
 PAIR, THEN = (300, 0), NOW - 30_000
-OPEN = Seen("ONGOING", None, 0, True, "NONE")
 
 
 def found_in(tmp_path: Path, since_ms: int = THEN, timeout_ms: int = NEVER_MS, version: int = 2) -> tuple[Any, Any]:
@@ -83,37 +71,23 @@ def test_a_client_of_version_1_is_in_no_model(tmp_path: Path) -> None:
     assert "What a decision may break was not explored" in found["todo"][0]
 
 
-def broken(name: str, store: str) -> dict[str, dict[str, int]]:
-    """By decision that is possible the promises that it can break, and in how many steps."""
-    loaded = futures(Model(name), OPEN._replace(store=store))
-    assert loaded.fitting and loaded.complete and loaded.store == store
-    return {
-        each.decision: {b.promise: b.steps for b in each.breaks}
-        for each in loaded.futures if each.possible and each.complete
-    }  # fmt: skip
-
-
 @pytest.mark.parametrize(
-    ("store", "safe"),
-    [("COMMIT", {RESUMED}), ("ABORT", {TERMINATED, STOPPED, FENCED, LEFT}), ("NONE", {STOPPED})],
+    ("name", "store", "safe"),
+    [
+        (of.NOT_RETAINED, "COMMIT", {of.RESUMED}),
+        (of.NOT_RETAINED, "ABORT", {of.TERMINATED, of.STOPPED, of.FENCED, of.LEFT}),
+        (of.NOT_RETAINED, "NONE", {of.STOPPED}),
+        ("two-phase/retained", "COMMIT", {of.RETAINED, of.RESUMED, of.FENCED, of.LEFT}),
+    ],
 )
-def test_a_release_that_retains_nothing(store: str, safe: set[str]) -> None:
-    """Kafka 4.1 and later: a decision to commit is carried out by its own epoch alone, and where there is none, it has
-    to be excluded before the abort."""
-    found = broken(NOT_RETAINED, store)
-    assert {decision for decision, breaks in found.items() if not breaks} == safe
-    assert RETAINED not in found
-    if store == "COMMIT":
-        assert found[TERMINATED] == found[FENCED] == {"decided_commit_happens": 1, "aborted_as_decided": 1}
-    if store == "NONE":
-        assert found[TERMINATED]["decided_once"] == 1 and found[RESUMED]["committed_as_decided"] == 1
-
-
-def test_where_a_new_producer_retains_it() -> None:
-    """PR 21735: the new producer commits it, also if it was left alone before; a forced abort is wrong as ever."""
-    found = broken("two-phase/retained", "COMMIT")
-    assert {decision for decision, breaks in found.items() if not breaks} == {RETAINED, RESUMED, FENCED, LEFT}
-    assert found[TERMINATED] == {"decided_commit_happens": 1, "aborted_as_decided": 1}
+def test_what_breaks_nothing(name: str, store: str, safe: set[str]) -> None:
+    """In Kafka 4.1 and later a commit is carried out under its own epoch alone, and where nothing is decided, that has
+    to be excluded before the abort; with PR 21735 a new producer retains it."""
+    loaded = of.futures(of.Model(name), of.Seen("ONGOING", None, 0, True, "NONE", store=store))
+    assert loaded.fitting and loaded.complete and loaded.store == store
+    possible = [each for each in loaded.futures if each.possible]
+    assert {each.decision for each in possible if each.complete and not each.breaks} == safe
+    assert (of.RETAINED in {each.decision for each in possible}) == (name != of.NOT_RETAINED)
 
 
 def test_the_same_over_the_network() -> None:
