@@ -188,9 +188,8 @@ class Model:
     @property
     def protocol(self) -> type[Protocol]:
         own = self.variant.properties.protocol
-        if self.two_phase:
-            return combined(Decided, own)
-        mixed = (Operated, LateMarkerCore, own) if self.late == "1" else (Operated, own)
+        late = (LateMarkerCore,) if self.late == "1" else ()
+        mixed = (Decided if self.two_phase else Operated, *late, own)
         return combined(*mixed)
 
     @property
