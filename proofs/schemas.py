@@ -377,7 +377,10 @@ class BrokenBy(TypedDict):
 class Decision(TypedDict):
     """A `Decision` object is what may follow in a model when an operator commits, aborts, fences, or does nothing."""
 
-    decision: Literal["commit", "abort", "commit both", "abort both", "fenced", "left alone"]
+    decision: Literal[
+        "commit", "abort", "commit both", "abort both", "retained", "resumed", "terminated", "stopped and terminated",
+        "fenced", "left alone"
+    ]  # fmt: skip
     possible: bool
     states: Annotated[int, Meta(description="How many were explored after it.")]
     complete: Annotated[bool, Meta(description="Was everything within the bounds explored?")]
@@ -389,6 +392,10 @@ class Way(TypedDict):
 
     variant: Annotated[str, Meta(description="PROTOCOL/VARIANT.")]
     late_markers: Annotated[bool, Meta(description="Are markers taken that come late?")]
+    store: Annotated[
+        Literal["", "COMMIT", "ABORT", "NONE"],
+        Meta(description="What the outside store has; empty of a transaction that has a time-out."),
+    ]
     elsewhere: Annotated[list[str], Meta(description="Partitions that were looked at with the one that is open.")]
     bounds: Bounds
     states: Annotated[int, Meta(description="How many reachable states look so; all of them were explored from.")]
@@ -400,8 +407,10 @@ class Way(TypedDict):
 class Diagnosis(TypedDict):
     """A `Diagnosis` is one finding of the doctor."""
 
-    kind: Annotated[str, Meta(description="duplicate, hanging, slow, fenced zombie, overdue, stuck, marker_without …")]
-    wrong: Annotated[bool, Meta(description="Does it break a rule?  What is slow or was fenced does not.")]
+    kind: Annotated[
+        str, Meta(description="duplicate, hanging, slow, undecided, fenced zombie, overdue, marker_without …")
+    ]
+    wrong: Annotated[bool, Meta(description="Does it break a rule?  What is slow, undecided or was fenced does not.")]
     says: Annotated[str, Meta(description="What happened, as a sentence.")]
     todo: Annotated[list[str], Meta(description="What to do, and what each decision may break.")]
     rules: Annotated[list[Rule], Meta(description="Those that it breaks.")]

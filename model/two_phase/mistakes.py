@@ -1,6 +1,7 @@
-"""These models have two-phase commit as another text or change has it, and one with another store."""
+"""These models have two-phase commit as another text or change has it, one with another store, and one in which an
+operator decides."""
 
-from fencepost.model.language import action, each, fault, require, when
+from fencepost.model.language import action, each, fault, limit, require, when
 from fencepost.model.transactions.abstract.core import Client, Epoch, Outcome, Phase, Txn
 from fencepost.model.transactions.abstract.cores import V2Core
 from fencepost.model.two_phase.core import TwoPhase
@@ -61,3 +62,32 @@ class PairForgotten(TwoPhase):
     def fail_over(s):
         V2Core.fail_over(s)
         s.retained = False
+
+
+class Operated(TwoPhase):
+    """An operator decides what is open, after a look into the store. What an operator aborts is excused by the promises
+    (`forced`), and here it is not, since this operator asks which decision breaks none. No variant has such an
+    operator; `fencepost doctor` combines this with what a release does, from states in which a cluster may be."""
+
+    @fault(budget="interventions", by="admin", to="store")
+    def stop(s, to: Epoch):
+        """The producers are stopped for good, so that the store gets no decision of theirs any more."""
+        require((s.phase == Phase.ONGOING) & (s.client_epoch() < to))
+        s.one_step(to)
+        s.guard = to
+
+    @fault(budget="interventions", danger="client-crash", by="admin", to="coordinator")
+    def terminate(s, marker: Epoch, to: Epoch):
+        """Admin.forceTerminateTransaction: of what the store has nothing of, this decides that it is aborted."""
+        require((s.phase == Phase.ONGOING) & s.two_phase)
+        require((s.epoch < marker) & (marker <= to) & (s.client_epoch() < to), rule="939.16")
+        s.one_step(to)
+        limit(marker <= s.epoch + 1)
+        s.verdict = each(lambda t: when(s.is_open(t) & (s.verdict[t] == Outcome.NONE), Outcome.ABORT, s.verdict[t]))
+        s.prepare(Outcome.ABORT, marker, to)
+
+    @fault(budget="interventions", by="admin", to="coordinator")
+    def resume(s, t: Txn):
+        """EndTxn with commit is sent under the transaction's own id and epoch, as by its owner (FLIP-572)."""
+        require(s.begun[t] & s.bound[t])
+        s.choice[t] = Outcome.COMMIT

@@ -54,8 +54,9 @@ def doctor(
 ) -> int:  # fmt: skip
     """Say what is wrong with a cluster's transactions, and what to do.
 
-    Open transactions are hanging or slow, and for each it is explored in the model of the cluster's release whether
-    COMMIT or ABORT can break a promise from this state. Nothing is written to the cluster.
+    Open transactions are hanging, slow or, in a two-phase commit, undecided, and for each it is explored in the model
+    of the cluster's release whether COMMIT or ABORT can break a promise from this state. Nothing is written to the
+    cluster.
 
     Example: fencepost doctor --logs node1 node2 node3 --topic payments
     """
@@ -195,6 +196,7 @@ def _print_way(way: dict[str, Any]) -> None:
     bounds = ", ".join(f"{name} {size}" for name, size in way["bounds"].items() if size)
     more = f" with {', '.join(way['elsewhere'])}" if way["elsewhere"] else ""
     more += ", and markers that come late" if way["late_markers"] else ""
+    more += f", and {way['store']} in the store" if way["store"] else ""
     console.print(f"   {way['variant']}{more} within {bounds}: {way['states']:,} states look so", markup=False)
     console.print(f"     a shortest run to one: {'; '.join(way['came'])}", markup=False)
     for each in way["decisions"]:

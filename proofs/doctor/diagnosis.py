@@ -15,11 +15,13 @@ from typing import NamedTuple
 
 import numpy as np
 from fencepost.model.language.checks.errors import InputError
-from fencepost.model.releases import NAMES
+from fencepost.model.releases import NAMES, SETTINGS
 from fencepost.proofs.doctor.checks import Checks
 from fencepost.proofs.doctor.elsewhere import MOST_PLACES, Pair, Wanted, fates
 from fencepost.proofs.doctor.futures import (
     BEYOND,
+    NOT_RETAINED,
+    STORED,
     Loaded,
     Model,
     Other,
@@ -30,7 +32,17 @@ from fencepost.proofs.doctor.futures import (
     with_late_markers,
 )
 from fencepost.proofs.doctor.scanning import CUT, MOST, Scan, scanned
-from fencepost.proofs.doctor.source import OPEN, Active, DiskSource, Listed, Source, aborting, logged, places_of
+from fencepost.proofs.doctor.source import (
+    NEVER_MS,
+    OPEN,
+    Active,
+    DiskSource,
+    Listed,
+    Source,
+    aborting,
+    logged,
+    places_of,
+)
 from fencepost.proofs.doctor.traces import Broken
 from fencepost.proofs.doctor.unmarked import unmarked
 from fencepost.proofs.recording.logs.log_dirs import Place
@@ -45,6 +57,8 @@ LATE_MS = 60_000
 """A coordinator that is so late with a time-out or a marker is not at work on it (its timer runs every 10 s)."""
 LOOKED_AT = 50
 """So many duplicates are read again, and compared byte by byte."""
+TWO_PHASE = "transaction.two.phase.commit.enable"
+"""Releases that know this setting have transactions without time-out."""
 PHASES = {
     "Ongoing": "ONGOING",
     "PrepareCommit": "PREPARED",
@@ -96,10 +110,10 @@ class Opened:
 
     `epoch` and `since_ms` are of its first batch, `listed` is its coordinator's entry, `prepared` the decision in the
     transaction log, and `waiting` the number of offsets that readers wait for. `verdict` is running, slow, overdue,
-    stuck, hanging, torn, which is open here and decided elsewhere too early, or unexplained, which is what no model
-    reaches; `ways` has the models in which it can come about, `late` the same with markers that come late, and `usual`
-    the one without a fault. `pairs` has its other partitions; those of `unseen` were not looked at, and None are not
-    known."""
+    stuck, undecided, which has no time-out and waits for an outside coordinator, hanging, torn, which is open here and
+    decided elsewhere too early, or unexplained, which is what no model reaches; `ways` has the models in which it can
+    come about, `late` the same with markers that come late, and `usual` the one without a fault. `pairs` has its other
+    partitions; those of `unseen` were not looked at, and None are not known."""
 
     active: Active
     epoch: int
@@ -408,7 +422,11 @@ def _judged(opened: Opened, decided: _Decided, found: Examined, others: _Others)
     pairs = tuple(each for each in pairs if each in torn or each not in unfit)
     late = with_late_markers(first, found.release, version)
     if usual.fitting and not torn:
-        verdict, tried, ways = _timely(opened, prepared, found.now_ms), [first], [usual]
+        verdict, tried, ways = _timely(opened, prepared, found), [first], [usual]
+        if verdict == "undecided":
+            stored = [seen._replace(store=each) for each in STORED] if version == "2" else []
+            ways = [loaded for each in stored for loaded in _ways([Model(NOT_RETAINED)], each)]
+            return replace(opened, seen=seen, verdict=verdict, usual=usual, ways=tuple(ways))
         if verdict == "running":
             return replace(opened, seen=seen, verdict=verdict, usual=usual, ways=(usual,), unseen=unseen)
     elif torn:
@@ -450,9 +468,12 @@ def _seen(opened: Opened, prepared: Prepared | None, version: str) -> Seen | Non
     return Seen(phase, outcome, min(behind, BEYOND), mine, result, elsewhere)
 
 
-def _timely(opened: Opened, prepared: Prepared | None, now_ms: int) -> str:
+def _timely(opened: Opened, prepared: Prepared | None, found: Examined) -> str:
     assert opened.listed is not None
+    now_ms, knows_two_phases = found.now_ms, SETTINGS[TWO_PHASE].knows(found.release, "true")
     if opened.listed.state == "Ongoing":
+        if opened.listed.timeout_ms == NEVER_MS and knows_two_phases:
+            return "undecided" if now_ms > opened.listed.start_ms + SLOW_MS else "running"
         if now_ms > opened.listed.start_ms + opened.listed.timeout_ms + LATE_MS:
             return "overdue"
         return "slow" if now_ms > opened.listed.start_ms + SLOW_MS else "running"

@@ -25,6 +25,8 @@ from fencepost.model.language.tree.types import EnumType, MapType
 from fencepost.model.releases import each_of
 from fencepost.model.transactions.abstract.away import Operated
 from fencepost.model.transactions.abstract.cores import LateMarkerCore, Prompt
+from fencepost.model.two_phase.core import TwoPhase
+from fencepost.model.two_phase.mistakes import Operated as Decided
 from fencepost.proofs.engines.explore import Exploration, Starts, explore, sets
 from fencepost.proofs.engines.explore.emit import conditions
 from fencepost.proofs.engines.explore.kernels import Kernels
@@ -74,6 +76,22 @@ OF_BOTH: Mapping[str, Steps] = {
     ABORT_BOTH: tuple(("intervene", {"p": p, "commit": False}) for p in (0, 1)),
 }
 """These are further decisions where the transaction is open in two partitions."""
+NOT_RETAINED = "two-phase/not-retained"
+"""This variant has two-phase commit as releases have it that know it (939.26)."""
+TWO_PHASE = dict(
+    clients=2, transactions=1, partitions=1, epochs=3, fail_overs=0, fences=0, forced=0, changes=0, losses=0,
+)  # fmt: skip
+STORED = ("COMMIT", "ABORT", "NONE")
+"""This is what the outside store may have of a transaction, members of `Outcome`."""
+RETAINED, RESUMED, TERMINATED, STOPPED = "retained", "resumed", "terminated", "stopped and terminated"
+IN_TWO_PHASES: Mapping[str, Steps] = {
+    RETAINED: tuple((step, {}) for step in ("restart", "retain", "complete_transaction", "end_retained")),
+    RESUMED: (("resume", {}), ("end", {})), TERMINATED: (("terminate", {}),),
+    STOPPED: (("stop", {}), ("terminate", {})), FENCED: (("restart", {}), ("retain", {})), LEFT: (),
+}  # fmt: skip
+"""These are the decisions about a transaction that an outside coordinator decides: a new producer retains it and does
+what the store says; EndTxn with commit under its own id and epoch; forceTerminateTransaction at once, or once its
+producers are stopped; and a new producer of its id as the release has it."""
 
 
 class Other(NamedTuple):
@@ -91,7 +109,8 @@ class Seen(NamedTuple):
     epochs the coordinator is ahead, `BEYOND` at most; `listed` whether the coordinator's transaction has the partition,
     and waits for its marker if it is prepared. `result` is the outcome in the transaction's own Prepare record. The
     values are names of members of `Phase` and `Outcome`. Where one is None it is not known, and every possible value is
-    explored. `other` is of a second partition, if one is looked at."""
+    explored. `other` is of a second partition, if one is looked at, and `store` what the outside store has, a member of
+    `Outcome`, if it is a transaction without time-out that is asked about."""
 
     phase: str
     outcome: str | None
@@ -99,6 +118,7 @@ class Seen(NamedTuple):
     listed: bool | None
     result: str | None = None
     other: Other | None = None
+    store: str | None = None
 
     @property
     def both(self) -> bool:
@@ -133,7 +153,8 @@ class Future:
 @dataclass(frozen=True)
 class Loaded:
     """A `Loaded` is the view in one model: how many states were reached, how many of these fit, a shortest run to one,
-    and the futures. Where no state fits, the model of this release does not reach what is seen within the bounds."""
+    and the futures. Where no state fits, the model of this release does not reach what is seen within the bounds.
+    `store` is what the outside store has, a member of `Outcome`, or empty for a transaction that has a time-out."""
 
     model: Model
     bounds: Mapping[str, int]
@@ -142,6 +163,7 @@ class Loaded:
     came: tuple[Event, ...]
     futures: tuple[Future, ...]
     complete: bool
+    store: str = ""
 
 
 @dataclass(frozen=True)
@@ -160,9 +182,14 @@ class Model:
         return found
 
     @property
+    def two_phase(self) -> bool:
+        return issubclass(self.variant.properties.protocol, TwoPhase)
+
+    @property
     def protocol(self) -> type[Protocol]:
         own = self.variant.properties.protocol
-        mixed = (Operated, LateMarkerCore, own) if self.late == "1" else (Operated, own)
+        late = (LateMarkerCore,) if self.late == "1" else ()
+        mixed = (Decided if self.two_phase else Operated, *late, own)
         return combined(*mixed)
 
     @property
@@ -173,14 +200,16 @@ class Model:
     def bounds(self, seen: Seen) -> dict[str, int]:
         """Return bounds with room for the view, and for one more transaction after it; a fault may hit each partition
         in which it is open."""
+        if self.two_phase:
+            return TWO_PHASE | {"interventions": 1}
         epochs = (BEYOND if seen.behind is None else seen.behind) + (3 if self.late else 2)
         pair = {} if seen.other is None else LATE_PAIR if self.late else PAIR
         faults = {fault: 2 * size if seen.both else size for fault, size in self.faults}
         return QUIET | dict.fromkeys(FAULTS, 0) | pair | faults | {"epochs": epochs, "interventions": 1}
 
     def room(self, seen: Seen) -> dict[str, int]:
-        """Return the bounds of what comes after the view."""
-        return self.bounds(seen) | {"transactions": QUIET["transactions"]}
+        """Return the bounds of what comes after the view: of one that is decided outside, no later transaction."""
+        return self.bounds(seen) | ({} if self.two_phase else {"transactions": QUIET["transactions"]})
 
 
 def models(release: str, version: str) -> list[Model]:
@@ -257,13 +286,15 @@ def futures(model: Model, seen: Seen, *, max_states: int = MOST_STATES) -> Loade
     fits, spec, room = reached(model, seen, max_states=max_states), model.spec, model.room(seen)
     found: list[Future] = []
     if fits.columns.shape[1]:
-        asked = {n: p for n, p in Promises.asked_of(model.protocol).properties.items() if p.role in ("promise", "step")}
+        claims = model.variant.properties if model.two_phase else Promises
+        asked = {n: p for n, p in claims.asked_of(model.protocol).properties.items() if p.role in ("promise", "step")}
         kernels = Kernels(ground(spec, asked, room))
         every = _spent(kernels.ground.layout, widened(kernels.ground, fits.layout, fits.columns))
-        decisions = {**DECISIONS, **OF_BOTH} if seen.both else DECISIONS
+        decisions = IN_TWO_PHASES if model.two_phase else {**DECISIONS, **OF_BOTH} if seen.both else DECISIONS
         found = [_future(spec, asked, kernels, every, each, max_states) for each in decisions.items()]
     return Loaded(
-        model, model.bounds(seen), fits.states, fits.columns.shape[1], fits.came, tuple(found), fits.complete
+        model, model.bounds(seen), fits.states, fits.columns.shape[1], fits.came, tuple(found), fits.complete,
+        seen.store or "",
     )  # fmt: skip
 
 
@@ -299,8 +330,8 @@ def _fitting(
     return places, np.concatenate(columns, axis=1)
 
 
-ENUMERATED = ("phase", "outcome", "result", "fate")
-"""These fields of a view have members of enumerations, those of the variables of the same name."""
+ENUMERATED = {name: name for name in ("phase", "outcome", "result", "fate")} | {"store": "decision"}
+"""These fields of a view have members of enumerations, those of these variables."""
 
 
 def values(layout: Layout, columns: Columns, name: str) -> NDArray[np.int64]:
@@ -327,6 +358,8 @@ def views(layout: Layout, columns: Columns) -> tuple[NDArray[np.bool_], dict[str
     }
     if fate.shape[1] > 1:
         fields |= {"fate": fate[:, 1], "other": whole * waits[1]}
+    if "decision" in layout.places:
+        fields |= {"store": at("decision"), "bound": at("bound")}
     return fate[:, 0] == members(layout, "fate").index("OPEN"), fields
 
 
@@ -336,9 +369,11 @@ def fitting(layout: Layout, columns: Columns, seen: Seen) -> NDArray[np.bool_]:
     asked = {name: wanted for name, wanted in seen._asdict().items() if name != "other"}
     if seen.other is not None:
         asked |= {"fate": seen.other.fate, "other": seen.other.listed}
+    if seen.store is not None:
+        asked |= {"bound": True}
     for name, wanted in asked.items():
         if wanted is not None:
-            value = members(layout, name).index(wanted) if name in ENUMERATED else int(wanted)
+            value = members(layout, ENUMERATED[name]).index(wanted) if name in ENUMERATED else int(wanted)
             np.logical_and(fits, fields[name] == value, out=fits)
     return fits
 

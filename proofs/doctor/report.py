@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -20,6 +20,10 @@ from fencepost.proofs.doctor.futures import (
     FENCED,
     LATE,
     LEFT,
+    RESUMED,
+    RETAINED,
+    STOPPED,
+    TERMINATED,
     Future,
     Loaded,
 )
@@ -221,7 +225,8 @@ def _of_open(opened: Opened, found: Examined) -> Line:
     says = f"{who}: open since {iso(opened.since_ms)}, it {_VERDICTS[opened.verdict]}: its "
     says += f"coordinator{_node(opened)} has {states}"
     if listed is not None and listed.state == "Ongoing" and listed.start_ms >= 0:
-        says += f", since {iso(listed.start_ms)}, with a time-out at {iso(listed.start_ms + listed.timeout_ms)}"
+        until = f"with a time-out at {iso(listed.start_ms + listed.timeout_ms)}"
+        says += f", since {iso(listed.start_ms)}, {NO_END if opened.verdict == 'undecided' else until}"
     if opened.prepared is not None:
         decided = "COMMIT" if opened.prepared.outcome == COMMIT.upper() else "ABORT"
         says += f", and decided {decided} at {iso(opened.prepared.time_ms)}"
@@ -232,7 +237,7 @@ def _of_open(opened: Opened, found: Examined) -> Line:
         says += f"{'; or '.join(f'{way} ({name})' for name, way in ways.items())}."
     if opened.verdict == "torn":
         says += f" It is decided elsewhere, which is too early: {_there(opened.pairs)}."
-    wrong = opened.verdict not in ("slow", "running")
+    wrong = opened.verdict not in ("slow", "undecided", "running")
     rules = ("txn.P10",) if wrong else ()
     pairs = [loaded for pair in opened.pairs for loaded in pair.ways if loaded.model.faults or loaded.model.late]
     both = (loaded.model for loaded in (*opened.ways, *pairs))
@@ -252,9 +257,15 @@ def _of_open(opened: Opened, found: Examined) -> Line:
 
 _VERDICTS = {
     "hanging": "hangs", "torn": "is torn", "slow": "is slow, not hanging", "running": "is under way",
-    "overdue": "is overdue", "stuck": "waits for its marker",
+    "overdue": "is overdue", "stuck": "waits for its marker", "undecided": "is undecided",
     "unexplained": "is unexplained: no run of the models of this release reaches what is seen, within the bounds",
 }  # fmt: skip
+
+
+NO_END = (
+    "and no time-out ends it: with 2147483647 ms its coordinator takes it for part of a two-phase commit, and whether "
+    "it is committed is decided in the outside store, such as Flink's checkpoint or the log of an XA coordinator"
+)
 
 
 def _node(opened: Opened) -> str:
@@ -269,6 +280,9 @@ def _todo(opened: Opened) -> Iterator[str]:
     abort = f"kafka-transactions.sh abort --topic {place.topic} --partition {place.partition}"
     abort += f" --start-offset {opened.active.first_offset}"
     commits, aborts = _safe(opened, COMMIT), _safe(opened, ABORT)
+    if opened.verdict == "undecided":
+        yield from _in_two_phases(opened)
+        return
     if opened.verdict == "slow":
         safe = _safe(opened, FENCED) and _safe(opened, LEFT)
         yield "Wait for its owner" + (", or fence it by a new instance with its transactional id." if safe else ".")
@@ -289,6 +303,24 @@ def _todo(opened: Opened) -> Iterator[str]:
         )
     if opened.ways:
         yield " ".join(_explored(opened))
+
+
+def _in_two_phases(opened: Opened) -> Iterator[str]:
+    """Yield where the decision is, and for each thing that the store may have of it what to do."""
+    state = f"{opened.active.producer_id}:{opened.epoch}"
+    look = "While its job runs, let that decide it. If it does not, look in the outside store for its prepared state "
+    look += f"{state} (Flink: the committables of the newest completed checkpoint or savepoint), which is in no log of "
+    look += "Kafka, and start no producer of its id before."
+    if not opened.ways:
+        yield f"{look} What a decision may break was not explored: no model has what is seen of it."
+        return
+    refused = not any(future.possible for future in _after(opened, RETAINED))
+    yield look + (" This release lets no new producer retain it (939.26)." if refused else "")
+    for way in opened.ways:
+        one = replace(opened, ways=(way,))
+        do = next((words for decision, words in DO.items() if _safe(one, decision)), "decide nothing yet")
+        do = do.format(name=opened.transactional_id)
+        yield f"If the store {HAS[way.store]}: {do}. {' '.join(_explored(one))}"
 
 
 def _hangs(opened: Opened) -> str:
@@ -364,8 +396,19 @@ def _looked_at(opened: Opened) -> Iterator[str]:
 
 NAMED = {
     COMMIT: "If a marker of yours commits it", ABORT: "If a marker of yours aborts it",
+    RETAINED: "If a new producer retains and completes it", RESUMED: "If EndTxn commits it under its own epoch",
+    TERMINATED: "If forceTerminateTransaction aborts it", STOPPED: "If it is aborted so once its producers are stopped",
     FENCED: "If a new instance fences it", LEFT: "If it is left alone",
 }  # fmt: skip
+FORCE = "kafka-transactions.sh forceTerminateTransaction --transactionalId {name}"
+DO = {
+    RETAINED: "begin a producer with keepPreparedTxn, and complete it with that state",
+    RESUMED: "commit it by EndTxn under its own producer id and epoch, as Flink's transaction tool does (FLIP-572; "
+    "Kafka's own tools only abort), and use the epoch in the answer for nothing",
+    TERMINATED: FORCE, STOPPED: f"stop its producers for good, so that it can not be decided any more, then {FORCE}",
+}  # fmt: skip
+"""Of the decisions of two-phase commit that break nothing, the first of these is advised."""
+HAS = {"COMMIT": "has it and says commit", "ABORT": "has it and says abort", "NONE": "has nothing of it"}
 OF_ONE = {COMMIT: COMMIT_BOTH, ABORT: ABORT_BOTH}
 """Where a transaction is open in two partitions, this decision in one belongs to that decision in both."""
 FATES = {None: "not known", "ABSENT": "nothing of it", "OPEN": "open", "COMMITTED": "committed", "ABORTED": "aborted"}
@@ -408,7 +451,8 @@ def _breaks(futures: Sequence[Future]) -> str:
 def _as_dict(loaded: Loaded, pair: Pair | None = None) -> dict[str, Any]:
     return {
         "variant": loaded.model.name, "late_markers": bool(loaded.model.late),
-        "elsewhere": [] if pair is None else list(map(str, pair.places)), "bounds": dict(loaded.bounds),
+        "store": loaded.store, "elsewhere": [] if pair is None else list(map(str, pair.places)),
+        "bounds": dict(loaded.bounds),
         "states": loaded.fitting, "complete": loaded.complete, "came": [str(event) for event in loaded.came],
         "decisions": [
             {

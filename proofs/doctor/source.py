@@ -43,6 +43,9 @@ from fencepost.properties.transactions.events.kinds import State
 
 PIECE = 16 << 20
 """A piece of a log has at most about this many bytes."""
+NEVER_MS = 2**31 - 1
+"""By this time-out a coordinator knows a transaction of two-phase commit (939.1), and it ends none that has it
+(TransactionMetadata.isDistributedTwoPhaseCommitTxn)."""
 INTERNAL = "__"
 OPEN = ("Ongoing", "PrepareCommit", "PrepareAbort", "PrepareEpochFence")
 """In these states a transactional id has a transaction that is not over."""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from asking import Asker
+from asking import COMMIT, Asker
+from command_line import fencepost, read_json
+from fencepost.proofs.doctor.diagnosis import SLOW_MS
 from fencepost.reference_impl.live.clusters.kafka import KafkaCluster
 from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 
@@ -81,3 +84,21 @@ def test_an_operator_ends_a_transaction_without_time_out(kafka: Asker, java: Any
     assert kafka.time_out_ms() < NEVER_MS
     assert kafka.read() == []
     admin.close()
+
+
+def test_the_doctor_says_how_an_undecided_transaction_is_committed(kafka: Asker, tmp_path: Path) -> None:
+    """It has the prepared state, and an answer to each thing that the store may say. The commit is tried: EndTxn under
+    its own producer id and epoch ends it."""
+    assert kafka.init(version=6, enable2_pc=True, keep_prepared_txn=False) == ("A", 0)
+    assert kafka.produce("A", 0, 0) == 0
+    time.sleep(SLOW_MS / 1_000 + 1)
+    ran = fencepost("doctor", "--bootstrap", kafka.address, "--json", tmp_path / "doctor.json")
+    print(ran.out)
+    [found] = read_json(tmp_path / "doctor.json")["findings"]
+    assert (ran.code, found["kind"], found["transactional_id"], found["epoch"]) == (0, "undecided", kafka.txn, 0)
+    assert f"prepared state {found['producer_id']}:0" in found["todo"][0]
+    assert found["todo"][1].startswith(
+        "If the store has it and says commit: commit it by EndTxn under its own producer id"
+    )
+    assert kafka.end("A", 0, COMMIT) == ("A", 1)
+    kafka.until(lambda: kafka.read() == ["A/0/0"])

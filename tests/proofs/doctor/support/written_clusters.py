@@ -16,10 +16,10 @@ EMPTY, ONGOING, PREPARE_COMMIT, PREPARE_ABORT, COMPLETE_COMMIT, COMPLETE_ABORT =
 
 def state(
     offset: int, name: str, pair: tuple[int, int], status: int, at_ms: int, partitions: Sequence[int] = (),
-    start_ms: int = -1, version: int = 2, topic: str = "payments",
+    start_ms: int = -1, version: int = 2, topic: str = "payments", timeout_ms: int = 60_000,
 ) -> bytes:  # fmt: skip
     """A record of the transaction log, of a client of that version, with partitions of a topic."""
-    value = struct.pack(">hqhib", 1, *pair, 60_000, status)
+    value = struct.pack(">hqhib", 1, *pair, timeout_ms, status)
     if partitions:
         numbers = b"".join(struct.pack(">i", each) for each in partitions)
         value += bytes([2, len(topic) + 1]) + topic.encode() + bytes([len(partitions) + 1]) + numbers + b"\x00"
