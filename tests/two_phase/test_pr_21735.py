@@ -8,7 +8,7 @@ import pytest
 from command_line import fencepost
 from fencepost.proofs.necessity.tables import FOLDER
 from fencepost.properties.two_phase.variants import TWO_PHASE
-from pull_request_page import FAILS, QUESTIONS, on, page, shown_by, verdicts
+from pull_request_page import FAILS, QUESTIONS, command_for, on, page, verdicts
 
 
 def test_the_page_is_that_of_what_is_stored() -> None:
@@ -45,7 +45,7 @@ def test_the_run_of_an_alternative_is_a_shortest_one(question: pull_request_page
     if found.verdict not in FAILS:
         assert question.alternative not in "".join(line for line in page().splitlines() if line.startswith("fencepost"))
         return
-    program, *arguments = shlex.split(shown_by(found))
+    program, *arguments = shlex.split(command_for(found))
     ran = fencepost(*arguments)
     assert (program, ran.code, ran.err) == ("fencepost", 0, "")
     assert f"It is broken after {found.steps} steps, and not in fewer" in ran.out

@@ -30,7 +30,7 @@ from fencepost.properties.two_phase.variants import TWO_PHASE
 
 STRONGEST = ("necessary", "liveness", "shown", "survives-bounded", "redundant")
 """The verdict on a rule is the first of these that one of its mutations or variants has."""
-IN_WORDS = {"survives-bounded": "not decided", "shown": "necessary (shown)", "liveness": "necessary for progress"}
+IN_WORDS = {"survives-bounded": "not decided", "shown": "necessary, by a variant", "liveness": "necessary for progress"}
 FAILS = ("necessary", "shown")
 NO_MODEL = "939.10, keepPreparedTxn of a request without enable2Pc, which the KIP allows: no model has such a request."
 """What the review asks and no variant can be asked: in each, who restarts asks for two-phase commit."""
@@ -54,7 +54,7 @@ QUESTIONS = (
     Question("May it answer with the pair of the open transaction alone (PR 22704)?", "939.25", "one-pair"),
     Question("May the end of a retained transaction leave the clients' epoch as it is?", "939.6", "not-raised-again"),
     Question("May InitProducerId be answered while markers are under way?", "939.7", "retained-while-prepared"),
-    Question("May a transaction that has a time-out be retained, and the id go on to have it?", "939.10",
+    Question("May a transaction that has a time-out be retained, and the time-out of its id stay?", "939.10",
              "retain: guard 1 dropped"),
     Question("May InitProducerId be taken for a fence of records?", "939.23", "taken-for-a-fence"),
     Question("May a release take over that does not read the second pair?", "939.3", "second-pair-forgotten"),
@@ -142,8 +142,8 @@ def page() -> str:
         "# PR 21735: keepPreparedTxn on the coordinator",
         "",
         f"Rules of [apache/kafka PR 21735](https://github.com/apache/kafka/pull/21735), with its clients and outside "
-        f"store (KIP-939): {', '.join(f'{number} {word}' for word, number in counts.items())}, of the models "
-        f"{digest_of([TWO_PHASE])}. [two-phase](two-phase.md) says what the words mean, and which dangers were in. "
+        f"store (KIP-939): {'; '.join(f'{number} {word}' for word, number in counts.items())}; of the models "
+        f"{digest_of([TWO_PHASE])}. [two-phase](two-phase.md) has what the words mean, and which dangers were in. "
         f"Made by `{COMMAND}`.",
         "",
         "| verdict | rule | what it says | without it |",
@@ -217,10 +217,10 @@ def _commands(every: Sequence[Necessity]) -> Iterator[str]:
     yield from (AGAIN, COMMAND)
     for found in (on(question, every) for question in QUESTIONS):
         if found.verdict in FAILS:
-            yield shown_by(found)
+            yield command_for(found)
 
 
-def shown_by(found: Necessity) -> str:
+def command_for(found: Necessity) -> str:
     """Return the command that searches the run of a verdict, and prints it."""
     assert found.promise is not None and found.bound is not None
     usual = bounds_of(TWO_PHASE.variant(found.variant), "smoke")
