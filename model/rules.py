@@ -261,6 +261,10 @@ src.13 mechanism  What is taken of the queues goes to the writer before anything
 939.16 mechanism  An abort that no client asks for raises the epoch above every one that was answered.
 939.17 mechanism  Where nothing is open, InitProducerId with keepPreparedTxn is answered with success and without a transaction.
 939.18 mechanism  EndTxn that is repeated after success is answered with the same success.
+939.19 interface  InitProducerId 6 asks with enable2Pc and keepPreparedTxn, and answers with ongoingTxnProducerId and ongoingTxnProducerEpoch, -1 where nothing is retained.
+939.20 interface  AddPartitionsToTxn and records of a retained transaction have its own pair; with the pair of the answer they are refused with INVALID_TXN_STATE (PR 21735).
+939.21 interface  ListTransactions finds what is open for longer than a duration, also without time-out; Admin.forceTerminateTransaction ends it without the permission TWO_PHASE_COMMIT.
+939.22 interface  The transaction log has the clients' epoch of a retained transaction in a tagged field, which a release that does not know it skips; it reads the rest.
 939.23 boundary   InitProducerId with keepPreparedTxn is no fence for records: those of the old epoch are accepted, and may be committed, until the store is read.
 939.24 boundary   While no one decides, the last stable offset of every partition of the transaction stands still.
 939.25 rejected   InitProducerId with keepPreparedTxn answers with the pair of the open transaction alone (PR 22704).

@@ -3,21 +3,32 @@
 from fencepost.reference_impl.kafka.clients.producer import State
 from fencepost.reference_impl.kafka.errors import ErrorCode
 from fencepost.reference_impl.kafka.messages import (
+    AddPartitionsToTxnRequest,
     EndTxnRequest,
     InitProducerIdRequest,
     InitProducerIdRequestV6,
     InitProducerIdResponse,
     InitProducerIdResponseV6,
 )
-from fencepost.reference_impl.kafka.transaction_states import PREPARED, PREPARES, TransactionMetadata, Transit
+from fencepost.reference_impl.kafka.transaction_states import (
+    PREPARED,
+    PREPARES,
+    TransactionLogValue,
+    TransactionMetadata,
+    Transit,
+)
 from fencepost.reference_impl.kafka.transaction_transitions import MarkerRound
 from fencepost.reference_impl.kafka.two_phase.client import Application, Decision, Store, TwoPhaseProducer
 from fencepost.reference_impl.kafka.two_phase.coordinator import (
+    NO_PAIR,
+    Pair,
     RetainingCoordinator,
+    TwoPhaseCoordinator,
     TwoPhaseMarkers,
     client_pair,
     is_retained,
 )
+from fencepost.reference_impl.kafka.two_phase.environment import NO_TIMEOUT_MS
 from fencepost.reference_impl.simulation import Message
 from fencepost.reference_impl.simulation.defects import NOTHING, PROGRESS, PROMISE, defect, registry
 from fencepost.reference_impl.systems.two_phase import Parts, build
@@ -39,6 +50,85 @@ class KeepsWithExpectedPair(RetainingCoordinator):
 
     def keeping_refused(self, request: InitProducerIdRequestV6) -> int:
         return ErrorCode.NONE
+
+
+@defect("939.19", NOTHING, interface=True)
+class NoneIsZero(RetainingCoordinator):
+    """Where nothing is retained, the answer has the epoch 0, and not -1 (939.19)."""
+
+    def answer_init_v6(self, message: Message, error: int, pair: Pair, ongoing: Pair) -> None:
+        super().answer_init_v6(message, error, pair, (ongoing[0], max(ongoing[1], 0)))
+
+
+@defect("939.19", PROGRESS, "a retained transaction stays open, and the client begins the next one in it")
+class OngoingIsLeftOut(RetainingCoordinator):
+    """The answer has the client's pair alone, as version 5 has it (939.19)."""
+
+    def answer_init_v6(self, message: Message, error: int, pair: Pair, ongoing: Pair) -> None:
+        super().answer_init_v6(message, error, pair, NO_PAIR)
+
+
+@defect("939.19", NOTHING, interface=True)
+class KeepIsTwoPhase(TwoPhaseProducer):
+    """The producer asks for two-phase commit as well where it asks to retain (939.19)."""
+
+    def ask_init(self, request: int) -> InitProducerIdRequestV6:  # type: ignore[override]
+        asked = super().ask_init(request)
+        return asked._replace(enable_2pc=asked.enable_2pc or asked.keep_prepared_txn)
+
+
+@defect("939.20", NOTHING, interface=True)
+class ClientsPairIsFenced(RetainingCoordinator):
+    """AddPartitionsToTxn with the client-facing pair is refused as one of a fenced producer (939.20)."""
+
+    def add_refused(self, metadata: TransactionMetadata, request: AddPartitionsToTxnRequest) -> int:
+        error = super().add_refused(metadata, request)
+        return ErrorCode.PRODUCER_FENCED if error == ErrorCode.INVALID_TXN_STATE else error
+
+
+@defect("939.20", NOTHING, "a client that has found a transaction sends no records", interface=True)
+class ClientsPairIsTaken(RetainingCoordinator):
+    """AddPartitionsToTxn with the client-facing pair adds to the retained transaction (939.20)."""
+
+    def add_refused(self, metadata: TransactionMetadata, request: AddPartitionsToTxnRequest) -> int:
+        error = super().add_refused(metadata, request)
+        return ErrorCode.NONE if error == ErrorCode.INVALID_TXN_STATE else error
+
+
+@defect("939.20", NOTHING, "what a former owner still sends was not prepared", interface=True)
+class OwnPairIsRefused(RetainingCoordinator):
+    """AddPartitionsToTxn of a retained transaction is refused with its own pair too (939.20)."""
+
+    def add_refused(self, metadata: TransactionMetadata, request: AddPartitionsToTxnRequest) -> int:
+        return super().add_refused(metadata, request) or ErrorCode.PRODUCER_FENCED * is_retained(metadata.now)
+
+
+@defect("939.21", NOTHING, interface=True)
+class ListsTimeOutsAlone(RetainingCoordinator):
+    """ListTransactions leaves out what no time-out ends, where it is asked for what is open for long (939.21)."""
+
+    def open_for_ms(self, now: Transit) -> int:
+        return super().open_for_ms(now) if now.txn_timeout_ms != NO_TIMEOUT_MS else -1
+
+
+@defect("939.21", NOTHING, interface=True)
+class TerminationNeedsPermission(RetainingCoordinator):
+    """Who ends a transaction without time-out needs TWO_PHASE_COMMIT (939.21)."""
+
+    def terminate(self, message: Message, metadata: TransactionMetadata, request: InitProducerIdRequest) -> None:
+        if metadata.now.txn_timeout_ms != NO_TIMEOUT_MS or self.is_2pc_allowed(metadata.transactional_id):
+            super().terminate(message, metadata, request)
+        else:
+            self.answer_init(message, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+
+
+@defect("939.22", NOTHING, interface=True)
+class UnknownFieldIsFatal(TwoPhaseCoordinator):
+    """A release that does not know the tagged field can not read the record, and does without the id (939.22)."""
+
+    def recorded(self) -> dict[int, TransactionLogValue]:
+        values = super(TwoPhaseCoordinator, self).recorded()
+        return {key: value for key, value in values.items() if value.next_producer_epoch < 0}
 
 
 @defect("939.1", PROMISE)

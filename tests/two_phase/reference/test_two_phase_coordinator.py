@@ -7,6 +7,7 @@ from fencepost.reference_impl.kafka.messages import (
     EndTxnRequest,
     InitProducerIdRequest,
     InitProducerIdRequestV6,
+    ProduceRequest,
     RequestBody,
 )
 from fencepost.reference_impl.kafka.transaction_states import TransactionState
@@ -24,14 +25,17 @@ class Probe:
     def arrive(self, message):
         self.answers.append(message.body.data)
 
-    def ask(self, kind, request):
+    def ask(self, kind, request, of="coordinator"):
         self.answers.clear()
-        self.system.env.network.send(kind, "probe", "coordinator", RequestBody(self.system.env.next_request(), request))
+        self.system.env.network.send(kind, "probe", of, RequestBody(self.system.env.next_request(), request))
         self.system.settle()
         return tuple(self.answers[0])
 
     def init(self, *pair, timeout_ms=60_000, **flags):
         return self.ask("init", InitProducerIdRequestV6(0, timeout_ms, *pair, **flags))
+
+    def write(self, epoch, partition):
+        return self.ask("produce", ProduceRequest(0, partition, 0, epoch, 0, 99), f"partition-{partition}")[0]
 
     def end(self, producer_id, epoch, committed=True):
         return self.ask("end", EndTxnRequest(0, producer_id, epoch, committed))
@@ -165,9 +169,12 @@ def test_both_pairs_survive_fail_overs(opened):
     assert system.describe(0)[:3] == (TransactionState.COMPLETE_COMMIT, 0, 3)
 
 
+@pytest.mark.rule("939.21")
 def test_operators_find_and_end_what_is_open(opened):
-    """KIP: ListTransactions has those that run for longer, and the forced end is an ordinary InitProducerId."""
+    """KIP: ListTransactions has those that run for longer, and the forced end is an ordinary InitProducerId, of which
+    TWO_PHASE_COMMIT is not asked."""
     system, _ = opened
+    system.env.without_2pc.add(0)
     assert system.list_transactions(60_000) == []
     system.advance(75_000)
     assert system.list_transactions(60_000) == [(0, TransactionState.ONGOING, 0)]
@@ -194,3 +201,54 @@ def test_admins_send_the_older_version(opened):
     _, probe = opened
     answers = [probe.ask("init", InitProducerIdRequest(0, 30_000))[0] for _ in range(2)]
     assert answers == [51, 0]
+
+
+@pytest.mark.rule("939.19")
+@pytest.mark.parametrize(("keep", "two_phase"), [(True, True), (True, False), (False, True), (False, False)])
+def test_version_6_has_two_flags(keep, two_phase):
+    """Both are as initTransactions() and the producer's configuration have them."""
+    system = reference(runs.TWO)
+    coordinator = Probe(system)
+    system.env.network.nodes["coordinator"] = coordinator
+    system.init(0, keep=keep, two_phase=two_phase)
+    system.settle()
+    asked = coordinator.answers[0]
+    assert (asked.enable_2pc, asked.keep_prepared_txn) == (two_phase, keep)
+
+
+@pytest.mark.rule("939.19")
+def test_version_6_answers_with_two_pairs(opened):
+    """The pair of the open transaction is -1, -1 where it is not retained, and where the answer is an error."""
+    _, probe = opened
+    assert probe.init(**KEEP) == (0, 0, 1, 0, 0)
+    assert [probe.init() for _ in range(2)] == [(51, -1, -1, -1, -1), (0, 0, 3, -1, -1)]
+    assert probe.init(**KEEP) == (0, 0, 4, -1, -1)
+
+
+@pytest.mark.rule("939.20")
+def test_records_of_a_retained_transaction_have_its_own_pair():
+    """shouldValidateEpochsCorrectlyWithDualIdentity: the leader of another partition asks the coordinator, and that
+    answers 48 to the client's pair."""
+    system = reference({**runs.TWO, "partitions": 2})
+    runs.ready(system)
+    runs.written(system)
+    probe = Probe(system)
+    probe.init(**KEEP)
+    assert [probe.write(epoch, 1) for epoch in (1, 0)] == [48, 0]
+    assert system.describe(0).partitions == (0, 1)
+
+
+@pytest.mark.rule("939.22")
+def test_older_release_skips_the_second_epoch(opened):
+    """The record has both pairs, and trunk has the transaction under its own pair."""
+    system, probe = opened
+    before = system.transaction_log.replay()[0]
+    probe.init(**KEEP)
+    value = system.transaction_log.replay()[0]
+    assert (before.next_producer_id, before.next_producer_epoch) == (-1, -1)
+    assert value == before._replace(
+        next_producer_id=0, next_producer_epoch=1, transaction_last_update_timestamp_ms=system.env.now_ms
+    )
+    assert system.downgrade()
+    assert system.describe(0)[:3] == (TransactionState.ONGOING, 0, 0)
+    assert system.describe(0).partitions == (0,)

@@ -23,6 +23,7 @@ KILLERS = {
     "sends_after_prepared": (runs.sends_on, "nothing_after_it_is_prepared"),
     "commits_any_state": (runs.another_state, "committed_as_decided"),
     "compares_with_its_own_pair": (runs.recovered, "decided_is_not_aborted"),
+    "ongoing_is_left_out": (runs.recovered, "decided_is_ended"),
     "forgets_what_is_ongoing": (runs.recovered, "decided_is_ended"),
     "empty_has_a_state": (runs.empty_before, "committed_as_decided"),
     "store_takes_all": (runs.paused, "not_decided_when_over"),
