@@ -272,4 +272,5 @@ src.13 mechanism  What is taken of the queues goes to the writer before anything
 939.27 claim      One id may be used with and without two-phase commit in turn.
 939.28 claim      Switching two-phase commit off loses no transaction: what was found before can still be ended as decided.
 939.29 claim      A store in which the reader writes its abort need not refuse anything (instead of 939.14).
+939.30 claim      InitProducerId with keepPreparedTxn may be sent without two-phase commit, which PR 22704 refuses.
 """)

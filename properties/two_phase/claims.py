@@ -187,6 +187,11 @@ class TwoPhasePromises(Properties):
         """A prepared transaction is retained, and not decided."""
         return exists(Txn, lambda t: s.ready[t] & (s.verdict[t] == Outcome.NONE) & s.retained)
 
+    @witness(of="survives_until_decided")
+    def found_without(s):
+        """A client that does not ask for two-phase commit has found a prepared transaction."""
+        return exists(Client, Txn, lambda c, t: s.retained & (s.held[c] == s.facing) & ~s.enabled[c] & s.ready[t])
+
     @witness(of="one_answer")
     def found_twice(s):
         """Two clients have found the same transaction."""

@@ -4,11 +4,11 @@ import pytest
 from house import PRIVATE, circles, outside_the_law, private_words, sizes
 
 LIMITS = {
-    "model": (143, 21722),
-    "properties": (165, 44542),
-    "reference_impl": (157, 36669),
-    "proofs": (317, 49406),
-    "tests": (557, 82438),
+    "model": (143, 21773),
+    "properties": (166, 45300),
+    "reference_impl": (159, 37166),
+    "proofs": (317, 49520),
+    "tests": (563, 83426),
 }
 """Files and lines of each top folder."""
 LAZY_CIRCLES = (5, 5, 4)
