@@ -435,8 +435,8 @@ TABLE = (
     ),
     Observation(
         "end_taken",
-        (Do("learn", TXN, when=lambda s, e: (e.cause == OWNER) & ~s.told[e.txn]),
-         Do("learn_completed", CLIENT, when=lambda s, e: (e.cause == FOUND) & ~s.completed[e.client])),
+        (Do("learn", TXN, when=_because(OWNER)),
+         Do("learn_completed", CLIENT, when=_because(FOUND))),
         before=lambda s, e: when(e.cause == FOUND, s.next[e.client], s.follows[e.txn]) == e.number, rule="txn.9",
     ),
     Observation(

@@ -8,7 +8,7 @@ LIMITS = {
     "properties": (166, 45300),
     "reference_impl": (159, 37166),
     "proofs": (317, 49520),
-    "tests": (563, 83426),
+    "tests": (563, 83434),
 }
 """Files and lines of each top folder."""
 LAZY_CIRCLES = (5, 5, 4)

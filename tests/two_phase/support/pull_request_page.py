@@ -158,8 +158,7 @@ def page() -> str:
         *_questions(every),
         "## Not decided, or in another variant alone",
         "",
-        *(f"- {f.rule}, {f.mutation}: {f.reason.removeprefix('not decided: ')}." for f in every
-          if f.verdict == "survives-bounded"),
+        *_undecided(every),
         "",
         "## Computed again",
         "",
@@ -168,6 +167,15 @@ def page() -> str:
         "```",
         "",
     ])  # fmt: skip
+
+
+def _undecided(every: Sequence[Necessity]) -> Iterator[str]:
+    """Yield a line for each rule and reason, with the mutations that it is of."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for each in every:
+        if each.verdict == "survives-bounded":
+            found.setdefault((each.rule, each.reason.removeprefix("not decided: ")), []).append(each.mutation)
+    yield from (f"- {rule}, {'; '.join(mutations)}: {reason}." for (rule, reason), mutations in found.items())
 
 
 def _strongest(mine: Sequence[Necessity]) -> Necessity:
