@@ -36,6 +36,7 @@ class Suspect(NamedTuple):
 class _Decision(NamedTuple):
     trace: Trace
     places: Collection[Place]
+    version: int
 
 
 def spans(
@@ -66,7 +67,7 @@ def unmarked(
         place, producer_id = each.ended.place, each.ended.producer_id
         mine = [one for one in decisions.get(producer_id, ()) if place in one.places
                 and one.trace.epoch >= each.epoch and one.trace.time_ms >= each.since_ms]  # fmt: skip
-        within = [one.trace for one in mine if one.trace.time_ms >= each.time_ms]
+        within = [one.trace for one in mine if one.version < 2 and one.trace.time_ms >= each.time_ms]
         if within and len(mine) > markers[place, producer_id]:
             other = [one for one in within if each.ended.what not in ("data", one.what)]
             yield Broken("unmarked", (other or within)[0], each.ended)
@@ -75,7 +76,8 @@ def unmarked(
 def _completed(
     source: Source, logs: Sequence[Place], ends: Mapping[Place, int], producer_ids: Collection[int]
 ) -> Mapping[int, Sequence[_Decision]]:
-    """Return the decisions of version 1 that were completed, by producer id."""
+    """Return the decisions that were completed, by producer id. The coordinator's own, by a fence or a time-out, are of
+    version 2 where it is, whatever the client's are."""
     found, prepared = defaultdict[int, list[_Decision]](list), dict[int, _Decision]()
     for log in logs:
         for piece in source.segments(log):
@@ -83,10 +85,10 @@ def _completed(
                 if state is None or offset >= ends[log]:
                     continue
                 kind, own = State(state.state), state.producer_id
-                if kind in (State.PrepareCommit, State.PrepareAbort) and state.client_version < 2:
+                if kind in (State.PrepareCommit, State.PrepareAbort):
                     what = "commit" if kind == State.PrepareCommit else "abort"
                     trace = Trace(log, offset, time_ms, own, state.epoch, -1, what)
-                    prepared[own] = _Decision(trace, places_of(state))
+                    prepared[own] = _Decision(trace, places_of(state), state.client_version)
                 elif kind in (State.CompleteCommit, State.CompleteAbort) and own in prepared:
                     found[own].append(prepared.pop(own))
     return found

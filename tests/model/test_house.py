@@ -7,8 +7,8 @@ LIMITS = {
     "model": (143, 21773),
     "properties": (166, 45300),
     "reference_impl": (159, 37166),
-    "proofs": (317, 49520),
-    "tests": (563, 83434),
+    "proofs": (317, 49522),
+    "tests": (563, 83469),
 }
 """Files and lines of each top folder."""
 LAZY_CIRCLES = (5, 5, 4)

@@ -40,6 +40,7 @@ BOTH = ("v2", "v2", "v1")
 """Clients of a release from 4.0 on: some are of before KIP-890."""
 TWO_EPOCHS = ("4.0.0",)
 """Where a fence takes two epochs (KAFKA-19367)."""
+OFFSETS = ("__consumer_offsets", 0)
 MOVES = (30, 60)
 """Moves of one program."""
 THREE, PLANT = 7, 5
@@ -88,10 +89,11 @@ def plain(drivers: Sequence[Driver]) -> Plain:
         seen.again |= {owner.ask.txn for owner in driver.owners if owner.inits > 1}
         for owner in driver.owners:
             for number in owner.open:
-                place = (driver.name, number) if number >= 0 else ("__consumer_offsets", 0)
+                place = (driver.name, number) if number >= 0 else OFFSETS
                 seen.opened.add((*place, owner.ask.txn))
         for partition in range(PARTITIONS):
             _read(driver, partition, seen)
+    _read_offsets(drivers, seen)
     return seen
 
 
@@ -103,14 +105,7 @@ def _read(driver: Driver, partition: int, seen: Plain) -> None:
           for number, text in enumerate(values(batch))]  # fmt: skip
     if any(times > 1 for times in Counter(text for text, _ in at).values()):
         seen.twice.add(place)
-    there, open_ = dict(reversed(at)), dict[int, list[RecordBatch]]()
-    for batch in batches:
-        if batch.attributes & CONTROL:
-            open_.pop(batch.producer_id, None)
-        elif batch.attributes & TRANSACTIONAL:
-            open_.setdefault(batch.producer_id, []).append(batch)
-            if len({each.producer_epoch for each in open_[batch.producer_id]}) > 1:
-                seen.joined.add(place)
+    there, open_ = dict(reversed(at)), _open(batches, place, seen)
     mine = {min(there.get(text, -1) for text in owner.open[partition]): owner.ask.txn
             for owner in driver.owners if owner.open.get(partition)}  # fmt: skip
     begun = {each[0].base_offset for each in open_.values()}
@@ -127,6 +122,30 @@ def _read(driver: Driver, partition: int, seen: Plain) -> None:
         if text not in there or (fate is not None and decided and fate != (text in visible)):
             seen.other.append(f"{driver.name}-{partition}: {text}, {fate}, {decided}, {text in visible}")
         seen.decided += fate is not None
+
+
+def _open(batches: Sequence[RecordBatch], place: tuple[str, int], seen: Plain) -> dict[int, list[RecordBatch]]:
+    """Return what stands open in a partition, by producer id, and note there what has joined it."""
+    found = dict[int, list[RecordBatch]]()
+    for batch in batches:
+        if batch.attributes & CONTROL:
+            found.pop(batch.producer_id, None)
+        elif batch.attributes & TRANSACTIONAL:
+            found.setdefault(batch.producer_id, []).append(batch)
+            if len({each.producer_epoch for each in found[batch.producer_id]}) > 1:
+                seen.joined.add(place)
+    return found
+
+
+def _read_offsets(drivers: Sequence[Driver], seen: Plain) -> None:
+    """Read the partition of groups' offsets: a transaction is stuck there that no driver has left open."""
+    if not any(driver.met["offset"] for driver in drivers):
+        return
+    ask = drivers[0].owners[0].ask
+    batches, _, _ = ask.patiently(ask.fetch, OFFSETS[1], False, topic=OFFSETS[0])
+    left = {owner.pair[0] for driver in drivers for owner in driver.owners if owner.pair and -1 in owner.open}
+    if _open(batches, OFFSETS, seen).keys() - left:
+        seen.stuck.add(OFFSETS)
 
 
 def _is_unmarked(batches: Sequence[RecordBatch], texts: Set[str]) -> bool:

@@ -26,7 +26,7 @@ from written_clusters import (
     write_cluster,
 )
 
-A = (100, 0)
+A, FENCED, BEFORE = (100, 2), (100, 1), (100, 0)
 Record = tuple[int, int]  # a state, and the second of it
 TWICE = [(EMPTY, 0), (ONGOING, 1), (PREPARE_COMMIT, 2), (COMPLETE_COMMIT, 3), (ONGOING, 4), (PREPARE_ABORT, 6),
          (COMPLETE_ABORT, 7)]  # fmt: skip
@@ -36,21 +36,25 @@ def at(second: int) -> int:
     return NOW - 300_000 + 1_000 * second
 
 
-def data(offset: int, sequence: int, second: int) -> bytes:
-    return batch(offset, [(None, b"x")], producer=A, sequence=sequence, attributes=TRANSACTIONAL, time_ms=at(second))
+def data(offset: int, sequence: int, second: int, pair: tuple[int, int] = A) -> bytes:
+    return batch(offset, [(None, b"x")], producer=pair, sequence=sequence, attributes=TRANSACTIONAL, time_ms=at(second))
 
 
-def end(offset: int, commit: bool, second: int) -> bytes:
-    return marker(offset, A, commit, time_ms=at(second))
+def end(offset: int, commit: bool, second: int, pair: tuple[int, int] = A) -> bytes:
+    return marker(offset, pair, commit, time_ms=at(second))
 
 
-def found(folder: Path, batches: Sequence[bytes], records: Sequence[Record], places: Sequence[int] = (0,),
-          version: int = 1) -> list[tuple[int, int, str]]:  # fmt: skip
-    """The unmarked decisions: offset of the decision, and offset and kind of what is at the partition."""
+def found(
+    folder: Path, batches: Sequence[bytes], records: Sequence[Record], places: Sequence[int] = (0,), version: int = 1,
+    fence: Sequence[tuple[int, int, tuple[int, int]]] = (),
+) -> list[tuple[int, int, str]]:  # fmt: skip
+    """The unmarked decisions: offset of the decision, and offset and kind of what is at the partition. `fence` has the
+    states before these records, of version 2, each with its second and its pair."""
+    every = [*((*each, 2) for each in fence), *((kind, second, A, version) for kind, second in records)]
     log = [
-        state(number, "a", A, kind, at(second), places if kind in (ONGOING, PREPARE_COMMIT, PREPARE_ABORT) else (),
-              version=version)
-        for number, (kind, second) in enumerate(records)
+        state(number, "a", pair, kind, at(second), places if kind in (ONGOING, PREPARE_COMMIT, PREPARE_ABORT) else (),
+              version=of)
+        for number, (kind, second, pair, of) in enumerate(every)
     ]  # fmt: skip
     node = write_cluster(folder / "node-1", [batches, []], log)
     until = int.from_bytes(batches[-1][:8], "big") + 1
@@ -87,6 +91,16 @@ def test_what_is_reported(name: str, tmp_path: Path) -> None:
 
 def test_only_where_the_decision_lists_the_partition(tmp_path: Path) -> None:
     assert found(tmp_path, LOST, TWICE, places=(1,)) == []
+
+
+def test_a_fence_in_between_is_counted_as_its_marker_is(tmp_path: Path) -> None:
+    """A fence takes version 2, and a marker of its own, where a client of version 1 goes on behind it."""
+    fence = [(ONGOING, -3, BEFORE), (PREPARE_ABORT, -2, FENCED), (COMPLETE_ABORT, -1, FENCED)]
+    before = [data(0, 0, -3, BEFORE), end(1, False, -2, FENCED)]
+    lost = [*before, data(2, 0, 1), data(3, 1, 4), end(4, False, 6)]
+    there = [*before, data(2, 0, 1), end(3, True, 2), data(4, 1, 4), end(5, False, 6)]
+    assert found(tmp_path / "lost", lost, TWICE, fence=fence) == [(5, 4, "abort")]
+    assert found(tmp_path / "there", there, TWICE, fence=fence) == []
 
 
 def test_version_2_has_epochs_for_it(tmp_path: Path) -> None:

@@ -197,8 +197,9 @@ class Asker:
 
     # What there is
 
-    def fetch(self, partition: int, committed: bool, start: int = 0) -> Answer:
-        """Fetch: (record batches, last stable offset, [(producer id, first offset) of aborted transactions])."""
+    def fetch(self, partition: int, committed: bool, start: int = 0, topic: str = "") -> Answer:
+        """Fetch: (record batches, last stable offset, [(producer id, first offset) of aborted transactions]), of the
+        own topic if none is named."""
         part = build(
             "fetch", 12, "FetchPartition", partition=partition, current_leader_epoch=-1, fetch_offset=start,
             last_fetched_epoch=-1, log_start_offset=-1, partition_max_bytes=1 << 20,
@@ -206,7 +207,8 @@ class Asker:
         answer = self.send(
             "fetch", 12, replica_id=-1, max_wait=milliseconds(0), min_bytes=0, max_bytes=1 << 20,
             isolation_level=int(committed), session_id=0, session_epoch=-1, cluster_id=None, rack_id="",
-            topics=(build("fetch", 12, "FetchTopic", topic=self.name, partitions=(part,)),), forgotten_topics_data=(),
+            topics=(build("fetch", 12, "FetchTopic", topic=topic or self.name, partitions=(part,)),),
+            forgotten_topics_data=(),
         )  # fmt: skip
         (data,) = answer.responses[0].partitions
         aborted = [(int(each.producer_id), int(each.first_offset)) for each in data.aborted_transactions or ()]
