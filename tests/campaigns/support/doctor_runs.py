@@ -143,8 +143,10 @@ def _read_offsets(drivers: Sequence[Driver], seen: Plain) -> None:
         return
     ask = drivers[0].owners[0].ask
     batches, _, _ = ask.patiently(ask.fetch, OFFSETS[1], False, topic=OFFSETS[0])
-    left = {owner.pair[0] for driver in drivers for owner in driver.owners if owner.pair and -1 in owner.open}
-    if _open(batches, OFFSETS, seen).keys() - left:
+    owners = [owner for driver in drivers for owner in driver.owners if -1 in owner.open]
+    known = {owner.ask.id(owner.pair[0]) for owner in owners if owner.pair is not None}
+    given_up = sum(owner.pair is None for owner in owners)  # of whose producers the driver has forgotten the ids
+    if len(_open(batches, OFFSETS, seen).keys() - known) > given_up:
         seen.stuck.add(OFFSETS)
 
 
