@@ -248,12 +248,16 @@ def test_a_checkpoint_that_cannot_be_written_leaves_the_one_before(
 
 
 def test_the_first_signal_ends_it_and_the_second_does_what_it_did() -> None:
-    before = signal.getsignal(signal.SIGTERM)
-    with stopping() as stop:
-        os.kill(os.getpid(), signal.SIGINT)
-        assert stop.wait(1)
-        with pytest.raises(KeyboardInterrupt):
+    """Also where the tests run in a shell's background, which ignores SIGINT."""
+    before, interrupted = signal.getsignal(signal.SIGTERM), signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with stopping() as stop:
             os.kill(os.getpid(), signal.SIGINT)
+            assert stop.wait(1)
+            with pytest.raises(KeyboardInterrupt):
+                os.kill(os.getpid(), signal.SIGINT)
+    finally:
+        signal.signal(signal.SIGINT, interrupted)
     assert signal.getsignal(signal.SIGTERM) is before
 
 
