@@ -99,7 +99,8 @@ class TwoPhase(V2Core):
 
     @action
     def restart_without(s, c: Client):
-        """KIP-939 allows keepPreparedTxn without two-phase commit: what the client begins then has a time-out."""
+        """KIP-939 allows keepPreparedTxn without two-phase commit. What the client begins later has a time-out, unless
+        what it finds has none."""
         s.start_again(c)
         s.enabled[c] = False
 

@@ -27,7 +27,7 @@ UNNAMED = "an event names what no event before it has"
 LARGE = 46
 """The largest epoch of a producer id in the model, where Kafka's is larger, because its maps are as wide."""
 ROOM = {"epochs": 64, "fail_overs": 12}
-"""A driven run has no more epochs and coordinators."""
+"""No run is followed further than this, because maps over epochs and coordinators are as wide."""
 EMPTY, ONGOING, PREPARE_COMMIT, PREPARE_ABORT = range(4)
 OTHERWISE, INIT, INIT_TWO_PHASE, FIND, RETAIN, ADD, OWNER, FOUND, FENCE, COMPLETE = range(10)
 """Why there is a record of the transaction log, or who has sent an EndTxn."""
@@ -52,7 +52,7 @@ class OneId:
         self.clients: dict[tuple[int, Pair], int] = {}
         self.taken: dict[int, int] = {}  # by instance
         self.found: dict[int, Pair] = {}  # by instance
-        self.found_by: dict[int, int] = {}  # the same clients, by instance, until their transaction ends
+        self.finders = set[int]()  # the same instances, until what they found has ended
         self.current: dict[int, int] = {}  # by instance, the transaction that has a record
         self.records: dict[int, tuple[int, int]] = {}  # transaction and partition
         self.known = set[int]()  # transactions
@@ -109,7 +109,7 @@ class OneId:
 
     def _txn_recovered(self, event: Any) -> Iterator[Row]:
         self.found[event.client] = event.producer_id, event.epoch
-        self.found_by[event.client] = self.client(event)
+        self.finders.add(event.client)
         yield self.row(event, client=self.client(event), own=self.own(event), number=self.next(event))
 
     def client(self, event: Any) -> int:
@@ -144,13 +144,13 @@ class OneId:
 
     def _decision_read(self, event: Any) -> Iterator[Row]:
         """Yield the reading of an instance that has found a transaction; that of another one has no consequence."""
-        if event.client in self.found_by:
+        if event.client in self.finders:
             is_its = (event.producer_id, event.epoch) == self.found[event.client]
             yield self.row(event, client=self.client(event), commit=is_its and event.outcome == 1)
 
     def _complete_called(self, event: Any) -> Iterator[Row]:
         self.completing.add(event.client)
-        if event.client in self.found_by:
+        if event.client in self.finders:
             yield self.row(event, client=self.client(event), cause=FOUND)
         elif event.client in self.current:
             yield self.row(event, txn=self.current[event.client], cause=OWNER)
@@ -169,7 +169,7 @@ class OneId:
         if event.request < 0 or event.error:
             return
         if event.txn < 0:
-            self.found_by.pop(event.client, None)
+            self.finders.discard(event.client)
             yield self.row(event, client=self.client(event), number=self.next(event), cause=FOUND)
         elif event.txn in self.known:
             yield self.row(event, txn=event.txn, number=self.next(event), cause=OWNER)

@@ -34,6 +34,10 @@ def test_who_is_answered_need_not_ask_for_two_phase_commit() -> None:
     assert retained.main and "restart_without" in retained.spec.actions
     claim = next(each for each in TWO_PHASE.claims if each.rule == "939.30")
     assert claim.variant == "retained" and "`restart_without`" in pull_request_page.ALLOWED
+    rows = (FOLDER / "two-phase.md").read_text(encoding="utf-8").splitlines()
+    assert "| **proved** in retained: " in next(row for row in rows if row.startswith("| 939.30 |"))
+    updates = {update.variable: update.value for update in retained.spec.actions["retain"].updates}
+    assert updates["two_phase"].op == "or"  # it stays without time-out
 
 
 @pytest.mark.nightly

@@ -1,4 +1,4 @@
-"""Two-phase commit: the reference does what the model allows, and of most defects the model notices the first event."""
+"""Two-phase commit: the reference does what the model allows, and of most defects the model or a promise notices it."""
 
 import pytest
 from fencepost.proofs.testing import agree
@@ -11,9 +11,10 @@ SELDOM = {
     "claims_late": "an instance is paused between two steps that no call of the driver separates",
     "rotation_forgets_the_client": "the answer is lost whose transaction has used up the last epoch",
     "any_end_is_a_success_meanwhile": "two instances ask for the end of one transaction while its markers are sent",
+    "markers_without_bump": "partitions refuse the markers, and no event contradicts a coordinator that waits for them",
     "repeated_end_is_fenced": "the answer to an EndTxn is lost, and its instance lives",
 }
-"""Programs that are drawn seldom lead to these defects; tests of the reference have theirs."""
+"""These defects were not found in 80 programs, for the reason that is stated; the tests of defects find them."""
 FOUND = sorted(name for name, one in REGISTRY.items() if one.breaks is not Breaks.NOTHING and name not in SELDOM)
 QUICK = ("keep_is_ignored", "retains_without_bump", "markers_of_the_client")
 
@@ -25,8 +26,8 @@ def test_the_reference_agrees_with_the_model() -> None:
 
 
 @pytest.mark.parametrize("name", [pytest.param(n, marks=() if n in QUICK else pytest.mark.nightly) for n in FOUND])
-def test_a_defect_contradicts_the_model(name: str) -> None:
-    """Within a few programs that are drawn at random."""
+def test_a_defect_is_found(name: str) -> None:
+    """By an event that the model does not allow, or a promise, within a few programs that are drawn at random."""
     report = agree(f"{DEFECTS}:{name}", protocol="two-phase", variant="retained", max_examples=80, seed=1,
                    verdict_only=True)  # fmt: skip
     assert report.failure is not None

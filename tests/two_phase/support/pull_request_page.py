@@ -34,7 +34,8 @@ IN_WORDS = {"survives-bounded": "not decided", "shown": "necessary, by a variant
 FAILS = ("necessary", "shown")
 ALLOWED = (
     "**May keepPreparedTxn be sent without enable2Pc, as the KIP has it and PR 22704 refuses?** Yes (939.30): such a "
-    "request is a step of `retained` (`restart_without`), where every promise is proved."
+    "request is a step of `retained` (`restart_without`), where every promise is proved. If what it finds has no "
+    "time-out, what its client begins later has none either, without permission."
 )
 """`test_who_is_answered` holds this sentence against the model."""
 FILE = FOLDER / "two-phase.json"
