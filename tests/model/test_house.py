@@ -6,9 +6,9 @@ from house import PRIVATE, circles, outside_the_law, private_words, sizes
 LIMITS = {
     "model": (143, 21774),
     "properties": (166, 45300),
-    "reference_impl": (159, 37166),
+    "reference_impl": (159, 37168),
     "proofs": (317, 49522),
-    "tests": (563, 83482),
+    "tests": (563, 83500),
 }
 """Files and lines of each top folder."""
 LAZY_CIRCLES = (5, 5, 4)

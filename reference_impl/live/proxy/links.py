@@ -199,14 +199,16 @@ class Link:
             self.pull()
 
     def client_lost(self) -> None:
-        """Handle the client's closing: a held request stays, and requests that wait behind it are dropped."""
+        """Handle the client's closing: a held request stays, and one that was released before the broker was connected
+        goes as soon as it is; requests that wait behind it are dropped."""
         if self.is_gone:
             return
         self.is_gone = True
         self.decisions.closed(self, [*self.answered, *self.waiting.values(), *self.asked])
-        if self.asked and self.broker is None and not self.is_dead:  # not connected yet, so no rule was looked at
+        is_released = bool(self.asked) and self.asked[0] is self.released
+        if self.asked and self.broker is None and not self.is_dead and not is_released:  # no rule was looked at yet
             self.is_held = not self.decisions.on_request(self, self.asked[0])
-        while len(self.asked) > self.is_held:
+        while len(self.asked) > (self.is_held or is_released):
             self.asked.pop().give(None)
         self.close_if_idle()
 

@@ -209,11 +209,11 @@ class Gated(Held, Refused, Lost):
 
     def _release(self) -> None:
         self.is_open, link = True, self._link
-        if link is not None and not link.is_dead:
+        if link is None or link.is_dead or self.is_next:
+            super()._release()
+        else:
             link.is_held = False
             link.push()
-        else:
-            super()._release()
 
 
 class HeldAnswer(Met):

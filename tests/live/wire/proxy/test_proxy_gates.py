@@ -15,7 +15,7 @@ from fencepost.reference_impl.live.proxy.forging import forged
 from fencepost.reference_impl.live.proxy.frames import Request, decoded
 from fencepost.reference_impl.live.proxy.links import Exchange, Link
 from fencepost.reference_impl.live.proxy.proxy import Proxy
-from fencepost.reference_impl.live.proxy.rules import Gated
+from fencepost.reference_impl.live.proxy.rules import Gated, Held, Meant
 from fencepost.reference_impl.live.tcp.connection import Connection, parse_servers
 from fencepost.reference_impl.live.tcp.reading import build, milliseconds
 
@@ -235,3 +235,21 @@ def test_a_produce_is_refused_partition_by_partition(version: int) -> None:
 def test_what_cannot_be_read_cannot_be_forged() -> None:
     with pytest.raises(ValueError, match="cannot be answered, as kio does not know it"):
         forged(Request(b"", 22, 99, 1, "c"), DENIED)
+
+
+def test_what_is_released_before_the_broker_is_connected_arrives_without_its_client() -> None:
+    """The loop may learn of the release before it learns that the client is gone, or after it."""
+    for is_gated in (True, False):
+        for steps in (("_release", "client_lost"), ("client_lost", "_release")):
+            proxy = SimpleNamespace(timeout_s=PATIENCE_S)
+            rule = (Gated if is_gated else Held)(proxy, Meant("InitProducerId"))  # type: ignore[arg-type]
+            decisions = SimpleNamespace(on_request=lambda *_, rule=rule: rule.at_request(), closed=lambda *_: None)
+            link = Link(0, decisions, ("127.0.0.1", 1))  # type: ignore[arg-type]
+            link.asked.extend(Exchange(number, 0, Request.read(b"\0" * 10), 0) for number in range(2))
+            rule.meet(link, link.asked[0])
+            for step in steps:
+                getattr(link if step == "client_lost" else rule, step)()
+            sent: list[bytes] = []
+            link.broker = SimpleNamespace(write=sent.append)  # type: ignore[assignment]
+            link.push()
+            assert sent == [b"\0" * 10], (is_gated, steps)
