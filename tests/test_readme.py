@@ -1,12 +1,12 @@
 """What the README shows is so: its commands run, with the exit code it states, and `verify` prints what it shows."""
 
 import re
-import resource
 import shlex
 from pathlib import Path
 
 import pytest
-from command_line import ALL_CORES, Ran, fencepost, process, read_json, serving
+import verified
+from command_line import Ran, fencepost, serving
 from fencepost.model.rules import RULES
 from fencepost.proofs.necessity.tables import saved_counts
 from own_protocols import taken_back
@@ -110,26 +110,53 @@ def untimed(line: str) -> str:
     return " ".join(re.sub(r"\b\d+(\.\d+)? (ms|s)\b", "N", line).split())
 
 
-def spent(*words: object) -> tuple[float, Ran]:
-    """CPU seconds of a command and all its processes; those of other tests don't count."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    ran = process(*words, cpus=ALL_CORES)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, ran
+def excerpt_of(ran: Ran) -> None:
+    """What the README shows of `verify` is printed."""
+    printed = [untimed(line) for line in ran.out.splitlines()]
+    observed = [line for line in EXCERPT.splitlines() if line.strip() not in ("", "…")]
+    assert [line for line in observed if not any(fits(line, each) for each in printed)] == []
 
 
 @pytest.mark.timeout(1200)
 def test_verify_prints_what_the_readme_shows(tmp_path: Path) -> None:
-    """The main job as a newcomer runs it: exit code 0, no more work than promised, an excerpt that is real."""
-    took, ran = spent("verify", "--json", tmp_path / "v.json")
-    assert ran.code == 0, ran.out + ran.err
-    assert ran.err == ""
-    assert took < EXPLORATIONS * spent("explore", "id-blocks/kraft")[0]
-    printed = [untimed(line) for line in ran.out.splitlines()]
-    observed = [line for line in EXCERPT.splitlines() if line.strip() not in ("", "…")]
-    assert [line for line in observed if not any(fits(line, each) for each in printed)] == []
-    results = read_json(tmp_path / "v.json")["results"]
-    assert {r["verdict"] == r["expected"] for r in results} == {True}
+    """The main job as a newcomer runs it, on the README's protocol, on each whose files are not those that it was
+    recorded with, and on a sample of the others that is another one for each commit: exit code 0, everything as
+    expected, an excerpt that is real."""
+    changed = ["id-blocks", *verified.stale()]
+    others = [entry.name for entry in verified.verified() if entry.name not in changed]
+    chosen = dict.fromkeys([*changed, *verified.sample(verified.commit(), others)])
+    _, ran, results = verified.verify(list(chosen), tmp_path)
+    excerpt_of(ran)
+    if not verified.stale():
+        assert len(results) == sum(verified.rows()[name]["verdicts"] for name in chosen)
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(2400)
+def test_verify_of_all_protocols(tmp_path: Path) -> None:
+    """By every engine, with no more work than promised."""
+    took, ran, results = verified.verify([], tmp_path)
+    excerpt_of(ran)
+    assert took < EXPLORATIONS * verified.spent("explore", "id-blocks/kraft")[0]
     assert {r["engine"] for r in results} == {"induction", "explore", "progress", "agreement", "replay"}
     progressing = [r["evidence"] for r in results if r["engine"] == "progress" and r["verdict"] == "holds"]
     assert progressing and all(evidence["waiting"] for evidence in progressing), "nothing waits, so nothing was shown"
+
+
+def test_what_is_recorded_of_verify_is_of_these_files() -> None:
+    """A row of other files counts for nothing, and a sample is of what is asked for, and not always the same."""
+    recorded = verified.rows()
+    assert set(recorded) == {entry.name for entry in verified.verified()}
+    assert all(len(row["depends"]) == 64 and row["verdicts"] and row["seconds"] for row in recorded.values())
+    names = sorted(recorded)
+    drawn = [verified.sample(str(number), names) for number in range(60)]
+    assert {name for each in drawn for name in each} == set(names), "each protocol's turn comes"
+    for each in drawn:
+        seconds = [recorded[name]["seconds"] for name in each]
+        assert sum(seconds[:-1]) < verified.SAMPLE_SECONDS <= sum(seconds)
+
+
+def test_a_change_of_a_file_makes_the_record_stale(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a change of the engines does, whose files are in the hash of each protocol."""
+    monkeypatch.setattr(verified, "hash_of", lambda *of: "0" * 64)
+    assert verified.stale() == [entry.name for entry in verified.verified()]

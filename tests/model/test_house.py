@@ -8,7 +8,7 @@ LIMITS = {
     "properties": (166, 45300),
     "reference_impl": (159, 37168),
     "proofs": (317, 49522),
-    "tests": (563, 83500),
+    "tests": (564, 83633),
 }
 """Files and lines of each top folder."""
 LAZY_CIRCLES = (5, 5, 4)
