@@ -105,11 +105,12 @@ class Scenarios(Machine):
 
     @scenario
     def recovered(
-        self, slot: Slot, heir: Slot, partition: Partition, commit: bool, decided: bool, delivered: Few, two_phase: bool
+        self, slot: Slot, heir: Slot, partition: Partition, commit: bool, decided: bool, delivered: Few,
+        two_phase: bool, keep: bool,
     ) -> None:  # fmt: skip
         """An instance ends its transaction, few messages of that arrive, another one takes it up, and it goes on."""
         self.call("restart_client", slot)
-        self.call("init", slot, True, two_phase)
+        self.call("init", slot, keep, two_phase)
         self.call("settle")
         self.call("read_store", slot)
         self.call("complete", slot)
@@ -157,9 +158,11 @@ class Scenarios(Machine):
 
     @scenario
     def lingering(
-        self, slot: Slot, heir: Slot, partition: Partition, ms: Ms, retained: bool, ordinary: bool, commit: bool
-    ) -> None:
-        """Time passes over a transaction that was prepared, perhaps after another instance has retained it."""
+        self, slot: Slot, heir: Slot, partition: Partition, ms: Ms, retained: bool, ordinary: bool, commit: bool,
+        asks: bool,
+    ) -> None:  # fmt: skip
+        """Time passes over a transaction that was prepared, perhaps after another instance has retained it, which asks
+        for two-phase commit or not."""
         self.call("restart_client", slot)
         self.call("init", slot, True, not ordinary)
         self.call("settle")
@@ -169,7 +172,7 @@ class Scenarios(Machine):
         self.call("transact", slot, partition)
         if retained:
             self.call("restart_client", heir)
-            self.call("init", heir)
+            self.call("init", heir, True, asks)
             self.call("settle")
         for _ in range(3):
             self.call("advance", ms)
@@ -246,10 +249,11 @@ class Scenarios(Machine):
 
     @scenario
     def interrupted(
-        self, slot: Slot, heir: Slot, partition: Partition, ends: bool, asked: bool, commit: bool, arrives: bool
+        self, slot: Slot, heir: Slot, partition: Partition, ends: bool, asked: bool, commit: bool,
+        arrives: Annotated[str, OneOf("before", "meanwhile", "behind")],
     ) -> None:  # fmt: skip
         """An instance ends the transaction of another one, of which something is still on its way: a leader's question
-        or its answer, or an EndTxn that arrives while the markers are sent."""
+        or its answer, or an EndTxn. That arrives before this end, while markers are sent, or behind them."""
         self.call("start", slot)
         if ends:
             self.call("transact", slot, partition)
@@ -267,9 +271,12 @@ class Scenarios(Machine):
         self.call("restart_client", heir)
         self.call("init", heir)
         self.deliver_but_held()
+        if arrives == "before":
+            self.let_go()
+            self.deliver_but_held()
         self.call("read_store", heir)
         self.call("complete", heir)
-        if arrives:
+        if arrives == "meanwhile":
             ended = self.first_but_held("end")
             if ended is not None:
                 self.send(ended)

@@ -26,7 +26,7 @@ UNREPORTED = "a coordinator resigned, and which request is behind its last recor
 UNNAMED = "an event names what no event before it has"
 LARGE = 46
 """The largest epoch of a producer id in the model, where Kafka's is larger, because its maps are as wide."""
-ROOM = {"epochs": 64, "fail_overs": 12}
+ROOM = {"epochs": 96, "fail_overs": 12}
 """No run is followed further than this, because maps over epochs and coordinators are as wide."""
 EMPTY, ONGOING, PREPARE_COMMIT, PREPARE_ABORT = range(4)
 OTHERWISE, INIT, INIT_TWO_PHASE, FIND, RETAIN, ADD, OWNER, FOUND, FENCE, COMPLETE, EARLIER = range(11)
