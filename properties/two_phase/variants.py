@@ -123,7 +123,6 @@ TWO_PHASE = ProtocolEntry(
     implementations=tuple((f"{REFERENCE}:reference", mode) for mode in DRIVEN),
     simulators=tuple((mode, f"{REFERENCE}:simulate_with_stats", SIMULATED | {"mode": mode}) for mode in DRIVEN),
     on_request=frozenset({"older-writer"}),
-    verified=False,  # until each promise has a mutation that breaks it, and the golden files are there
     survivors={
         ("939.9", "initialize_two_phase: guard 1 dropped"): f"{_PERMITTED}, in `unpermitted`",
         ("939.9", "find_completed: guard 1 dropped"): f"{_PERMITTED}, in `unpermitted-restart`",
