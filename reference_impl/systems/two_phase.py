@@ -162,8 +162,8 @@ def reference(config: Mapping[str, Any]) -> System:
 
 # Applications in a free-running history use two-phase commit as the KIP has it. Each instance claims the store, is
 # initialised, reads the store, and ends what it has found by completeTransaction(). Its own transactions it prepares,
-# decides once, and completes. An instance that the store refuses, or that is fenced, starts anew later. Some instances do
-# without two-phase commit, and some do not ask for what is open, which aborts it.
+# decides once, and completes. An instance that the store refuses, or that is fenced, starts anew later. Some instances
+# do without two-phase commit, and some do not ask for what is open, which aborts it.
 
 
 @dataclass(frozen=True, slots=True)
