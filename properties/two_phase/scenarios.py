@@ -10,7 +10,7 @@ from fencepost.properties.free_run import rows_of
 from fencepost.properties.history.vocabulary import VOCABULARIES
 from fencepost.properties.machine import Machine, scenario
 from fencepost.properties.roles import Between, OneOf
-from fencepost.properties.two_phase.interface import Ms, Partition, Slot, System
+from fencepost.properties.two_phase.interface import Message, Ms, Partition, Slot, System
 
 Few = Annotated[int, Between(0, 6)]
 
@@ -105,11 +105,12 @@ class Scenarios(Machine):
 
     @scenario
     def recovered(
-        self, slot: Slot, heir: Slot, partition: Partition, commit: bool, decided: bool, delivered: Few, two_phase: bool
+        self, slot: Slot, heir: Slot, partition: Partition, commit: bool, decided: bool, delivered: Few,
+        two_phase: bool, keep: bool,
     ) -> None:  # fmt: skip
         """An instance ends its transaction, few messages of that arrive, another one takes it up, and it goes on."""
         self.call("restart_client", slot)
-        self.call("init", slot, True, two_phase)
+        self.call("init", slot, keep, two_phase)
         self.call("settle")
         self.call("read_store", slot)
         self.call("complete", slot)
@@ -127,10 +128,15 @@ class Scenarios(Machine):
     @scenario
     def overtaken(
         self, slot: Slot, heir: Slot, partition: Partition, commit: bool, reads: bool, then: Annotated[str, OneOf(
-            "complete", "send", "commit", "fail_over")]
+            "complete", "send", "commit", "fail_over")], looks: bool
     ) -> None:  # fmt: skip
-        """An instance decides what it has prepared while another one is initialised, or has read the store."""
+        """An instance decides what it has prepared while another one is initialised, or has read the store. It has not
+        looked into the store itself, where nothing was open."""
         self.call("start", slot)
+        if not looks:
+            self.call("restart_client", slot)
+            self.call("init", slot)
+            self.call("settle")
         self.call("transact", slot, partition)
         self.call("restart_client", heir)
         self.call("init", heir)
@@ -152,9 +158,11 @@ class Scenarios(Machine):
 
     @scenario
     def lingering(
-        self, slot: Slot, heir: Slot, partition: Partition, ms: Ms, retained: bool, ordinary: bool, commit: bool
-    ) -> None:
-        """Time passes over a transaction that was prepared, perhaps after another instance has retained it."""
+        self, slot: Slot, heir: Slot, partition: Partition, ms: Ms, retained: bool, ordinary: bool, commit: bool,
+        asks: bool,
+    ) -> None:  # fmt: skip
+        """Time passes over a transaction that was prepared, perhaps after another instance has retained it, which asks
+        for two-phase commit or not."""
         self.call("restart_client", slot)
         self.call("init", slot, True, not ordinary)
         self.call("settle")
@@ -164,7 +172,7 @@ class Scenarios(Machine):
         self.call("transact", slot, partition)
         if retained:
             self.call("restart_client", heir)
-            self.call("init", heir)
+            self.call("init", heir, True, asks)
             self.call("settle")
         for _ in range(3):
             self.call("advance", ms)
@@ -238,6 +246,58 @@ class Scenarios(Machine):
         self.let_go()
         self.call("settle")
         self.call("prepare", asking)
+
+    @scenario
+    def interrupted(
+        self, slot: Slot, heir: Slot, partition: Partition, ends: bool, asked: bool, commit: bool,
+        arrives: Annotated[str, OneOf("before", "meanwhile", "behind")],
+    ) -> None:  # fmt: skip
+        """An instance ends the transaction of another one, of which something is still on its way: a leader's question
+        or its answer, or an EndTxn. That arrives before this end, while markers are sent, or behind them."""
+        self.call("start", slot)
+        if ends:
+            self.call("transact", slot, partition)
+            self.call("decide", slot, commit)
+            self.call("complete", slot)
+            self.hold(self.first("end"))
+        else:
+            self.call("begin", slot)
+            self.call("send", slot, partition)
+            self.send_first("produce")
+            if asked:
+                self.send_first("check")
+                self.call("log_append", True)
+            self.hold(self.first("check", "check_answer"))
+        self.call("restart_client", heir)
+        self.call("init", heir)
+        self.deliver_but_held()
+        if arrives == "before":
+            self.let_go()
+            self.deliver_but_held()
+        self.call("read_store", heir)
+        self.call("complete", heir)
+        if arrives == "meanwhile":
+            ended = self.first_but_held("end")
+            if ended is not None:
+                self.send(ended)
+            self.call("log_append", True)
+            self.hold(self.first("marker"))
+            self.let_go_of("end", "check", "check_answer")
+        self.deliver_but_held()
+        self.let_go()
+        self.call("settle")
+        self.call("read", 0, partition)
+
+    def deliver_but_held(self) -> None:
+        for _ in range(4):
+            self.deliver_all()
+            self.call("log_append", True)
+
+    def first_but_held(self, kind: str) -> Message | None:
+        return next((m for m in self.waiting() if m[1] == kind and m[0] not in self.held), None)
+
+    def let_go_of(self, *kinds: str) -> None:
+        self.held -= {message[0] for message in self.waiting() if message[1] in kinds}
 
     def some(self, number: int) -> None:
         """Let so many messages arrive, oldest first, each with what waits for the log."""

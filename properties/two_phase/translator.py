@@ -26,11 +26,12 @@ UNREPORTED = "a coordinator resigned, and which request is behind its last recor
 UNNAMED = "an event names what no event before it has"
 LARGE = 46
 """The largest epoch of a producer id in the model, where Kafka's is larger, because its maps are as wide."""
-ROOM = {"epochs": 64, "fail_overs": 12}
+ROOM = {"epochs": 96, "fail_overs": 12}
 """No run is followed further than this, because maps over epochs and coordinators are as wide."""
 EMPTY, ONGOING, PREPARE_COMMIT, PREPARE_ABORT = range(4)
-OTHERWISE, INIT, INIT_TWO_PHASE, FIND, RETAIN, ADD, OWNER, FOUND, FENCE, COMPLETE = range(10)
-"""Why there is a record of the transaction log, or who has sent an EndTxn."""
+OTHERWISE, INIT, INIT_TWO_PHASE, FIND, RETAIN, ADD, OWNER, FOUND, FENCE, COMPLETE, EARLIER = range(11)
+"""Why there is a record of the transaction log, or who has sent an EndTxn. ``EARLIER`` is for markers of a producer id
+before the one that the partition knows."""
 EPOCH, MAPPING_OF_ID, FENCED = 47, 49, 90  # INVALID_PRODUCER_EPOCH, INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED
 NOTHING = {"client": -1, "txn": -1, "partition": -1, "number": 0, "to": 0, "own": 0, "term": 0, "error": 0, "cause": 0,
            "keep": False, "asks": False, "repeats": False}  # fmt: skip
@@ -62,6 +63,8 @@ class OneId:
         self.asked: dict[tuple[int, int], int] = {}  # by transaction and partition, of records that have no place yet
         self.ending = -1  # the EndTxn by which the last transaction ended, until it is answered
         self.fencing = False  # the coordinator has begun to abort what is open
+        self.newest: dict[int, int] = {}  # by partition, the rank of the newest producer id there
+        self.term = 0  # of the coordinator that was loaded last
         self.tellers = Tellers(self, "_")
         self.later: Any = None  # the event after the record of the transaction log that is translated
 
@@ -277,7 +280,10 @@ class OneId:
         self.fencing = False
         if event.coordinator_epoch > ROOM["fail_overs"]:
             raise Beyond(f"more than {ROOM['fail_overs']} coordinators after the first")
-        yield self.row(event, term=event.coordinator_epoch)
+        # A coordinator that another one replaced before it had loaded has no event.
+        for term in range(self.term + 1, event.coordinator_epoch + 1):
+            yield self.row(event, term=term)
+        self.term = event.coordinator_epoch
 
     def _txn_ended(self, event: Any) -> Iterator[Row]:
         yield self.row(event, number=self.own(event))
@@ -287,7 +293,9 @@ class OneId:
     def _batch_appended(self, event: Any) -> Iterator[Row]:
         txn, partition = self.of_record(event)
         self.asked.pop((txn, partition), None)
-        yield self.row(event, txn=txn, partition=partition, number=self.own(event))
+        row = self.row(event, txn=txn, partition=partition, number=self.own(event))
+        self.is_earlier(event)
+        yield row
 
     def of_record(self, event: Any) -> tuple[int, int]:
         if event.record not in self.records:
@@ -295,7 +303,15 @@ class OneId:
         return self.records[event.record]
 
     def _marker_appended(self, event: Any) -> Iterator[Row]:
-        yield self.row(event, partition=event.partition, number=self.own(event), term=event.coordinator_epoch)
+        row = self.row(event, partition=event.partition, number=self.own(event), term=event.coordinator_epoch)
+        yield {**row, "cause": EARLIER} if self.is_earlier(event) else row
+
+    def is_earlier(self, event: Any) -> bool:
+        """Return whether an event in a partition is of a producer id before the newest there. A partition remembers
+        each producer id by itself, and the model remembers the newest, under which alone something is open."""
+        rank, newest = self.ranks[event.producer_id], self.newest.get(event.partition, 0)
+        self.newest[event.partition] = max(rank, newest)
+        return rank < newest
 
     def _record_acked(self, event: Any) -> Iterator[Row]:
         txn, partition = self.of_record(event)
@@ -388,6 +404,14 @@ def _fenced(e):
     return (e.error == EPOCH) | (e.error == MAPPING_OF_ID) | (e.error == FENCED)
 
 
+def _may_be_repeated(s, e):
+    """Decide whether an EndTxn is that by which the last transaction ended, and no client was initialised since."""
+    of_finder = (s.held[e.client] == s.last) & (s.last > 0) & (s.wants[e.client] == s.outcome)
+    of_owner = (s.number[e.txn] == s.last) & (s.choice[e.txn] == s.outcome)
+    ended = (s.phase == Phase.IDLE) & (s.outcome == _outcome(e))
+    return ended & when(e.cause == FOUND, of_finder, of_owner)
+
+
 def _is_current(s, e):
     return s.is_current(e.partition, e.number, e.commit) & (e.term == s.term)
 
@@ -475,7 +499,7 @@ TABLE = (
         "end_handled",
         (Do("answer_again", TXN, when=lambda s, e: (e.cause == OWNER) & _repeats(s, e)),
          Do("end_retained_again", CLIENT, when=lambda s, e: (e.cause == FOUND) & _repeats(s, e))),
-        before=lambda s, e: implies(_fenced(e), s.client_epoch() != e.own),
+        before=lambda s, e: implies(_fenced(e), (s.client_epoch() != e.own) & ~_may_be_repeated(s, e)),
         after=lambda s, e: implies(
             e.error == 0, when(e.cause == FOUND, s.next[e.client], s.follows[e.txn]) == e.number
         ),
@@ -497,8 +521,9 @@ TABLE = (
     ),
     Observation(
         "marker_appended",
-        (Do("mark", MARKER, when=_is_current), Do("mark_late", MARKER, when=lambda s, e: ~_is_current(s, e))),
-        rule="939.4",
+        (Do("mark", MARKER, when=lambda s, e: (e.cause != EARLIER) & _is_current(s, e)),
+         Do("mark_late", MARKER, when=lambda s, e: (e.cause != EARLIER) & ~_is_current(s, e))),
+        before=lambda s, e: s.markers[e.partition, e.number, e.commit, e.term], rule="939.4",
     ),
     Observation("record_acked", before=lambda s, e: s.fate[e.txn, e.partition] != Fate.ABSENT, rule="txn.P4"),
     Observation("record_read", before=lambda s, e: s.fate[e.txn, e.partition] == Fate.COMMITTED, rule="txn.17"),

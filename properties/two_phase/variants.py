@@ -112,6 +112,7 @@ VARIANTS = (
 
 REFERENCE = "fencepost.reference_impl.systems.two_phase"
 DRIVEN = ("retained", "older-writer")
+SIMULATED = {"events": 200, "quiet_end": True}
 _PERMITTED = "within its bounds the permission does not change; where it does, only_with_permission is broken"
 _FORCED = "not decided: no promise is broken within the bounds, and the proof does not go through"
 TWO_PHASE = ProtocolEntry(
@@ -120,8 +121,9 @@ TWO_PHASE = ProtocolEntry(
     VARIANTS,
     REASONS,
     implementations=tuple((f"{REFERENCE}:reference", mode) for mode in DRIVEN),
+    simulators=tuple((mode, f"{REFERENCE}:simulate_with_stats", SIMULATED | {"mode": mode}) for mode in DRIVEN),
     on_request=frozenset({"older-writer"}),
-    verified=False,  # until each promise has a mutation that breaks it, and the golden files are there
+    verified=False,  # until the necessity of each rule is judged anew with the stored mutations, and golden files are there
     survivors={
         ("939.9", "initialize_two_phase: guard 1 dropped"): f"{_PERMITTED}, in `unpermitted`",
         ("939.9", "find_completed: guard 1 dropped"): f"{_PERMITTED}, in `unpermitted-restart`",

@@ -24,7 +24,7 @@ the pieces that a broken implementation replaces.
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar, Generic, TypeVar
 
 from fencepost.reference_impl.kafka.clients.admin import Admin
 from fencepost.reference_impl.kafka.clients.consumer import Reader
@@ -49,7 +49,7 @@ from fencepost.reference_impl.kafka.messages import FetchResponse, WriteTxnMarke
 from fencepost.reference_impl.kafka.record_batches import encode
 from fencepost.reference_impl.kafka.transaction_coordinator import Coordinator
 from fencepost.reference_impl.kafka.transaction_states import Append, TransactionLog
-from fencepost.reference_impl.simulation import Kernel, Network, free_run
+from fencepost.reference_impl.simulation import FaultMix, Kernel, Network, free_run
 from fencepost.reference_impl.simulation.config import Natural, Positive, Rate
 from fencepost.reference_impl.simulation.free_run import LossyRun, NodeFaults
 
@@ -250,27 +250,34 @@ class Workload:
     def act(self, slot: int) -> int:
         producer = self.system.producers[slot]
         assert isinstance(producer, Producer), "free-running histories are made with producers of this package"
-        if producer.running and not producer.paused:
-            state = producer.state
-            if state is State.IN_TRANSACTION:
-                self.work(producer, slot)
-            elif self.is_over and state in BETWEEN:
-                return self.kernel.spread(self.habits.wait_us)
-            elif state is State.READY:
-                producer.begin()
-                self.planned[slot] = 1 + int(self.random() * 2 * self.habits.records)
-                self.work(producer, slot)
-            elif state is State.UNINITIALIZED:
-                producer.init()
-            elif state is State.ABORTABLE_ERROR:
-                producer.abort()
-            elif state is State.FATAL_ERROR:
-                self.system.restart_client(slot)
-                return self.kernel.spread(self.habits.take_over_us)
-            else:
-                return self.kernel.spread(self.habits.wait_us)
-            return self.kernel.spread(self.habits.think_us)
-        return self.kernel.spread(self.habits.wait_us)
+        if not producer.running or producer.paused:
+            return self.kernel.spread(self.habits.wait_us)
+        return self.kernel.spread(self.call(producer, slot))
+
+    def call(self, producer: Producer, slot: int) -> int:
+        """Make the application's next call, if there is one now, and return its mean time until it looks again."""
+        state = producer.state
+        if state is State.IN_TRANSACTION:
+            self.work(producer, slot)
+        elif self.is_over and state in BETWEEN:
+            return self.habits.wait_us
+        elif state is State.READY:
+            producer.begin()
+            self.plan(slot)
+            self.work(producer, slot)
+        elif state is State.UNINITIALIZED:
+            producer.init()
+        elif state is State.ABORTABLE_ERROR:
+            producer.abort()
+        elif state is State.FATAL_ERROR:
+            self.system.restart_client(slot)
+            return self.habits.take_over_us
+        else:
+            return self.habits.wait_us
+        return self.habits.think_us
+
+    def plan(self, slot: int) -> None:
+        self.planned[slot] = 1 + int(self.random() * 2 * self.habits.records)
 
     def work(self, producer: Producer, slot: int) -> None:
         if self.planned[slot]:
@@ -302,10 +309,9 @@ class Workload:
 
 
 @dataclass(frozen=True, slots=True)
-class Run(Habits):
-    """A `Run` has the rates of faults, and the pace of brokers. Durations are means, in virtual microseconds."""
+class FaultyRun(Habits):
+    """A `FaultyRun` has the rates of faults, and the pace of brokers. Durations are means, in virtual microseconds."""
 
-    txn_ids: Positive = 2  # transactional ids; slot s has the id s modulo this number
     readers: Natural = 1
     drop: Rate = 0.01
     duplicate: Rate = 0.02
@@ -323,10 +329,25 @@ class Run(Habits):
     pause_us: Natural = 300_000
 
 
-class Faults(NodeFaults[Run, System]):
+@dataclass(frozen=True, slots=True)
+class Run(FaultyRun):
+    """A `Run` is the configuration of a free-running history of transactions."""
+
+    txn_ids: Positive = 2  # transactional ids; slot s has the id s modulo this number
+
+
+R = TypeVar("R", bound=FaultyRun)
+C = TypeVar("C", bound=Config)
+
+
+class Faults(NodeFaults[R, System], Generic[R]):
     """`Faults` has the node faults of one history; the place is taken modulo the number of nodes."""
 
     names = ("restart", "pause", "fail_over", "new_leader", "fence")
+
+    def __init__(self, system: System, run: R, kernel: Kernel, mix: FaultMix, txn_ids: int) -> None:
+        super().__init__(system, run, kernel, mix)
+        self.txn_ids = txn_ids
 
     def restart(self, number: int) -> bool:
         slot = number % self.system.env.config.clients
@@ -354,7 +375,7 @@ class Faults(NodeFaults[Run, System]):
         admin = system.parts.admin(system.env, system.admins)
         system.env.network.nodes[admin.name] = admin
         system.admins += 1
-        return admin.fence(number % self.run.txn_ids)
+        return admin.fence(number % self.txn_ids)
 
 
 # This section has free-running histories of transactions: `simulate(7, {"mode": "v1-verified", "events": 400,
@@ -367,35 +388,27 @@ TIME_OUTS = 20
 """After this many time-outs without a fault, even the longest pause is over and everything has ended."""
 
 
-class FreeRun(free_run.FreeRun[Run, Config]):
-    run_type, config_type, parts_type, faults_type = Run, Config, Parts, Faults
-    # Time-outs are short enough to occur in short histories, and several instances use one id.
-    cluster_defaults = {  # noqa: RUF012
-        "clients": 4, "groups": 1, "transaction_timeout_ms": 200, "request_timeout_ms": 100, "timeout_check_ms": 50,
-        "expiration_ms": 400, "expiration_check_ms": 100,
-    }  # fmt: skip
-    defects = "fencepost.reference_impl.defects.transactions"
+class FreeRunOf(free_run.FreeRun[R, C], Generic[R, C]):
+    """A `FreeRunOf` is a history of transactions, of any kind of cluster that has `workload_type` applications."""
+
+    workload_type: ClassVar[type[Workload]] = Workload
 
     def begin(self, parts: Any) -> None:
-        config, kernel, run = self.config, self.kernel, self.run
-        if run.txn_ids > config.clients:
-            raise ValueError(f"config txn_ids={run.txn_ids}: give each one a slot, from 1 to clients={config.clients}")
-        pace = SeededPace(kernel, self.faults, run.append_failure, run.append_us, run.load_us)
-        self.pace, self.network = pace, run.network(kernel, self.faults)
-        env = Environment(config, kernel, self.network, pace)
-        self.rows = env.log.rows
-
-        def producer(env: Environment, slot: int) -> ProducerRole:
-            made: ProducerRole = parts.producer(env, slot, slot % run.txn_ids)
-            return made
-
-        system = System(env, replace(parts, producer=producer))
-        self.nodes = Faults(system, run, kernel, self.faults)
-        self.workload = Workload(system, run, run.txn_ids)
-        for slot in range(config.clients):
+        kernel, run = self.kernel, self.run
+        self.pace = SeededPace(kernel, self.faults, run.append_failure, run.append_us, run.load_us)
+        self.network = run.network(kernel, self.faults)
+        system, txn_ids = self.cluster(parts)
+        self.rows = system.env.log.rows
+        self.nodes = Faults(system, run, kernel, self.faults, txn_ids)
+        self.workload = self.workload_type(system, run, txn_ids)
+        for slot in range(self.config.clients):
             kernel.after(self.workload.first_delay_us(slot), self.step, slot)
         for reader in range(run.readers):
             kernel.after(kernel.spread(run.read_us), self.read, reader)
+
+    def cluster(self, parts: Any) -> tuple[System, int]:
+        """Return the cluster of this history, and the number of its transactional ids."""
+        raise NotImplementedError(f"{type(self).__name__} must build its cluster: override cluster()")
 
     def settle(self) -> None:
         self.workload.is_over = True
@@ -411,6 +424,28 @@ class FreeRun(free_run.FreeRun[Run, Config]):
 
     def read(self, reader: int) -> None:
         self.kernel.after(self.workload.read(reader), self.read, reader)
+
+
+class FreeRun(FreeRunOf[Run, Config]):
+    run_type, config_type, parts_type, faults_type = Run, Config, Parts, Faults
+    # Time-outs are short enough to occur in short histories, and several instances use one id.
+    cluster_defaults = {  # noqa: RUF012
+        "clients": 4, "groups": 1, "transaction_timeout_ms": 200, "request_timeout_ms": 100, "timeout_check_ms": 50,
+        "expiration_ms": 400, "expiration_check_ms": 100,
+    }  # fmt: skip
+    defects = "fencepost.reference_impl.defects.transactions"
+
+    def cluster(self, parts: Any) -> tuple[System, int]:
+        run, config = self.run, self.config
+        if run.txn_ids > config.clients:
+            raise ValueError(f"config txn_ids={run.txn_ids}: give each one a slot, from 1 to clients={config.clients}")
+
+        def producer(env: Environment, slot: int) -> ProducerRole:
+            made: ProducerRole = parts.producer(env, slot, slot % run.txn_ids)
+            return made
+
+        env = Environment(config, self.kernel, self.network, self.pace)
+        return System(env, replace(parts, producer=producer)), run.txn_ids
 
 
 simulate, simulate_with_stats = FreeRun.simulate, FreeRun.simulate_with_stats

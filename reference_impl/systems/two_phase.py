@@ -1,5 +1,5 @@
 """This module is the interface of two-phase commit (KIP-939), by which a driver moves a cluster with its applications
-and their outside stores, with its replaceable parts. The protocol is in `kafka.two_phase`.
+and their outside stores, with its replaceable parts and free runs. The protocol is in `kafka.two_phase`.
 
 >>> system = reference({"clients": 1, "partitions": 1})
 >>> system.init(0), system.settle(), system.read_store(0), system.begin(0), system.send(0, 0)
@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from fencepost.reference_impl.kafka.clients.producer import State
+from fencepost.reference_impl.kafka.clients.producer import Producer, State
 from fencepost.reference_impl.kafka.clients.roles import ProducerFactory, ProducerRole
 from fencepost.reference_impl.kafka.environment import COORDINATOR, DrivenPace
 from fencepost.reference_impl.kafka.transaction_coordinator import Coordinator
@@ -26,6 +26,7 @@ from fencepost.reference_impl.kafka.two_phase.client import Application, Store, 
 from fencepost.reference_impl.kafka.two_phase.coordinator import Described, RetainingCoordinator, TwoPhaseCoordinator
 from fencepost.reference_impl.kafka.two_phase.environment import NOT_RETAINED, Config, Environment
 from fencepost.reference_impl.simulation import Kernel, Network
+from fencepost.reference_impl.simulation.config import Rate
 from fencepost.reference_impl.systems import transactions
 
 
@@ -157,3 +158,102 @@ def reference(config: Mapping[str, Any]) -> System:
     """Return the reference implementation as a driven cluster; the keys of `config` are those of
     `kafka.two_phase.environment.Config`. Raise ValueError for an invalid configuration."""
     return build(config, Parts())
+
+
+# Applications in a free-running history use two-phase commit as the KIP has it. Each instance claims the store, is
+# initialised, reads the store, and ends what it has found by completeTransaction(). Its own transactions it prepares,
+# decides once, and completes. An instance that the store refuses, or that is fenced, starts anew later. Some instances
+# do without two-phase commit, and some do not ask for what is open, which aborts it.
+
+
+@dataclass(frozen=True, slots=True)
+class Run(transactions.FaultyRun):
+    """A `Run` is the configuration of a free-running history of two-phase commit. Its fences are forced aborts by an
+    operator."""
+
+    fence: Rate = 0.002
+    decided_abort_share: Rate = 0.15  # prepared transactions that are decided to be aborted
+    ordinary_share: Rate = 0.1  # instances without two-phase commit
+    discard_share: Rate = 0.05  # instances that do not ask for what is open (keepPreparedTxn is false)
+
+
+class Workload(transactions.Workload):
+    """A `Workload` moves the applications of one history, by slot, with their outside stores."""
+
+    system: System
+    habits: Run
+
+    def call(self, producer: Producer, slot: int) -> int:
+        assert isinstance(producer, TwoPhaseProducer), "an application needs a producer with two-phase commit"
+        application, state = self.system.applications[slot], producer.state
+        if state is State.UNINITIALIZED:
+            keeps = self.is_over or self.random() >= self.habits.discard_share
+            application.init(keeps, self.random() >= self.habits.ordinary_share)
+        elif state is State.FATAL_ERROR or self.is_refused(application):
+            self.system.restart_client(slot)
+            return self.habits.take_over_us
+        elif state in (State.READY, State.PREPARED_TRANSACTION) and application.found is None:
+            application.read_store()
+        elif state is State.READY and not self.is_over:
+            application.begin()
+            self.plan(slot)
+            self.work(producer, slot)
+        elif state is State.PREPARED_TRANSACTION:
+            self.end(application)
+        elif state is State.IN_TRANSACTION and not producer.preparing:
+            self.work(producer, slot)
+        elif state is State.ABORTABLE_ERROR:
+            producer.abort()
+        else:
+            return self.habits.wait_us
+        return self.habits.think_us
+
+    def is_refused(self, application: Application) -> bool:
+        """Return whether another instance owns the store by now, where this one needs it for what comes next."""
+        state = application.producer.state
+        asks = state is State.PREPARED_TRANSACTION and application.producer.txn >= 0 and application.decided is None
+        reads = state in (State.READY, State.PREPARED_TRANSACTION) and application.found is None
+        return (asks or reads) and application.claim >= 0 and not application.store.takes(application.claim)
+
+    def work(self, producer: Producer, slot: int) -> None:
+        application = self.system.applications[slot]
+        if self.planned[slot] or not application.producer.two_phase:
+            self.send_or_end(application, slot)
+        elif self.random() < self.habits.abort_share:
+            producer.abort()
+        else:
+            application.producer.prepare()
+
+    def send_or_end(self, application: Application, slot: int) -> None:
+        if self.planned[slot]:
+            super().work(application.producer, slot)
+        elif self.random() < self.habits.abort_share:
+            application.producer.abort()
+        else:
+            application.commit()
+
+    def end(self, application: Application) -> None:
+        """Decide what the instance has prepared, or complete what it has found, or decided."""
+        if application.producer.txn >= 0 and application.decided is None:
+            application.decide(self.random() >= self.habits.decided_abort_share)
+        else:
+            application.complete()
+
+
+class FreeRun(transactions.FreeRunOf[Run, Config]):
+    run_type, config_type, parts_type, faults_type = Run, Config, Parts, transactions.Faults
+    workload_type = Workload
+    # Time-outs are short enough to occur in short histories, and several instances use one id.
+    cluster_defaults = {  # noqa: RUF012
+        "clients": 4, "ids": 2, "transaction_timeout_ms": 200, "request_timeout_ms": 100, "timeout_check_ms": 50,
+    }  # fmt: skip
+    defects = "fencepost.reference_impl.defects.two_phase"
+
+    def cluster(self, parts: Any) -> tuple[System, int]:
+        config = self.config
+        if config.ids > config.clients:
+            raise ValueError(f"config ids={config.ids}: give each one a slot, from 1 to clients={config.clients}")
+        return System(Environment(config, self.kernel, self.network, self.pace), parts), config.ids
+
+
+simulate, simulate_with_stats = FreeRun.simulate, FreeRun.simulate_with_stats

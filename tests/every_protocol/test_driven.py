@@ -73,6 +73,7 @@ CALLS: dict[str, tuple[set[str], set[str], str, str]] = {
     "source-commits": ({"arrive", "work", "commit", "all_goes_on", "finish"}, {"finish"}, "", ""),
     "task-counts": ({"do", "finish", "get_on", "run", "work"}, set(), "workers", "stall"),
     "transactions": ({"newcomers", "probe", "progress", "settle"}, set(), "", ""),
+    "two-phase": ({"settle", "start", "transact"}, set(), "", ""),
 }
 """Calls that are more than one method, and those after which nothing is left to happen; a size of the configuration,
 and a call that leaves it be made smaller."""

@@ -21,6 +21,7 @@ MODES = {
     "group-fencing": ("draft-repaired", "shipped", "new-protocol"),
     "source-offsets": ("text-merged-view", "migration-sentinel"),
     "source-commits": ("proposed", "proposed-exactly-once"),
+    "two-phase": ("retained", "older-writer", "empty-prepared"),
     "task-counts": ("A", "M", "B", "shipped"),
 }
 SIMULATED = [(protocol, mode) for protocol, modes in MODES.items() for mode in modes]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
 from fencepost.reference_impl.kafka import environment
-from fencepost.reference_impl.kafka.environment import DrivenPace
+from fencepost.reference_impl.kafka.environment import DrivenPace, SeededPace
 from fencepost.reference_impl.simulation import EventLog, Kernel, Network
 from fencepost.reference_impl.simulation.config import OneOf
 
@@ -96,7 +96,7 @@ class Environment(environment.Environment):
     config: Config
     log_type: ClassVar[type[EventLog]] = TwoPhaseEventLog
 
-    def __init__(self, config: Config, kernel: Kernel, network: Network, pace: DrivenPace) -> None:
+    def __init__(self, config: Config, kernel: Kernel, network: Network, pace: DrivenPace | SeededPace) -> None:
         super().__init__(config, kernel, network, pace)
         self.without_2pc: set[int] = set()
         write = self.log.emit

@@ -37,6 +37,11 @@ SIZES: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
         "clients": (1, 2, 6), "partitions": (1, 2, 4), "groups": (0, 1, 2), "keys": (1, 2), "txn_ids": (1, 2, 4),
         "readers": (1, 3), "records": (1, 5), "max_epoch": (3, 10, 32_767), "leader_change": ("replica", "restart"),
     },
+    "two-phase": {
+        "clients": (3, 6), "ids": (1, 2, 3), "partitions": (1, 2, 4), "readers": (1, 3), "records": (1, 5),
+        "max_epoch": (3, 10, 32_767), "ordinary_share": (0.0, 0.4), "discard_share": (0.0, 0.2),
+        "decided_abort_share": (0.0, 0.5),
+    },
     "task-counts": {
         "workers": (1, 2, 4), "connectors": (1, 2, 3), "max_tasks": (1, 2, 4), "protocol": ("eager", "cooperative"),
         # Who restarts sooner than a task starts, or changes sooner than a set is written, never comes to an end.

@@ -48,8 +48,7 @@ def test_some_histories_conform(which: str) -> None:
 
 
 def test_what_is_driven_is_simulated() -> None:
-    verified = [entry for entry in protocols().values() if entry.verified]
-    driven_ones = {f"{e.name}/{variant}" for e in verified for _, variant in e.verified_implementations}
+    driven_ones = {f"{e.name}/{variant}" for e in protocols().values() for _, variant in e.verified_implementations}
     assert driven_ones <= {f"{e.name}/{variant}" for e in protocols().values() for variant, _, _ in e.simulators}
 
 

@@ -9,7 +9,7 @@ from fencepost.properties.two_phase.events import TWO_PHASE, Kind
 from fencepost.properties.two_phase.histories import HISTORY
 from fencepost.reference_impl.kafka.two_phase import environment
 from fencepost.reference_impl.systems.two_phase import reference
-from two_phase_driver import judged, violated
+from two_phase_judging import judged, violated
 
 KIND, OUTCOME = 2, 3 + TWO_PHASE.names.index("outcome")
 
