@@ -36,7 +36,7 @@ def _misread(
 
 FEATURES = {
     "two transactions": dict(transactions=2),
-    "two partitions": dict(clients=1, partitions=2),
+    "two partitions": dict(partitions=2),
     "a coordinator takes over": dict(fail_overs=1),
     "an operator aborts": dict(forced=1),
     "an administrator fences": dict(fences=1),
@@ -86,7 +86,7 @@ VARIANTS = (
              "survives_until_decided", "decided_commit_happens", "nothing_committed_unasked", "committed_as_decided",
              bounds=TWO),
     _misread("retained-while-prepared", "a producer is answered while markers are on their way", "939.7", "while_prepared",
-             "only_the_newest_ends_it", "aborted_as_decided", "survives_until_decided", "decided_commit_happens", bounds=TWO),
+             "aborted_as_decided", "survives_until_decided", "decided_commit_happens", bounds=TWO),
     _misread("not-flushed", "the prepared state is handed out before every record is acknowledged", "939.11",
              "prepare_transaction: guard 1 dropped", "decided_commit_happens", "nothing_after_the_read"),
     _misread("sends-on", "a producer sends to another partition after it has prepared", "939.12", "send: guard 1 dropped",
@@ -123,7 +123,6 @@ TWO_PHASE = ProtocolEntry(
     implementations=tuple((f"{REFERENCE}:reference", mode) for mode in DRIVEN),
     simulators=tuple((mode, f"{REFERENCE}:simulate_with_stats", SIMULATED | {"mode": mode}) for mode in DRIVEN),
     on_request=frozenset({"older-writer"}),
-    verified=False,  # until the necessity of each rule is judged anew with the stored mutations, and golden files are there
     survivors={
         ("939.9", "initialize_two_phase: guard 1 dropped"): f"{_PERMITTED}, in `unpermitted`",
         ("939.9", "find_completed: guard 1 dropped"): f"{_PERMITTED}, in `unpermitted-restart`",
