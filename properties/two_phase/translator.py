@@ -190,7 +190,9 @@ class OneId:
         elif event.state == ONGOING and later is not None and later.kind == "init_handled":
             yield self.initialized(row, event, later, self.next(event))
         elif event.state == ONGOING:
-            yield row if later is not None and later.kind == "partition_checked" else self.added(row, event)
+            # What is refused next may have been written before, by a coordinator that resigned.
+            is_answered = later is not None and later.kind == "partition_checked" and not later.error
+            yield row if is_answered else self.added(row, event)
         elif event.state in (PREPARE_COMMIT, PREPARE_ABORT):
             yield {**row, "cause": FENCE} if fencing else self.ended(row, event, later)
         else:

@@ -5,10 +5,10 @@ from house import PRIVATE, circles, outside_the_law, private_words, sizes
 
 LIMITS = {
     "model": (143, 21774),
-    "properties": (166, 45300),
-    "reference_impl": (159, 37168),
+    "properties": (166, 45391),
+    "reference_impl": (159, 37303),
     "proofs": (317, 49522),
-    "tests": (564, 83633),
+    "tests": (564, 83573),
 }
 """Files and lines of each top folder."""
 LAZY_CIRCLES = (5, 5, 4)
