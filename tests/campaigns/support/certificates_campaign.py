@@ -19,12 +19,16 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
-from fencepost.proofs.engines.induction import prove
+from fencepost.model.language.tree.terms import Term
+from fencepost.proofs.engines import induction
+from fencepost.proofs.engines.obligations import Kind, Obligation
 from fencepost.proofs.engines.second.asking import UNITS, prove_by_cvc5, require_cvc5, z3_version
 from fencepost.proofs.engines.second.ethos import HOW_TO_GET, Ethos, reference
 from fencepost.proofs.engines.second.statements import asserted, needed_steps, statements
 from fencepost.proofs.necessity.tables import digest
+from fencepost.proofs.readings.solver.solving import Question
 from fencepost.proofs.report import write_text
 from fencepost.proofs.scope.certified import CHECKED_BY, STATED_BY, code, outdated, standing
 from fencepost.properties.catalogue import Variant, find, protocols
@@ -74,11 +78,25 @@ def of_statement(text: str, checked: Path) -> dict[str, Any]:
     return found
 
 
+POSSIBLE = induction._possible
+
+
+def only_of_dead_actions(
+    question: Question, kind: Kind, name: str, term: Term, always: Mapping[str, Term]
+) -> Obligation:
+    """What is possible is in no certificate, and Z3 5.4.0 ends with a segmentation fault where it looks for a small
+    state of end-to-end/abstract-over-core-v2. That nothing enables a dead action is a step of the proof."""
+    if question.action is not None and question.action.dead is not None and kind == "enabled":
+        return POSSIBLE(question, kind, name, term, always)
+    return Obligation(kind, question.action.name if question.action else "", name, "unknown", 0.0)
+
+
 def of_variant(which: str) -> dict[str, Any]:
     """What is certified of the proof of one variant."""
     began = sum(os.times()[:4])
     _, variant = find(which)
-    proof = prove(variant.spec, variant.promised, again=True, counterexamples=False)
+    with patch.object(induction, "_possible", only_of_dead_actions):
+        proof = induction.prove(variant.spec, variant.promised, again=True, counterexamples=False)
     rest, refused, stated = [], [], set()
     for each in statements(variant.spec, variant.promised, proof.obligations, which):
         o = each.obligation
