@@ -143,8 +143,8 @@ def test_verify_of_all_protocols(tmp_path: Path) -> None:
     assert progressing and all(evidence["waiting"] for evidence in progressing), "nothing waits, so nothing was shown"
 
 
-def test_what_is_recorded_of_verify_is_of_these_files() -> None:
-    """A row of other files counts for nothing, and a sample is of what is asked for, and not always the same."""
+def test_what_is_recorded_of_verify_is_complete() -> None:
+    """Each protocol has a row, its turn in a sample comes, and no sample is longer than it has to be."""
     recorded = verified.rows()
     assert set(recorded) == {entry.name for entry in verified.verified()}
     assert all(len(row["depends"]) == 64 and row["verdicts"] and row["seconds"] for row in recorded.values())

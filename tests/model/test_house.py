@@ -8,7 +8,7 @@ LIMITS = {
     "properties": (166, 45391),
     "reference_impl": (159, 37303),
     "proofs": (317, 49522),
-    "tests": (564, 83604),
+    "tests": (564, 83606),
 }
 """Files and lines of each top folder."""
 LAZY_CIRCLES = (5, 5, 4)

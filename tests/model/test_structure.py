@@ -58,7 +58,7 @@ def test_a_folder_can_not_be_imported_under_its_bare_name(folder: str) -> None:
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_arrows(folder: str) -> None:
     """The model knows nothing of its properties, these nothing of the engines, and the reference implementation
-    nobody."""
+    neither of them."""
     for path in sources(folder):
         for name in imports(path):
             first, _, rest = name.partition(".")

@@ -23,7 +23,7 @@ def test_the_reference_agrees_with_the_model() -> None:
 
 @pytest.mark.parametrize("name", [pytest.param(n, marks=() if n in QUICK else pytest.mark.nightly) for n in FOUND])
 def test_a_defect_is_found(name: str) -> None:
-    """By an event that the model does not allow, or a promise, within a few programs that are drawn at random."""
+    """By an event that the model does not allow, or a promise, within 300 programs that are drawn at random."""
     report = agree(f"{DEFECTS}:{name}", protocol="two-phase", variant="retained", max_examples=300, seed=1,
                    verdict_only=True)  # fmt: skip
     assert report.failure is not None

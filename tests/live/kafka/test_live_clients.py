@@ -184,7 +184,8 @@ def test_a_fenced_producer_aborts_the_transaction_of_its_successor(
     mode: str, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
     """InitProducerId that names an epoch long fenced is refused, unless a transaction is open: then Kafka aborts it
-    first, whoever's it is, and the rightful owner finds itself fenced by the zombie.  Readers notice nothing."""
+    first, of whichever producer it is, and the rightful owner finds itself fenced by the zombie.  Readers notice
+    nothing."""
     kafka: KafkaCluster = request.getfixturevalue({**CLUSTERS, "v2": "kafka_v2"}[mode])
     topic = f"revenge-{mode}"
     create_topic(kafka.bootstrap, topic)

@@ -4,8 +4,8 @@
     reading.records       # ((offset, record), …): what the application got
     reading.upto          # where the client found the end: the last stable offset, or the high watermark
 
-A record is its value as a number; one that is no number is its offset, negative and shifted by one, so that nobody
-takes it for a number that was sent.
+A record is its value as a number; one that is no number is its offset, negative and shifted by one, so that it
+cannot be taken for a number that was sent.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def messages_to_end(
     consumer = Consumer(
         {
             "bootstrap.servers": bootstrap,
-            "group.id": "fencepost-reader",  # librdkafka wants one; nothing is committed and nobody joins
+            "group.id": "fencepost-reader",  # librdkafka wants one; nothing is committed and no member joins
             "client.id": "fencepost-reader",
             "enable.auto.commit": False,
             "enable.partition.eof": True,

@@ -25,7 +25,8 @@ ZOOKEEPER, KRAFT, B = ID_BLOCKS.variant("zookeeper"), ID_BLOCKS.variant("kraft")
 
 
 NOT_SEARCHED = {"retained", "abort-written"}
-"""Of two-phase commit, whose search of `retained` had not ended after ten minutes of one core."""
+"""These are of two-phase commit. The search of `retained` had not ended after ten minutes of one core, and that of
+`abort-written` was not begun."""
 PROVED = [pytest.param(v, id=v.name) for entry in protocols().values() if entry.verified for v in sets.asked(entry)
           if v.name not in NOT_SEARCHED]  # fmt: skip
 PROTOCOL = {v.name: entry.name for entry in protocols().values() for v in sets.asked(entry)}

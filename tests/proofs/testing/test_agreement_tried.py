@@ -118,7 +118,7 @@ def asked_for(protocol: str, variant: str) -> set[str]:
 
 
 def test_what_no_event_can_be_is_not_asked_for() -> None:
-    """An acknowledgement that is lost, or that comes twice at once, is seen by nobody; what ends a message is."""
+    """An acknowledgement that is lost, or that comes twice at once, is in no event; what ends a message is."""
     hidden, asked = {"mark_unheard", "straggle", "take_out_again"}, asked_for("transactions", "v2")
     assert hidden <= {*driven("transactions").follow("v2", {**SMALL, "mode": "v2"}).spec.actions}
     assert not hidden & asked and {"mark", "start_again", "fail_init"} <= asked

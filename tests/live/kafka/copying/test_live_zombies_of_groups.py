@@ -51,7 +51,7 @@ class Case(NamedTuple):
 
 
 # kafka-python takes a member that has left, or was removed, for one of no group at all, and says so to the producer.
-# The Java consumer of the new protocol joins again in the background if nobody listens, and is a member then; the
+# The Java consumer of the new protocol joins again in the background if no listener is set, and is a member then; the
 # classic one joins in poll(). Both of librdkafka's keep the generation that they had, until the application polls, if
 # they have a callback for rebalances, as Python's package gives them; else they take part in each in the background.
 # Metadata that are read when poll() has returned may be as late as those read at the send: the application can stand
