@@ -172,8 +172,11 @@ def _watch(reading: int, over: threading.Event) -> None:
         while heard := os.read(reading, 1):
             if heard[0] in SIGNALS and not over.wait(PATIENCE):
                 write_so_far()
+                # What the main thread prints if it is interrupted just now, as click's line break, comes too late.
+                stream, sys.stderr = sys.stderr, open(os.devnull, "w")  # noqa: SIM115
                 with suppress(OSError, ValueError):
-                    sys.stderr.write("\nfencepost: interrupted\n")
+                    stream.write("\nfencepost: interrupted\n" + (SHOW_CURSOR if stream.isatty() else ""))
+                    stream.flush()
                 leave(130)
     finally:
         os.close(reading)
