@@ -176,14 +176,16 @@ class Checks:
         return broken
 
     def _suspected(self, marks: np.ndarray, prepares: np.ndarray) -> list[Suspect]:
-        """Return what `unmarked` is to look at: transactions over two decisions or more, or open after one."""
+        """Return what `unmarked` is to look at: transactions over one of version 1 and another, or open after one. The
+        other is of version 2 where it is a fence's, or of a time-out."""
         older = prepares[prepares["version"] < 2]
         if not len(older):
             return []
         found, decided, at_ms = [], older["producer_id"], older["time"].astype(np.int64)
         marks = marks[marks["zero_time"] >= 0]
-        among = spans(marks["producer_id"], marks["open_time"], marks["time"], decided, at_ms)
-        for each in _rows(among > 1):
+        span = marks["producer_id"], marks["open_time"], marks["time"]
+        over_any = spans(*span, prepares["producer_id"], prepares["time"].astype(np.int64)) > 1
+        for each in _rows(over_any & (spans(*span, decided, at_ms) > 0)):
             one = marks[each]
             found.append(Suspect(int(one["open_time"]), self._mark(one), int(one["zero_time"]), int(one["zero_epoch"])))
         for place, ledger in self._partitions.items():

@@ -2,7 +2,8 @@
 
 Transactions of version 1 that follow one another have the same epoch, and a batch that joins what stayed open is like
 any other: only the transaction log has that there was a decision in between. A suspect is a transaction of a partition
-in which, by their times, more than one decision of its producer falls, or one that was completed while it is open.
+in which, by their times, more than one decision of its producer falls, or one that was completed while it is open. One
+of two is of version 1; the other may be a fence's, or of a time-out, which are of version 2.
 Clocks differ, so a suspect is reported only if the partition has fewer markers than the log has completed decisions
 that list it. Both are counted since the partition's first batch of the producer, if that has sequence number 0 and no
 offset is missing behind it; a marker that came twice hides a missing one. Which decision is named goes by times."""
@@ -67,10 +68,13 @@ def unmarked(
         place, producer_id = each.ended.place, each.ended.producer_id
         mine = [one for one in decisions.get(producer_id, ()) if place in one.places
                 and one.trace.epoch >= each.epoch and one.trace.time_ms >= each.since_ms]  # fmt: skip
-        within = [one.trace for one in mine if one.version < 2 and one.trace.time_ms >= each.time_ms]
-        if within and len(mine) > markers[place, producer_id]:
-            other = [one for one in within if each.ended.what not in ("data", one.what)]
-            yield Broken("unmarked", (other or within)[0], each.ended)
+        is_open = each.ended.what == "data"
+        over = [one for one in mine if each.time_ms <= one.trace.time_ms
+                and (is_open or one.trace.time_ms <= each.ended.time_ms)]  # fmt: skip
+        older = [one.trace for one in over if one.version < 2]
+        if older and (is_open or len(over) > 1) and len(mine) > markers[place, producer_id]:
+            other = [one for one in older if each.ended.what not in ("data", one.what)]
+            yield Broken("unmarked", (other or older)[0], each.ended)
 
 
 def _completed(

@@ -2,10 +2,11 @@
 held against what the driver did and what a plain reader sees.
 
 The oracle uses none of the doctor's code. A transaction is open where the driver has left it open; a record is there
-twice if a fetch brings its text twice; a partition is stuck if a transaction is open in it that does not begin with a
-record of one that the driver has left open; a batch has joined if one of an older epoch is before it without a marker
-between; a transaction is unmarked if the driver ended it and its producer has no marker behind it, or one behind its
-next batch. Every other thing that the doctor calls wrong is an alarm, and what it does not find of these is missed.
+twice if a fetch brings its text twice; a partition is stuck if a transaction is open in it that has no batch of one
+that the driver has left open, or that has batches of two epochs; a batch has joined if one of an older epoch is before
+it without a marker between; a transaction is unmarked if the driver ended it and its producer has no marker behind it,
+or one behind its next batch; offsets are if they are stuck. Every other thing that the doctor calls wrong is an alarm,
+and what it does not find of these is missed.
 `PLANTS` are defects that are caused on purpose, by which it is known that the campaign can alarm.
 """
 
@@ -108,10 +109,11 @@ def _read(driver: Driver, partition: int, seen: Plain) -> None:
     there, open_ = dict(reversed(at)), _open(batches, place, seen)
     mine = {min(there.get(text, -1) for text in owner.open[partition]): owner.ask.txn
             for owner in driver.owners if owner.open.get(partition)}  # fmt: skip
-    begun = {each[0].base_offset for each in open_.values()}
-    if begun - mine.keys():
-        seen.stuck.add(place)
-        seen.opened -= {(*place, txn) for begins, txn in mine.items() if begins not in begun}
+    for each in open_.values():
+        within = {begins for begins in mine if begins in {batch.base_offset for batch in each}}
+        if len({batch.producer_epoch for batch in each}) > 1 or not within:
+            seen.stuck.add(place)
+            seen.opened -= {(*place, mine[begins]) for begins in within}
     if any(_is_unmarked(batches, set(texts)) for number, texts in driver.ended if number == partition and texts):
         seen.unmarked.add(place)
     visible = set(committed_values(below, aborted))
@@ -148,6 +150,7 @@ def _read_offsets(drivers: Sequence[Driver], seen: Plain) -> None:
     given_up = sum(owner.pair is None for owner in owners)  # of whose producers the driver has forgotten the ids
     if len(_open(batches, OFFSETS, seen).keys() - known) > given_up:
         seen.stuck.add(OFFSETS)
+        seen.unmarked.add(OFFSETS)
 
 
 def _is_unmarked(batches: Sequence[RecordBatch], texts: Set[str]) -> bool:

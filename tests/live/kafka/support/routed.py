@@ -88,9 +88,9 @@ class RoutedAsker(Asker):
         """The node that coordinates."""
         return int(self._coordinator(kind).node_id)
 
-    def leader(self, partition: int) -> int:
-        """The node that leads a partition of the topic, -1 for none."""
-        answer = self._metadata()
+    def leader(self, partition: int, topic: str = "") -> int:
+        """The node that leads a partition of the topic, or of another one, -1 for none."""
+        answer = self._metadata(topic or self.name)
         return next(int(each.leader_id) for each in answer.topics[0].partitions if each.partition_index == partition)
 
     def _place(self, api: str, fields: dict[str, Any]) -> object:
@@ -101,7 +101,8 @@ class RoutedAsker(Asker):
         if api == "produce":
             return "leader", fields["topic_data"][0].partition_data[0].index
         if api == "fetch":
-            return "leader", fields["topics"][0].partitions[0].partition
+            of = fields["topics"][0]  # a follower would answer too, with what it knows to be committed
+            return "leader", of.partitions[0].partition, of.topic
         if api == "describe_producers":
             return "leader", fields["topics"][0].partition_indexes[0]
         return "anybody"
@@ -112,7 +113,7 @@ class RoutedAsker(Asker):
             return found.host, int(found.port)
         node = next(number for number, node in self.cluster.nodes.items() if node.awake)
         if isinstance(place, tuple):
-            node = self.leader(place[1])
+            node = self.leader(*place[1:])
         if node not in self.cluster.nodes:
             raise NoAnswer(f"{self.name}: {place} is nowhere")
         host, _, port = self.cluster.address(node).rpartition(":")
@@ -124,10 +125,10 @@ class RoutedAsker(Asker):
             raise NoAnswer(f"{self.name}: no coordinator yet: {found.error_code!r}")
         return found
 
-    def _metadata(self) -> Any:
-        topic = build("metadata", 8, "MetadataRequestTopic", name=self.name)
+    def _metadata(self, topic: str) -> Any:
+        asked = build("metadata", 8, "MetadataRequestTopic", name=topic)
         answer = self.send(
-            "metadata", 8, topics=(topic,), allow_auto_topic_creation=False,
+            "metadata", 8, topics=(asked,), allow_auto_topic_creation=False,
             include_cluster_authorized_operations=False, include_topic_authorized_operations=False,
         )  # fmt: skip
         if answer.topics[0].error_code:
