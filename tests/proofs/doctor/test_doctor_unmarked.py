@@ -27,6 +27,7 @@ from written_clusters import (
 )
 
 A, FENCED, BEFORE = (100, 2), (100, 1), (100, 0)
+NEXT = (100, 3)
 Record = tuple[int, int]  # a state, and the second of it
 TWICE = [(EMPTY, 0), (ONGOING, 1), (PREPARE_COMMIT, 2), (COMPLETE_COMMIT, 3), (ONGOING, 4), (PREPARE_ABORT, 6),
          (COMPLETE_ABORT, 7)]  # fmt: skip
@@ -46,11 +47,12 @@ def end(offset: int, commit: bool, second: int, pair: tuple[int, int] = A) -> by
 
 def found(
     folder: Path, batches: Sequence[bytes], records: Sequence[Record], places: Sequence[int] = (0,), version: int = 1,
-    fence: Sequence[tuple[int, int, tuple[int, int]]] = (),
+    fence: Sequence[tuple[int, int, tuple[int, int]]] = (), fenced: Sequence[tuple[int, int, tuple[int, int]]] = (),
 ) -> list[tuple[int, int, str]]:  # fmt: skip
     """The unmarked decisions: offset of the decision, and offset and kind of what is at the partition. `fence` has the
-    states before these records, of version 2, each with its second and its pair."""
-    every = [*((*each, 2) for each in fence), *((kind, second, A, version) for kind, second in records)]
+    states before these records, and `fenced` those after them, of version 2, each with its second and its pair."""
+    every = [*((*each, 2) for each in fence), *((kind, second, A, version) for kind, second in records),
+             *((*each, 2) for each in fenced)]  # fmt: skip
     log = [
         state(number, "a", pair, kind, at(second), places if kind in (ONGOING, PREPARE_COMMIT, PREPARE_ABORT) else (),
               version=of)
@@ -101,6 +103,18 @@ def test_a_fence_in_between_is_counted_as_its_marker_is(tmp_path: Path) -> None:
     there = [*before, data(2, 0, 1), end(3, True, 2), data(4, 1, 4), end(5, False, 6)]
     assert found(tmp_path / "lost", lost, TWICE, fence=fence) == [(5, 4, "abort")]
     assert found(tmp_path / "there", there, TWICE, fence=fence) == []
+
+
+def test_a_fence_decides_over_it(tmp_path: Path) -> None:
+    """Its decision is of version 2, and the one that has no marker is not. What follows has a marker for each."""
+    fenced = [(PREPARE_ABORT, 6, NEXT), (COMPLETE_ABORT, 7, NEXT)]
+    later = [(ONGOING, 8, NEXT), (PREPARE_COMMIT, 9, NEXT), (COMPLETE_COMMIT, 10, NEXT)]
+    first, then = data(0, 0, 1), [data(3, 0, 8, NEXT), end(4, True, 9, NEXT)]
+    lost = [first, data(1, 1, 4), end(2, False, 6, NEXT)]
+    there = [first, end(1, True, 2), data(2, 1, 4), end(3, False, 6, NEXT)]
+    assert found(tmp_path / "lost", lost, TWICE[:5], fenced=fenced) == [(2, 2, "abort")]
+    assert found(tmp_path / "later", [*lost, *then], TWICE[:5], fenced=[*fenced, *later]) == [(2, 2, "abort")]
+    assert found(tmp_path / "there", there, TWICE[:5], fenced=fenced) == []
 
 
 def test_version_2_has_epochs_for_it(tmp_path: Path) -> None:
