@@ -110,10 +110,9 @@ def _read(driver: Driver, partition: int, seen: Plain) -> None:
     mine = {min(there.get(text, -1) for text in owner.open[partition]): owner.ask.txn
             for owner in driver.owners if owner.open.get(partition)}  # fmt: skip
     for each in open_.values():
-        within = {begins for begins in mine if begins in {batch.base_offset for batch in each}}
-        if len({batch.producer_epoch for batch in each}) > 1 or not within:
+        if (stuck := _stuck(each, mine)) is not None:
             seen.stuck.add(place)
-            seen.opened -= {(*place, mine[begins]) for begins in within}
+            seen.opened -= {(*place, txn) for txn in stuck}
     if any(_is_unmarked(batches, set(texts)) for number, texts in driver.ended if number == partition and texts):
         seen.unmarked.add(place)
     visible = set(committed_values(below, aborted))
@@ -124,6 +123,14 @@ def _read(driver: Driver, partition: int, seen: Plain) -> None:
         if text not in there or (fate is not None and decided and fate != (text in visible)):
             seen.other.append(f"{driver.name}-{partition}: {text}, {fate}, {decided}, {text in visible}")
         seen.decided += fate is not None
+
+
+def _stuck(opened: Sequence[RecordBatch], mine: Mapping[int, str]) -> set[str] | None:
+    """Return None if these batches, which no marker has ended, are of one epoch and one of them begins a transaction
+    that the driver has left open, by `mine` with its id. Otherwise return the ids of those that begin among them. What
+    a lost marker of version 1 left is of one epoch with what follows, and its coordinator has that open."""
+    within = {mine[batch.base_offset] for batch in opened if batch.base_offset in mine}
+    return None if within and len({batch.producer_epoch for batch in opened}) == 1 else within
 
 
 def _open(batches: Sequence[RecordBatch], place: tuple[str, int], seen: Plain) -> dict[int, list[RecordBatch]]:

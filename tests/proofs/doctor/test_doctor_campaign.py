@@ -10,7 +10,7 @@ import doctor_campaign
 import doctor_runs
 import pytest
 from asking_records import read_batches
-from doctor_runs import PLANTS, Cluster, Finding, Plain, _is_unmarked, unexpected
+from doctor_runs import PLANTS, Cluster, Finding, Plain, _is_unmarked, _stuck, unexpected
 from fencepost.proofs.doctor.defects import NAMED, SILENT, UNDECIDED
 from transaction_logs import marker, sent
 
@@ -50,6 +50,19 @@ def test_a_transaction_is_unmarked_if_no_marker_is_behind_it() -> None:
     }
     for expected, each in logs.items():
         assert [_is_unmarked([*read_batches(b"".join(log))], {"1"}) for log in each] == [expected, expected]
+
+
+def test_what_is_open_is_stuck_unless_the_driver_goes_on_with_it() -> None:
+    """Behind a lost marker of version 1 there is a transaction of the same epoch; one of version 2 has another."""
+    alone, same, newer = (
+        [*read_batches(b"".join(log))] for log in (
+            [sent(0, (7, 0), 0, b"1")], [sent(0, (7, 0), 0, b"1"), sent(1, (7, 0), 1, b"2")],
+            [sent(0, (7, 0), 0, b"1"), sent(1, (7, 1), 0, b"2")],
+        )
+    )  # fmt: skip
+    assert _stuck(alone, {0: "a"}) is None and _stuck(same, {1: "a"}) is None
+    assert _stuck(alone, {}) == _stuck(same, {2: "a"}) == set()
+    assert _stuck(newer, {1: "a"}) == {"a"}
 
 
 def test_anything_else_is_one() -> None:
