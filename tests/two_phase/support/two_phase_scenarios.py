@@ -1,6 +1,10 @@
-"""These scenarios are runs of two-phase commit in which one rule matters each."""
+"""These scenarios are runs of two-phase commit in which one rule matters each, and what histories of them violate."""
 
 from typing import Any
+
+from fencepost.properties.history.pieces import columns_of
+from fencepost.properties.two_phase.events import TWO_PHASE
+from fencepost.properties.two_phase.histories import HISTORY
 
 TWO = {"clients": 2, "partitions": 1}
 ONE_EPOCH = {**TWO, "max_epoch": 1}  # every bump of an epoch is a new producer id
@@ -235,3 +239,10 @@ def answer_lost(system: Any) -> None:
     system.settle()
     system.advance(100)
     system.settle()
+
+
+def violated(histories: list[list[tuple[int, ...]]]) -> dict[str, int]:
+    """Return how often each property is violated in these histories, without those that hold."""
+    columns = columns_of(TWO_PHASE, list(enumerate(histories)))
+    findings = HISTORY.check(columns, config={"mode": "retained", "quiet_end": True})[0]
+    return {name: found.violations for name, found in findings.items() if found.violations}
