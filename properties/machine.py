@@ -128,6 +128,11 @@ class Machine(RuleBasedStateMachine):
         wait. Arguments that the configuration determines may be omitted."""
         return self.make(self.call_type.within(self.run.config, name, *arguments, **named))
 
+    def calls(self, *each: tuple[Any, ...]) -> None:
+        """Make calls one after the other, each given by its name and arguments."""
+        for call in each:
+            self.call(*call)
+
     def make(self, call: Call) -> Made | None:
         """Make a call, as every other method of the machine does through this one."""
         return self.session.call(self.run, call)

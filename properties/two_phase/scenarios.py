@@ -80,6 +80,16 @@ def rows() -> list[tuple[int, ...]]:
     return list(rows_of(VOCABULARIES["two-phase"], factory("two-phase")(config), calls))
 
 
+def renewed(slot: int) -> tuple[tuple[Any, ...], ...]:
+    """Return the calls by which a new instance is initialised."""
+    return ("restart_client", slot), ("init", slot), SETTLED
+
+
+def completed(slot: int) -> tuple[tuple[Any, ...], ...]:
+    """Return the calls by which an instance completes what it has found as the store has it."""
+    return ("read_store", slot), ("complete", slot), SETTLED
+
+
 class Scenarios(Machine):
     """`Scenarios` has the lives of an application that single calls seldom make: what was prepared is taken up by
     another instance, before and after it was decided, while the former one goes on. An application ends what it has
@@ -109,21 +119,12 @@ class Scenarios(Machine):
         two_phase: bool, keep: bool,
     ) -> None:  # fmt: skip
         """An instance ends its transaction, few messages of that arrive, another one takes it up, and it goes on."""
-        self.call("restart_client", slot)
-        self.call("init", slot, keep, two_phase)
-        self.call("settle")
-        self.call("read_store", slot)
-        self.call("complete", slot)
-        self.call("settle")
-        self.call("transact", slot, partition)
-        if decided:
-            self.call("decide", slot, commit)
-            self.call("complete", slot)
+        self.calls(
+            ("restart_client", slot), ("init", slot, keep, two_phase), SETTLED, *completed(slot),
+            ("transact", slot, partition), *([("decide", slot, commit), ("complete", slot)] if decided else []),
+        )  # fmt: skip
         self.some(delivered)
-        self.call("start", heir)
-        self.call("complete", slot)
-        self.call("settle")
-        self.call("read", 0, partition)
+        self.calls(("start", heir), ("complete", slot), SETTLED, ("read", 0, partition))
 
     @scenario
     def overtaken(
@@ -132,29 +133,12 @@ class Scenarios(Machine):
     ) -> None:  # fmt: skip
         """An instance decides what it has prepared while another one is initialised, or has read the store. It has not
         looked into the store itself, where nothing was open."""
-        self.call("start", slot)
-        if not looks:
-            self.call("restart_client", slot)
-            self.call("init", slot)
-            self.call("settle")
-        self.call("transact", slot, partition)
-        self.call("restart_client", heir)
-        self.call("init", heir)
-        self.call("settle")
-        if reads:
-            self.call("read_store", heir)
-        self.call("decide", slot, commit)
-        if then == "fail_over":
-            self.call("fail_over")
-        elif then == "send":
-            self.call("send", slot, partition)
-        else:
-            self.call(then, slot)
-        self.call("settle")
-        self.call("read_store", heir)
-        self.call("complete", heir)
-        self.call("settle")
-        self.call("read", 0, partition)
+        arguments = {"fail_over": (), "send": (slot, partition)}.get(then, (slot,))
+        self.calls(
+            ("start", slot), *([] if looks else renewed(slot)), ("transact", slot, partition), *renewed(heir),
+            *([("read_store", heir)] if reads else []), ("decide", slot, commit), (then, *arguments), SETTLED,
+            *completed(heir), ("read", 0, partition),
+        )  # fmt: skip
 
     @scenario
     def lingering(
@@ -163,53 +147,31 @@ class Scenarios(Machine):
     ) -> None:  # fmt: skip
         """Time passes over a transaction that was prepared, perhaps after another instance has retained it, which asks
         for two-phase commit or not."""
-        self.call("restart_client", slot)
-        self.call("init", slot, True, not ordinary)
-        self.call("settle")
-        self.call("read_store", slot)
-        self.call("complete", slot)
-        self.call("settle")
-        self.call("transact", slot, partition)
-        if retained:
-            self.call("restart_client", heir)
-            self.call("init", heir, True, asks)
-            self.call("settle")
-        for _ in range(3):
-            self.call("advance", ms)
-            self.call("settle")
-        self.call("decide", slot, commit)
-        self.call("complete", slot)
-        self.call("settle")
-        self.call("start", heir)
-        self.call("read", 0, partition)
+        self.calls(
+            ("restart_client", slot), ("init", slot, True, not ordinary), SETTLED, *completed(slot),
+            ("transact", slot, partition),
+            *([("restart_client", heir), ("init", heir, True, asks), SETTLED] if retained else []),
+            *[("advance", ms), SETTLED] * 3,
+            ("decide", slot, commit), ("complete", slot), SETTLED, ("start", heir), ("read", 0, partition),
+        )  # fmt: skip
 
     @scenario
     def unsettled(self, slot: Slot, partition: Partition, delivered: Few, again: bool, commit: bool) -> None:
         """An instance prepares, and sends on, before its records are acknowledged."""
-        self.call("start", slot)
-        self.call("begin", slot)
-        self.call("send", slot, partition)
+        self.calls(("start", slot), ("begin", slot), ("send", slot, partition))
         self.some(delivered)
-        self.call("prepare", slot)
-        if again:
-            self.call("send", slot, partition)
-        self.call("decide", slot, commit)
-        self.call("complete", slot)
-        self.call("settle")
-        self.call("read", 0, partition)
+        self.calls(
+            ("prepare", slot), *([("send", slot, partition)] if again else []), ("decide", slot, commit),
+            ("complete", slot), SETTLED, ("read", 0, partition),
+        )  # fmt: skip
 
     @scenario
     def empty(self, slot: Slot, partition: Partition, commit: bool) -> None:
         """A transaction without records is decided, and the next one is left prepared."""
-        self.call("start", slot)
-        self.call("begin", slot)
-        self.call("prepare", slot)
-        self.call("decide", slot, commit)
-        self.call("complete", slot)
-        self.call("settle")
-        self.call("transact", slot, partition)
-        self.call("start", slot)
-        self.call("read", 0, partition)
+        self.calls(
+            ("start", slot), ("begin", slot), ("prepare", slot), ("decide", slot, commit), ("complete", slot), SETTLED,
+            ("transact", slot, partition), ("start", slot), ("read", 0, partition),
+        )  # fmt: skip
 
     @scenario
     def repeated(
@@ -217,17 +179,9 @@ class Scenarios(Machine):
             "end", "marker", "nothing")]
     ) -> None:  # fmt: skip
         """An EndTxn whose answer is lost is sent again, while a copy of it, or of a marker, comes late."""
-        self.call("start", slot)
-        self.call("transact", slot, partition)
-        if found:
-            self.call("restart_client", heir)
-            self.call("init", heir)
-            self.call("settle")
-            self.call("read_store", heir)
-        else:
-            self.call("decide", slot, commit)
         asking = heir if found else slot
-        self.call("complete", asking)
+        decides = [*renewed(heir), ("read_store", heir)] if found else [("decide", slot, commit)]
+        self.calls(("start", slot), ("transact", slot, partition), *decides, ("complete", asking))
         self.send_first("end", keep=late == "end")
         self.hold(self.first("end"))
         self.call("log_append", True)
@@ -241,11 +195,9 @@ class Scenarios(Machine):
         for _ in range(3):
             self.deliver_all()
             self.call("log_append", True)
-        self.call("begin", asking)
-        self.call("send", asking, partition)
+        self.calls(("begin", asking), ("send", asking, partition))
         self.let_go()
-        self.call("settle")
-        self.call("prepare", asking)
+        self.calls(SETTLED, ("prepare", asking))
 
     @scenario
     def interrupted(
@@ -256,26 +208,21 @@ class Scenarios(Machine):
         or its answer, or an EndTxn. That arrives before this end, while markers are sent, or behind them."""
         self.call("start", slot)
         if ends:
-            self.call("transact", slot, partition)
-            self.call("decide", slot, commit)
-            self.call("complete", slot)
+            self.calls(("transact", slot, partition), ("decide", slot, commit), ("complete", slot))
             self.hold(self.first("end"))
         else:
-            self.call("begin", slot)
-            self.call("send", slot, partition)
+            self.calls(("begin", slot), ("send", slot, partition))
             self.send_first("produce")
             if asked:
                 self.send_first("check")
                 self.call("log_append", True)
             self.hold(self.first("check", "check_answer"))
-        self.call("restart_client", heir)
-        self.call("init", heir)
+        self.calls(("restart_client", heir), ("init", heir))
         self.deliver_but_held()
         if arrives == "before":
             self.let_go()
             self.deliver_but_held()
-        self.call("read_store", heir)
-        self.call("complete", heir)
+        self.calls(("read_store", heir), ("complete", heir))
         if arrives == "meanwhile":
             ended = self.first_but_held("end")
             if ended is not None:
@@ -285,8 +232,7 @@ class Scenarios(Machine):
             self.let_go_of("end", "check", "check_answer")
         self.deliver_but_held()
         self.let_go()
-        self.call("settle")
-        self.call("read", 0, partition)
+        self.calls(SETTLED, ("read", 0, partition))
 
     def deliver_but_held(self) -> None:
         for _ in range(4):

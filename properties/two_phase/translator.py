@@ -52,8 +52,7 @@ class OneId:
         self.answered = set[int]()  # requests
         self.clients: dict[tuple[int, Pair], int] = {}
         self.taken: dict[int, int] = {}  # by instance
-        self.found: dict[int, Pair] = {}  # by instance
-        self.finders = set[int]()  # the same instances, until what they found has ended
+        self.found: dict[int, Pair] = {}  # by instance, until what it found has ended
         self.current: dict[int, int] = {}  # by instance, the transaction that has a record
         self.records: dict[int, tuple[int, int]] = {}  # transaction and partition
         self.known = set[int]()  # transactions
@@ -112,7 +111,6 @@ class OneId:
 
     def _txn_recovered(self, event: Any) -> Iterator[Row]:
         self.found[event.client] = event.producer_id, event.epoch
-        self.finders.add(event.client)
         yield self.row(event, client=self.client(event), own=self.own(event), number=self.next(event))
 
     def client(self, event: Any) -> int:
@@ -147,13 +145,13 @@ class OneId:
 
     def _decision_read(self, event: Any) -> Iterator[Row]:
         """Yield the reading of an instance that has found a transaction; that of another one has no consequence."""
-        if event.client in self.finders:
+        if event.client in self.found:
             is_its = (event.producer_id, event.epoch) == self.found[event.client]
             yield self.row(event, client=self.client(event), commit=is_its and event.outcome == 1)
 
     def _complete_called(self, event: Any) -> Iterator[Row]:
         self.completing.add(event.client)
-        if event.client in self.finders:
+        if event.client in self.found:
             yield self.row(event, client=self.client(event), cause=FOUND)
         elif event.client in self.current:
             yield self.row(event, txn=self.current[event.client], cause=OWNER)
@@ -172,7 +170,7 @@ class OneId:
         if event.request < 0 or event.error:
             return
         if event.txn < 0:
-            self.finders.discard(event.client)
+            self.found.pop(event.client, None)
             yield self.row(event, client=self.client(event), number=self.next(event), cause=FOUND)
         elif event.txn in self.known:
             yield self.row(event, txn=event.txn, number=self.next(event), cause=OWNER)

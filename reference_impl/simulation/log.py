@@ -25,25 +25,35 @@ class EventLog:
     kind_names: ClassVar[Mapping[int, str]]
     """This table has the lower-case name of each kind, by its code."""
 
+    columns: ClassVar[tuple[str, ...]]
+
+    over: ClassVar["type[EventLog] | None"] = None
+    """This log is of a protocol whose nodes take part in the present one, and emit events of their own."""
+
     unheard: ClassVar[Callable[..., None]]
     """This function takes what `emit` takes and drops it, for a cluster whose events are not part of the history."""
 
     readable: ClassVar[Callable[[Row], Any]]
     """This function returns the event of one row as its named tuple, with the kind by name."""
 
-    def __init_subclass__(cls, kinds: type | None = None, event: Any = None) -> None:
+    def __init_subclass__(
+        cls, kinds: type | None = None, event: Any = None, over: "type[EventLog] | None" = None
+    ) -> None:
         """The log of a protocol has `kinds`, a class of integers with upper-case names, and `event`, the named tuple of
-        a row: step, time_us, kind, and the protocol's own columns. A log derived from a protocol's log has neither."""
+        a row: step, time_us, kind, and the protocol's own columns. A log derived from a protocol's log has neither. Of
+        what is emitted to the log `over`, the kinds and columns that are not its own are dropped."""
         if kinds is None:
             return
         names = {code: name.lower() for name, code in vars(kinds).items() if name.isupper()}
         columns = event._fields[3:]
-        cls.kind_names = MappingProxyType(names)
+        dropped = [] if over is None else [name for name in over.columns if name not in columns]
+        cls.kind_names, cls.columns, cls.over = MappingProxyType(names), columns, over
         scope: dict[str, Any] = {"names": names, "event": event, "new": tuple.__new__}
-        parameters = f"kind, {', '.join(f'{column}={ABSENT.get(column, -1)}' for column in columns)}"
+        parameters = f"kind, {', '.join(f'{column}={ABSENT.get(column, -1)}' for column in (*columns, *dropped))}"
         exec(
             f"def emit(self, {parameters}):\n"
             '    """Append one row; columns not given do not apply."""\n'
+            f"{'' if over is None else '    if kind not in names: return'}\n"
             "    rows = self.rows\n"
             f"    rows.append((len(rows), self.kernel.now, kind, {', '.join(columns)}))\n"
             f"def unheard({parameters}):\n"

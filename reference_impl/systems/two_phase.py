@@ -15,14 +15,14 @@ and their outside stores, with its replaceable parts and free runs. The protocol
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from fencepost.reference_impl.kafka.clients.producer import Producer, State
-from fencepost.reference_impl.kafka.clients.roles import ProducerFactory, ProducerRole
-from fencepost.reference_impl.kafka.environment import COORDINATOR, DrivenPace
+from fencepost.reference_impl.kafka.clients.roles import AdminFactory, ProducerFactory, ProducerRole
+from fencepost.reference_impl.kafka.environment import DrivenPace
 from fencepost.reference_impl.kafka.transaction_coordinator import Coordinator
-from fencepost.reference_impl.kafka.two_phase.client import Application, Store, TwoPhaseProducer
+from fencepost.reference_impl.kafka.two_phase.client import Application, Store, TwoPhaseAdmin, TwoPhaseProducer
 from fencepost.reference_impl.kafka.two_phase.coordinator import Described, RetainingCoordinator, TwoPhaseCoordinator
 from fencepost.reference_impl.kafka.two_phase.environment import NOT_RETAINED, Config, Environment
 from fencepost.reference_impl.simulation import Kernel, Network
@@ -35,6 +35,7 @@ class Parts(transactions.Parts):
     """`Parts` has the replaceable pieces of a cluster; the defaults are the correct ones."""
 
     producer: ProducerFactory = TwoPhaseProducer
+    admin: AdminFactory = TwoPhaseAdmin
     coordinator: type[Coordinator] = RetainingCoordinator
     older: type[Coordinator] = TwoPhaseCoordinator
     application: type[Application] = Application
@@ -45,13 +46,14 @@ class System(transactions.System):
     """A `System` is one cluster. Slot s has the transactional id s % ids, and each id has an outside store."""
 
     env: Environment
-    parts: Parts
+    coordinator: TwoPhaseCoordinator
 
     def __init__(self, env: Environment, parts: Parts) -> None:
-        self.running = parts.older if env.config.mode == NOT_RETAINED else parts.coordinator
+        self.older, self.newer = parts.older, parts.coordinator
         self.stores = [parts.store(env, txn_id) for txn_id in range(env.config.ids)]
         self.applications: dict[int, Application] = {}
-        super().__init__(env, parts)
+        self.application = parts.application
+        super().__init__(env, replace(parts, coordinator=parts.older) if env.config.mode == NOT_RETAINED else parts)
 
     # Applications
 
@@ -99,26 +101,22 @@ class System(transactions.System):
 
     def list_transactions(self, running_longer_than_ms: int = -1) -> list[tuple[int, int, int]]:
         """Return the (transactional id, state, producer id) that ListTransactions has."""
-        coordinator = self.coordinator
-        assert isinstance(coordinator, TwoPhaseCoordinator), "each level of this system lists transactions"
-        return coordinator.list_transactions(running_longer_than_ms)
+        return self.coordinator.list_transactions(running_longer_than_ms)
 
     def describe(self, txn_id: int) -> Described | None:
         """Return what DescribeTransactions has of an id."""
-        coordinator = self.coordinator
-        assert isinstance(coordinator, TwoPhaseCoordinator), "each level of this system describes transactions"
-        return coordinator.describe(txn_id)
+        return self.coordinator.describe(txn_id)
 
     def downgrade(self) -> bool:
         """Let a coordinator of trunk take over, and return False if one runs already."""
-        return self._change_to(self.parts.older)
+        return self._change_to(self.older)
 
     def upgrade(self) -> bool:
         """Let a coordinator that retains transactions take over, and return False if one runs already."""
-        return self._change_to(self.parts.coordinator)
+        return self._change_to(self.newer)
 
     def _change_to(self, level: type[Coordinator]) -> bool:
-        changes, self.running = self.running is not level, level
+        changes, self.parts = self.parts.coordinator is not level, replace(self.parts, coordinator=level)
         if changes:
             self.fail_over()
         return changes
@@ -129,15 +127,10 @@ class System(transactions.System):
             self.env.network.deliver_all()
             self.log_append()
 
-    def _new_coordinator(self, epoch: int) -> Coordinator:
-        coordinator = self.running(self.env, self.transaction_log, epoch)
-        self.env.network.nodes[COORDINATOR] = coordinator
-        return coordinator
-
     def _new_producer(self, slot: int) -> ProducerRole:
         producer = super()._new_producer(slot)
         assert isinstance(producer, TwoPhaseProducer), "an application needs a producer with two-phase commit"
-        self.applications[slot] = self.parts.application(self.env, producer, self.stores[producer.txn_id])
+        self.applications[slot] = self.application(self.env, producer, self.stores[producer.txn_id])
         return producer
 
     def _of(self, slot: int) -> Application:

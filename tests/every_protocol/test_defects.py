@@ -23,7 +23,7 @@ from fencepost.reference_impl.kafka.transaction_coordinator import Coordinator
 from fencepost.reference_impl.simulation.defects import NOTHING, PROMISE, Breaks, by_config, defect, registry
 from fencepost.reference_impl.systems.transactions import Parts, build
 
-EVERY_RUN = {"id-blocks": 20, "source-commits": 5}
+EVERY_RUN = {"id-blocks": 20, "source-commits": 5, "two-phase": 2}
 """A defect that is found in so many clusters is looked for in every run, the others at night; of protocols that are not
 named, in one.  The clusters of these two take a twentieth of a second."""
 CLUSTERS = 3

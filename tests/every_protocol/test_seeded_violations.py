@@ -79,6 +79,12 @@ def test_most_properties_can_be_broken_alone(protocol: str) -> None:
     assert set(properties_of(protocol).names) - alone == IMPLIED[protocol]
 
 
+@pytest.mark.parametrize("protocol", list(SEEDED_HISTORIES))
+def test_what_a_mode_does_not_promise_are_properties(protocol: str) -> None:
+    held = properties_of(protocol)
+    assert {name for names in held.broken_by_design.values() for name in names} <= {*held.names}
+
+
 @pytest.mark.parametrize("protocol", FOLLOWED)
 def test_the_example_is_followed_to_its_end(protocol: str) -> None:
     columns, example = SEEDED_HISTORIES[protocol].edited(""), SEEDED_HISTORIES[protocol]

@@ -9,26 +9,28 @@ import os
 import subprocess
 import sys
 from importlib import import_module
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 import pytest
 from fencepost.properties.history import VOCABULARIES
-from fencepost.properties.registry import folder
-
-MODES = {
-    "id-blocks": ("kraft", "zookeeper", "bridge"),
-    "transactions": ("v1", "v1-verified", "v2"),
-    "group-fencing": ("draft-repaired", "shipped", "new-protocol"),
-    "source-offsets": ("text-merged-view", "migration-sentinel"),
-    "source-commits": ("proposed", "proposed-exactly-once"),
-    "two-phase": ("retained", "older-writer", "empty-prepared"),
-    "task-counts": ("A", "M", "B", "shipped"),
-}
-SIMULATED = [(protocol, mode) for protocol, modes in MODES.items() for mode in modes]
+from fencepost.properties.registry import BUILT_IN, folder
+from fencepost.reference_impl.simulation.config import OneOf
 
 
 def system(protocol: str) -> Any:
     return import_module(f"fencepost.reference_impl.systems.{folder(protocol)}")
+
+
+def modes(protocol: str) -> tuple[str, ...]:
+    """All that the reference has, by the annotation of its configuration."""
+    annotated = get_type_hints(system(protocol).FreeRun.config_type, include_extras=True)["mode"]
+    found: tuple[str, ...] = next(each.values for each in get_args(annotated) if isinstance(each, OneOf))
+    return found
+
+
+MODES = {protocol: modes(protocol) for protocol in sorted(BUILT_IN) if protocol != "end-to-end"}
+"""Rows of the whole are of several protocols: tests/end_to_end."""
+SIMULATED = [(protocol, mode) for protocol, modes in MODES.items() for mode in modes]
 
 
 def digest() -> str:

@@ -65,6 +65,20 @@ def test_a_log_without_columns_emits_nothing() -> None:
         EventLog(Kernel(0)).emit(1)
 
 
+def test_a_log_over_another_one_drops_what_it_lacks() -> None:
+    """Kinds that only the protocol below has, and its columns in the events of both."""
+    overs = [made for made in map(log_type, VOCABULARIES) if made.over is not None]
+    assert overs
+    for made in overs:
+        assert made.over is not None
+        log, below = made(Kernel(0)), made.over
+        for code in below.kind_names:
+            log.emit(code, **dict.fromkeys(below.columns, 7))
+        assert {row[2] for row in log.rows} == made.kind_names.keys() & below.kind_names.keys() < {*below.kind_names}
+        expected = tuple(7 if name in below.columns else -1 for name in made.columns)
+        assert {row[3:] for row in log.rows} == {expected}
+
+
 EMITTING = ("emit", "report")
 """Where there is another protocol below, whose events are emitted, one tells its own."""
 
@@ -97,17 +111,16 @@ SPOKEN = {"end-to-end": tuple(simulate.vocabularies({}))}
 """What a whole system tells of is told in the words of its layers too."""
 
 
-INHERITED = {"two-phase": "transactions"}
-"""The parts of the second one emit events of the first one too, which takes what its kinds have."""
-
-
 @pytest.mark.parametrize("protocol", VOCABULARIES)
 def test_what_emits_names_columns(protocol: str) -> None:
     """`emit` is made when the log's class is, so that no type checker sees its parameters: its callers are read."""
     parameters, calls = emitted(files_of(protocol))
     reported = SPOKEN.get(protocol, (protocol,))
     known = {*parameters, *(name for each in reported for name in VOCABULARIES[each].names)}
-    inherited = emitted(files_of(INHERITED[protocol]))[1] if protocol in INHERITED else []
+    over = log_type(protocol).over
+    below = next((name for name in VOCABULARIES if log_type(name) is over), None)
+    inherited = emitted(files_of(below))[1] if below is not None else []
+    assert (over is None) == (below is None)
     assert len(calls) + len(inherited) >= min(21, len(VOCABULARIES[protocol].kinds))
     assert [(path.name, line, sorted(names - known)) for path, line, names in calls if names - known] == []
 

@@ -84,7 +84,7 @@ class Admin(Node):
         env, client = self.env, self.client
 
         def ask(request: int) -> InitProducerIdRequest:
-            env.emit(Kind.INIT_SENT, client=client, txn_id=transactional_id, request=request)
+            self.report_asked(transactional_id, request)
             return InitProducerIdRequest(transactional_id, env.config.request_timeout_ms)
 
         def answered(request: int, answer: InitProducerIdResponse) -> None:
@@ -100,6 +100,9 @@ class Admin(Node):
             )  # fmt: skip
 
         return Question("init", ask, answered)
+
+    def report_asked(self, transactional_id: int, request: int) -> None:
+        self.env.emit(Kind.INIT_SENT, client=self.client, txn_id=transactional_id, request=request)
 
     def final_error(self, error: int) -> int:
         """Return the reported error for a final answer. The failure of one id does not affect the others."""

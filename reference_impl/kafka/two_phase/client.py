@@ -12,6 +12,7 @@ TransactionManager.java, PreparedTxnState.java)
 from typing import NamedTuple
 
 from fencepost.reference_impl.kafka import environment
+from fencepost.reference_impl.kafka.clients.admin import Admin
 from fencepost.reference_impl.kafka.clients.producer import Producer, State
 from fencepost.reference_impl.kafka.clients.sends import NONE
 from fencepost.reference_impl.kafka.errors import Verdict
@@ -126,10 +127,11 @@ class TwoPhaseProducer(Producer):
         prepared it is not known, since prepareTransaction() is no request."""
         self.state = State.PREPARED_TRANSACTION
         self.own, self.started, self.txn = own, True, NONE
-        self.env.emit(
-            Kind.TXN_RECOVERED, client=self.client, txn_id=self.txn_id, producer_id=own[0], epoch=own[1],
-            next_producer_id=self.producer_id, next_epoch=self.epoch,
-        )  # fmt: skip
+        self.report(Kind.TXN_RECOVERED, own, next_producer_id=self.producer_id, next_epoch=self.epoch)
+
+    def report(self, kind: int, pair: Pair, **columns: int) -> None:
+        """Emit an event of this instance, about the transaction of a pair."""
+        self.env.emit(kind, client=self.client, txn_id=self.txn_id, producer_id=pair[0], epoch=pair[1], **columns)
 
     # prepareTransaction and completeTransaction
 
@@ -140,10 +142,7 @@ class TwoPhaseProducer(Producer):
         return began
 
     def send(self, partition: int, count: int = 1) -> bool:
-        return self.may_send() and super().send(partition, count)
-
-    def may_send(self) -> bool:
-        return not self.preparing
+        return not self.preparing and super().send(partition, count)
 
     def prepare(self) -> bool:
         """Call prepareTransaction(), which waits until every record has its answer, and asks no broker."""
@@ -158,10 +157,7 @@ class TwoPhaseProducer(Producer):
         if self.preparing and self.state is State.IN_TRANSACTION and self.is_flushed():
             self.preparing = False
             self.state = State.PREPARED_TRANSACTION
-            self.env.emit(
-                Kind.TXN_PREPARED, client=self.client, txn_id=self.txn_id, txn=self.txn, producer_id=self.own[0],
-                epoch=self.own[1],
-            )  # fmt: skip
+            self.report(Kind.TXN_PREPARED, self.own, txn=self.txn)
 
     def is_flushed(self) -> bool:
         return not self.sends.outstanding
@@ -185,10 +181,7 @@ class TwoPhaseProducer(Producer):
         if self.state is not State.PREPARED_TRANSACTION:
             return False
         commits = self.is_prepared_as(state)
-        self.env.emit(
-            Kind.COMPLETE_CALLED, client=self.client, txn_id=self.txn_id, producer_id=self.own[0], epoch=self.own[1],
-            outcome=int(commits),
-        )  # fmt: skip
+        self.report(Kind.COMPLETE_CALLED, self.own, outcome=int(commits))
         return self.commit() if commits else self.abort()
 
     def is_prepared_as(self, state: str) -> bool:
@@ -214,11 +207,17 @@ class TwoPhaseProducer(Producer):
 
     def report_end(self, request: int, error: int, producer_id: int, epoch: int) -> None:
         """Report the end of the transaction, by its own pair, with the pair of the next one."""
-        self.env.emit(
-            Kind.END_TAKEN, client=self.client, txn_id=self.txn_id, txn=self.txn, outcome=self.outcome,
-            request=request, producer_id=self.own[0], epoch=self.own[1], next_producer_id=producer_id, next_epoch=epoch,
-            error=error,
+        self.report(
+            Kind.END_TAKEN, self.own, txn=self.txn, outcome=self.outcome, request=request, error=error,
+            next_producer_id=producer_id, next_epoch=epoch,
         )  # fmt: skip
+
+
+class TwoPhaseAdmin(Admin):
+    """A `TwoPhaseAdmin` sends an InitProducerId that has neither flag (forceTerminateTransaction)."""
+
+    def report_asked(self, transactional_id: int, request: int) -> None:
+        self.env.emit(Kind.INIT_SENT, client=self.client, txn_id=transactional_id, request=request, two_phase=0, keep=0)
 
 
 class Application:
@@ -251,7 +250,7 @@ class Application:
         if found is None:
             return False
         self.found = found
-        self.report(Kind.DECISION_READ, prepared_pair(found.state), found.outcome)
+        self.report(Kind.DECISION_READ, found)
         return True
 
     def may_read(self) -> bool:
@@ -266,7 +265,7 @@ class Application:
             return False
         decision = Decision(producer.prepared_state, int(commit))
         written = self.store.write(self.claim, decision)
-        self.report(Kind.DECISION_WRITTEN if written else Kind.DECISION_REFUSED, producer.own, decision.outcome)
+        self.report(Kind.DECISION_WRITTEN if written else Kind.DECISION_REFUSED, decision)
         if written:
             self.decided = decision
         return written
@@ -275,11 +274,7 @@ class Application:
         """Call commitTransaction(), without a decision in the store."""
         if not self.producer.commit():
             return False
-        producer_id, epoch = self.producer.own
-        self.env.emit(
-            Kind.COMMIT_CALLED, client=self.producer.client, txn_id=self.producer.txn_id, producer_id=producer_id,
-            epoch=epoch,
-        )  # fmt: skip
+        self.producer.report(Kind.COMMIT_CALLED, self.producer.own)
         return True
 
     def complete(self) -> bool:
@@ -294,9 +289,6 @@ class Application:
         """Return what completeTransaction() is called with: nothing but a decision to commit is a prepared state."""
         return decision.state if decision.outcome == COMMIT else NO_STATE
 
-    def report(self, kind: int, pair: Pair, outcome: int) -> None:
-        producer_id, epoch = pair
-        self.env.emit(
-            kind, client=self.producer.client, txn_id=self.producer.txn_id, claim=self.claim, outcome=outcome,
-            producer_id=producer_id, epoch=epoch,
-        )  # fmt: skip
+    def report(self, kind: int, decision: Decision) -> None:
+        pair = prepared_pair(decision.state)
+        self.producer.report(kind, pair, claim=self.claim, outcome=decision.outcome)

@@ -7,7 +7,7 @@ one.
 
 from collections import namedtuple
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 from fencepost.reference_impl.kafka import environment
 from fencepost.reference_impl.kafka.environment import DrivenPace, SeededPace
@@ -17,12 +17,7 @@ from fencepost.reference_impl.simulation.config import OneOf
 NO_TIMEOUT_MS = 2**31 - 1
 """This transaction time-out marks a transaction that no time-out ends (isDistributedTwoPhaseCommitTxn)."""
 
-RETAINED, UNGUARDED, EMPTY_PREPARED, NOT_RETAINED = MODES = (
-    "retained",
-    "older-writer",
-    "empty-prepared",
-    "not-retained",
-)
+MODES = RETAINED, UNGUARDED, EMPTY_PREPARED, NOT_RETAINED = "retained", "older-writer", "empty-prepared", "not-retained"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,19 +72,17 @@ Event = namedtuple(
 )  # fmt: skip
 
 
-class TwoPhaseEventLog(EventLog, kinds=Kind, event=Event):
+class TwoPhaseEventLog(EventLog, kinds=Kind, event=Event, over=environment.TransactionEventLog):
     __slots__ = ()
 
 
 KIND_NAMES, COLUMNS = TwoPhaseEventLog.kind_names, Event._fields
 readable = TwoPhaseEventLog.readable
-ABSENT_FLAGS = {Kind.INIT_SENT: {"two_phase": 0, "keep": 0}}
-"""An admin's InitProducerId lacks both flags (forceTerminateTransaction)."""
 
 
 class Environment(environment.Environment):
-    """An `Environment` is shared by one cluster. Events of transactions that have no code here are dropped.
-    ``without_2pc`` has the transactional ids for which the ACL lacks TWO_PHASE_COMMIT."""
+    """An `Environment` is shared by one cluster. ``without_2pc`` has the transactional ids for which the ACL
+    lacks TWO_PHASE_COMMIT."""
 
     __slots__ = ("without_2pc",)
 
@@ -99,11 +92,3 @@ class Environment(environment.Environment):
     def __init__(self, config: Config, kernel: Kernel, network: Network, pace: DrivenPace | SeededPace) -> None:
         super().__init__(config, kernel, network, pace)
         self.without_2pc: set[int] = set()
-        write = self.log.emit
-
-        def emit(kind: int, **columns: Any) -> None:
-            if kind in KIND_NAMES:
-                applying = {name: value for name, value in columns.items() if name in COLUMNS}
-                write(kind, **{**ABSENT_FLAGS.get(kind, {}), **applying})
-
-        setattr(self, "emit", emit)  # noqa: B010 (a type checker takes a method to be final)

@@ -19,6 +19,7 @@ from fencepost.properties.source_commits import events as commits
 from fencepost.properties.source_offsets import events as offsets
 from fencepost.properties.task_counts import events as counts
 from fencepost.properties.transactions.events import kinds as transactions
+from fencepost.properties.two_phase import events as two_phase
 
 Columns = dict[str, np.ndarray]
 
@@ -145,6 +146,15 @@ OF = {
             "topic": (0, 1), "position": (0, 5),
         },
         events=60,
+    ),
+    "two-phase": Random(
+        two_phase.Kind, ["decision_written", "txn_ended", "record_read", "batch_appended", "init_handled"],
+        {
+            "client": (-1, 3), "txn_id": (0, 2), "producer_id": (-1, 2), "epoch": (-1, 3), "next_epoch": (-1, 3),
+            "txn": (-1, 3), "record": (-1, 5), "request": (-1, 6), "two_phase": (0, 2), "keep": (0, 2),
+            "outcome": (0, 2),
+        },
+        {"error": (0, 0, 0, 51)}, ("error", "state", "coordinator_epoch"),
     ),
 }  # fmt: skip
 FAR = 2**62

@@ -56,6 +56,7 @@ DECLARED = {
     ),
     "group-fencing": Declared({"offset": "spot", "position": "place"}, {"records": "10", "old": "0"}),
     "end-to-end": Declared(),
+    "two-phase": Declared({"offset": "spot"}),
 }
 OF = {"id-blocks": id_block_sql, "task-counts": task_count_sql, "transactions": transaction_sql}
 EVERY = (*OF, *DECLARED)

@@ -5,7 +5,7 @@ import two_phase_scenarios as runs
 from fencepost.reference_impl.kafka.clients.producer import State
 from fencepost.reference_impl.kafka.two_phase.client import prepared_pair, prepared_text
 from fencepost.reference_impl.systems.two_phase import reference
-from two_phase_judging import violated
+from two_phase_scenarios import violated
 
 
 @pytest.fixture
