@@ -12,7 +12,7 @@ asked is in `LEFT_OUT`.
 import itertools
 import re
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
@@ -143,9 +143,10 @@ class Readings:
     def _parts(self, name: str) -> Iterator[Part]:
         """Yield the questions about an action, those on packed words first."""
         action = self.spec.actions[name]
-        for differs, read_as in ((self._words, "packed words"), (self._columns, "columns")):
-            if read_as == "columns" and self.without_columns:
-                return
+        ways: list[tuple[ReadAs, Callable[..., Iterator[Any]]]] = [("packed words", self._words)]
+        if not self.without_columns:
+            ways.append(("columns", self._columns))
+        for read_as, differs in ways:
             for parameters, names in self._choices(action):
                 says = f"{_event(action, parameters)} in {read_as}"
                 yield Part(name, "action", read_as, says, self.reading.either([*differs(action, parameters, names)]))
