@@ -30,7 +30,8 @@ from fencepost.properties.catalogue import Profile, ProtocolEntry, Variant, feat
 
 if TYPE_CHECKING:  # NumPy, which a browser's Python may lack
     from fencepost.proofs.engines.explore import Exploration, Progress
-    from fencepost.proofs.readings.equal.obligations import Equal
+    from fencepost.proofs.engines.second.certified_readings import Again
+    from fencepost.proofs.readings.equal.obligations import Equal, Part, Readings
 
 Reporter = Callable[[Any], None]
 
@@ -212,15 +213,16 @@ def run_equal(entry: ProtocolEntry, variant: Variant, bound: Mapping[str, int]) 
     from fencepost.proofs.readings.equal.obligations import Readings
 
     readings = Readings(variant.spec, variant.asked, bound)
-    return [_as_result(entry, variant, one, bound) for one in readings.all()]
+    return [_as_result(entry, variant, one, bound) for one, _ in readings.all()]
 
 
 def run_readings(
-    entry: ProtocolEntry, variant: Variant, bound: Mapping[str, int], most: int, report: Callable[[], object]
-) -> tuple[list[Result], dict[str, str]]:
+    entry: ProtocolEntry, variant: Variant, bound: Mapping[str, int], most: int, report: Callable[[], object],
+    again: "Callable[[Readings, list[Part]], Again] | None" = None,
+) -> tuple[list[Result], dict[str, str]]:  # fmt: skip
     """Return the results of `run_equal`, and those of plain Python in at most ``most`` states, with what is not covered
-    and why. What only a fault allows that the bounds exclude is asked with one such fault. ``report`` is called for
-    each result, and for each block of states."""
+    and why. What only a fault allows that the bounds exclude is asked with one such fault. ``again`` asks a second
+    solver about the parts of a result. ``report`` is called for each result, and for each block of states."""
     from fencepost.proofs.readings.equal.obligations import Readings
     from fencepost.proofs.readings.equal.running import compare
     from fencepost.proofs.readings.ground import BoundsError
@@ -239,11 +241,11 @@ def run_readings(
             left[f"the fault {budget}"] = str(error)
     for name in variant.spec.actions:
         best, its_bound = next(((r, b) for r, b in within if name in r.possible), within[0])
-        for one in best.of_action(name):
-            found.append(_as_result(entry, variant, one, its_bound))
+        for one, parts in best.of_action(name):
+            found.append(_as_result(entry, variant, one, its_bound, again and again(best, parts)))
             report()
-    for one in readings.of_properties():
-        found.append(_as_result(entry, variant, one, bound))
+    for one, parts in readings.of_properties():
+        found.append(_as_result(entry, variant, one, bound, again and again(readings, parts)))
         report()
     for_plain = {**bound, **dict.fromkeys(faults, 1)}
     try:
@@ -261,11 +263,16 @@ def run_readings(
     return found, left
 
 
-def _as_result(entry: ProtocolEntry, variant: Variant, one: "Equal", bound: Mapping[str, int]) -> Result:
+def _as_result(
+    entry: ProtocolEntry, variant: Variant, one: "Equal", bound: Mapping[str, int], again: "Again | None" = None
+) -> Result:
+    """Return the result of Z3's answer. A second solver that has a state against it makes it a violation."""
     evidence: dict[str, Any] = {"of": one.kind, "reading": one.read_as, "possible": one.possible}
     evidence |= {"state": dict(one.state)} if one.state else {}
+    evidence |= {"second": again.as_dict()} if again is not None else {}
+    verdict = "violated" if again is not None and again.contradicts and one.verdict == "holds" else one.verdict
     name = f"{one.of}_in_{one.read_as.replace(' ', '_')}"
-    return result(entry, variant, name, "reading", "equal", one.verdict, one.seconds, bound, evidence)
+    return result(entry, variant, name, "reading", "equal", verdict, one.seconds, bound, evidence)
 
 
 def run_progress(entry: ProtocolEntry, variant: Variant) -> list[Result]:

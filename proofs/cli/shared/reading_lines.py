@@ -1,7 +1,9 @@
 """This module prints what `prove --readings` found: a row for each action, with a column for each reading."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
+from typing import Any
 
 from fencepost.proofs.cli.shared.output import wrapped
 from fencepost.proofs.readings.words import name_in_words
@@ -28,12 +30,14 @@ def reading_lines(
     yield _row("action", READINGS)
     for name, found in by_action.items():
         yield _row(name_in_words(name), [_cell(found.get(reading)) for reading in READINGS])
-    for verdict, alike in groupby(sorted(properties, key=lambda r: r.verdict), lambda r: r.verdict):
-        yield _row(quantity(len(list(alike)), "property"), [WORDS[verdict]])
+    for words, alike in groupby(sorted(properties, key=_words), _words):
+        yield _row(quantity(len(list(alike)), "property"), [words])
     for r in results:
         if r.verdict != "holds":
             yield from wrapped(f"{name_in_words(r.property)}: {WORDS[r.verdict]}{_where(r)}", "    ", "        ")
     yield from wrapped(_within(results, bound), "    ", "    ")
+    if asked := [r.evidence["second"] for r in results if "second" in r.evidence]:
+        yield from wrapped(_second(asked), "    ", "    ")
     yield from left_out(left, "    ")
 
 
@@ -53,7 +57,18 @@ def _cell(r: Result | None) -> str:
     if r.evidence["reading"] == "plain Python":
         steps = quantity(r.evidence["steps"], "step")
         return f"equal, {steps}" if r.verdict == "holds" else WORDS[r.verdict]
-    return WORDS[r.verdict] + ("" if r.evidence["possible"] else ", never taken")
+    return _words(r) + ("" if r.evidence["possible"] else ", never taken")
+
+
+def _words(r: Result) -> str:
+    """Return the verdict, with what a second solver came to if it was asked."""
+    second = r.evidence.get("second")
+    if second is None or r.verdict != "holds":
+        return WORDS[r.verdict]
+    if not second["rest"]:
+        return "certified equal"
+    agreed = all(one["standing"] in ("agreed", "refused") for one in second["rest"])
+    return f"{WORDS[r.verdict]}, cvc5 agrees" if agreed else WORDS[r.verdict]
 
 
 def _where(r: Result) -> str:
@@ -61,6 +76,15 @@ def _where(r: Result) -> str:
     state = r.evidence.get("state", {})
     held = ", ".join(f"{name} {value}" for name, value in state.items() if value)
     return f":{event} in a state with {held or 'zeros alone'}" if state else ""
+
+
+def _second(asked: Sequence[Mapping[str, Any]]) -> str:
+    """Return in a sentence how many questions are certified, and why some are not."""
+    parts, rest = sum(each["parts"] for each in asked), [one for each in asked for one in each["rest"]]
+    why = Counter(f"{one['standing']} ({one['why']})" for one in rest)
+    not_so = "".join(f"; {number:,} {words}" for words, number in why.most_common(3))
+    certified = f"Of {quantity(parts, 'question')}, {parts - len(rest):,} are certified"
+    return f"{certified}: {asked[0]['solver']} proves them, and Ethos finds the proofs correct{not_so}."
 
 
 def _within(results: Sequence[Result], bound: Mapping[str, int]) -> str:

@@ -2,29 +2,39 @@
 solver has both."""
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import z3
-from fencepost.model.language.tree.types import BoolType, MapType, OptionType, ScalarType, SeqType
+from fencepost.model.language.protocol import Spec
+from fencepost.model.language.tree.types import BoolType, Bounds, MapType, OptionType, ScalarType, SeqType
 from fencepost.proofs.engines.explore.packing import WORD, Packing
+from fencepost.proofs.readings.ground import BoundsError
 from fencepost.proofs.readings.ground.layout import Layout
 from fencepost.proofs.readings.solver.terms import Reading, Value
 
-BITS = 32
-"""A number in terms has this many bits."""
 LARGEST = 2**24
-"""A bound is at most this large, so far below the range of a number that no sum of a protocol wraps."""
+"""A bound is at most this large."""
+MARGIN = 8
+"""A number has so many bits more than the largest one takes, one of which is its sign, so that no sum of a protocol
+wraps."""
 
 
 class BitReading(Reading):
-    """A `BitReading` reads terms over bit vectors instead of integers, within bounds."""
+    """A `BitReading` reads terms over bit vectors instead of integers, within bounds. ``bits`` is the width of a
+    number, and `number` refuses those that leave no such margin."""
+
+    def __init__(self, spec: Spec, bounds: Bounds, constants: Mapping[str, Any], highest: int) -> None:
+        self.bits = highest.bit_length() + MARGIN
+        super().__init__(spec, bounds, constants)
 
     def number_sort(self) -> Any:
-        return z3.BitVecSort(BITS, self.context)
+        return z3.BitVecSort(self.bits, self.context)
 
     def number(self, value: int) -> Any:
-        return z3.BitVecVal(value, BITS, self.context)
+        if abs(value).bit_length() > self.bits - MARGIN:
+            raise BoundsError(f"{self.spec.name}: {value:,} has no room in {self.bits} bits of Z3")
+        return z3.BitVecVal(value, self.bits, self.context)
 
     def raw(self, value: Value, kind: ScalarType) -> Any:
         """Return the number that represents a value in a field."""
@@ -39,7 +49,8 @@ class BitReading(Reading):
         if isinstance(kind, BoolType):
             return (raw == 1,)
         if isinstance(kind, OptionType):
-            return (raw != 0, *self.choose(raw != 0, self.decoded(raw - 1, kind.of), self.zero(kind.of)))
+            some = z3.Not(raw == 0)
+            return (some, *self.choose(some, self.decoded(raw - 1, kind.of), self.zero(kind.of)))
         return (raw,)
 
 
@@ -79,11 +90,19 @@ class FieldState:
 
 
 def packed(packing: Packing, numbers: Sequence[Any], context: Any) -> list[Any]:
-    """Return the words of a state from its fields' numbers, by the arithmetic of `Packing.pack`."""
-    words = [z3.BitVecVal(0, WORD, context) for _ in range(packing.words)]
-    for cell in packing.cells:
-        total = z3.BitVecVal(0, WORD, context)
-        for member in cell.members:
-            total = total + z3.ZeroExt(WORD - BITS, numbers[member]) * packing.weight(member)
-        words[cell.word] = words[cell.word] | (total << cell.offset)
-    return words
+    """Return the words of a state from its fields' numbers, each within its bound, as `Packing.pack` makes them. Cells
+    do not overlap, so that a word is made of their bits as they are."""
+    words: list[list[Any]] = [[] for _ in range(packing.words)]
+    filled = [0] * packing.words
+    for cell in sorted(packing.cells, key=lambda cell: cell.offset):
+        digits = [z3.Extract(cell.bits - 1, 0, numbers[member]) for member in cell.members]
+        total, *further = [d * packing.weight(m) if m != cell.members[0] else d
+                           for d, m in zip(digits, cell.members, strict=True)]  # fmt: skip
+        words[cell.word] += [*_zeros(cell.offset - filled[cell.word], context), sum(further, total)]
+        filled[cell.word] = cell.offset + cell.bits
+    whole = [[*_zeros(WORD - upto, context), *reversed(low)] for low, upto in zip(words, filled, strict=True)]
+    return [z3.Concat(*parts) if len(parts) > 1 else parts[0] for parts in whole]
+
+
+def _zeros(bits: int, context: Any) -> list[Any]:
+    return [z3.BitVecVal(0, bits, context)] if bits else []

@@ -61,7 +61,9 @@ class _Run:
         self.faults += [self.lift(entry) for entry in where.entries.flat if entry is not False]
 
     def both(self, parts: Sequence[Any]) -> Any:
-        return z3.And(*map(self.lift, parts)) if parts else z3.BoolVal(True, self.context)
+        """Return the conjunction. One of a single formula has no text in SMT-LIB."""
+        lifted = [self.lift(part) for part in parts] or [z3.BoolVal(True, self.context)]
+        return z3.And(*lifted) if len(lifted) > 1 else lifted[0]
 
 
 def _and(a: Any, b: Any) -> Any:

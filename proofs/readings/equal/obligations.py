@@ -10,10 +10,12 @@ asked is in `LEFT_OUT`.
 """
 
 import itertools
+import re
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import groupby
 from typing import Any, Literal
 
 import z3
@@ -35,7 +37,8 @@ from fencepost.model.language.tree.types import (
 )
 from fencepost.proofs.engines.explore.kernels import Kernels
 from fencepost.proofs.readings.columns import Columns, ColumnsError, ColumnStates
-from fencepost.proofs.readings.equal.fields import BITS, LARGEST, BitReading, FieldState, packed
+from fencepost.proofs.readings.columns.source import Program
+from fencepost.proofs.readings.equal.fields import LARGEST, BitReading, FieldState, packed
 from fencepost.proofs.readings.equal.grids import WIDE
 from fencepost.proofs.readings.equal.grids import execute as execute_columns
 from fencepost.proofs.readings.equal.machine import Taken, execute
@@ -44,7 +47,12 @@ from fencepost.proofs.readings.ground.layout import highest, raw
 from fencepost.proofs.readings.solver.finite import scalar_values
 from fencepost.proofs.readings.solver.states import UpdatedState
 from fencepost.proofs.readings.solver.terms import Locals, Value, View
+from fencepost.proofs.results import Event
 
+SMALL = 15
+"""Numbers up to this one, such as those of a text's own conditions, have room under any bounds."""
+LITERAL = re.compile(r"\(_ bv(\d+) (\d+)\)")
+"""A form of numbers that Z3 prints and Ethos does not read."""
 LIMIT = 50_000_000
 """One question has this limit of Z3's resources."""
 
@@ -78,6 +86,18 @@ class Equal:
     possible: bool = True
 
 
+@dataclass(frozen=True)
+class Part:
+    """A `Part` is the question about one choice of an action's parameters, or about one property. ``differs`` holds in
+    the states in which the readings are not the same, so that it holds in none."""
+
+    of: str
+    kind: Kind
+    read_as: ReadAs
+    says: str
+    differs: Any
+
+
 class Readings:
     """A `Readings` has both readings of one protocol within bounds, over the same symbolic state."""
 
@@ -86,13 +106,17 @@ class Readings:
         self.properties = {n: p for n, p in properties.items() if not isinstance(p, Refinement)}
         self.kernels = Kernels(ground(spec, self.properties, bounds))
         self.layout = self.kernels.ground.layout
-        self.reading = BitReading(spec, bounds, {name: bound_of(bounds, name) for name in spec.constants})
-        self.context = self.reading.context
         fields = self.layout.fields
         if wide := [f"{f.name} up to {f.high:,}" for f in fields if f.high > LARGEST]:
-            raise BoundsError(f"{spec.name}: {wide[0]} has no room in {BITS} bits of Z3; choose a smaller bound")
-        self.numbers = [z3.BitVec(f.name, BITS, self.context) for f in fields]
-        self.within = [z3.ULE(n, f.high) for n, f in zip(self.numbers, fields, strict=True)]
+            raise BoundsError(f"{spec.name}: {wide[0]} is above {LARGEST:,}; choose a smaller bound")
+        constants = {name: bound_of(bounds, name) for name in spec.constants}
+        largest = max(*(f.high for f in fields), *map(int, bounds.values()), SMALL)
+        self.reading = BitReading(spec, bounds, constants, largest)
+        self.context = self.reading.context
+        widths = [max(f.high.bit_length(), 1) for f in fields]
+        variables = [z3.BitVec(_symbol(f.name), n, self.context) for f, n in zip(fields, widths, strict=True)]
+        self.numbers = [z3.ZeroExt(self.reading.bits - n, v) for n, v in zip(widths, variables, strict=True)]
+        self.within = [z3.ULE(v, f.high) for v, f in zip(variables, fields, strict=True)]
         self.within += self._unused()
         self.before = FieldState(self.reading, self.layout, self.numbers)
         words = packed(self.kernels.packing, self.numbers, self.context)
@@ -101,25 +125,44 @@ class Readings:
             (i.action, tuple(i.parameters.values())): n for n, i in enumerate(self.kernels.ground.instances)
         }
 
-    def all(self) -> Iterator[Equal]:
-        """Yield the answers for every action, then for every property that the emitted functions judge."""
+    def all(self) -> Iterator[tuple[Equal, list[Part]]]:
+        """Yield the answers for every action, then for every property that the emitted functions judge, each with the
+        parts of its question."""
         for name in self.spec.actions:
             yield from self.of_action(name)
         yield from self.of_properties()
 
-    def of_properties(self) -> Iterator[Equal]:
+    def of_properties(self) -> Iterator[tuple[Equal, list[Part]]]:
         """Yield the answer on every property that the emitted functions judge."""
-        for number, name in enumerate(self.kernels.states):
-            yield self._asked(name, "property", [self._state(number, name)])
-        for number, name in enumerate(self.kernels.steps):
-            yield self._asked(name, "property", self._steps(number, name))
+        yield from self._answers(self._parts_of_properties())
 
-    def of_action(self, name: str) -> Iterator[Equal]:
+    def of_action(self, name: str) -> Iterator[tuple[Equal, list[Part]]]:
         """Yield the answer on packed words, and that on columns, unless columns do not hold the protocol."""
+        yield from self._answers(self._parts(name), self.spec.actions[name])
+
+    def _parts(self, name: str) -> Iterator[Part]:
+        """Yield the questions about an action, those on packed words first."""
         action = self.spec.actions[name]
-        yield self._asked(name, "action", self._action(action), action)
+        ways: list[tuple[ReadAs, Callable[..., Iterator[Any]]]] = [("packed words", self._words)]
         if not self.without_columns:
-            yield self._asked(name, "action", self._columns(action), action, "columns")
+            ways.append(("columns", self._columns))
+        for read_as, differs in ways:
+            for parameters, names in self._choices(action):
+                says = f"{_event(action, parameters)} in {read_as}"
+                yield Part(name, "action", read_as, says, self.reading.either([*differs(action, parameters, names)]))
+
+    def _parts_of_properties(self) -> Iterator[Part]:
+        for number, name in enumerate(self.kernels.states):
+            yield Part(name, "property", "packed words", name, self._state(number, name))
+        for number, name in enumerate(self.kernels.steps):
+            for says, differs in self._steps(number, name):
+                yield Part(name, "property", "packed words", f"{name} of {says}", differs)
+
+    def statement(self, part: Part) -> str:
+        """Return the question about a part as a text in SMT-LIB 2, which is to be refuted."""
+        solver = z3.Solver(ctx=self.context)
+        solver.add(*self.within, part.differs)
+        return f"(set-logic QF_BV)\n{LITERAL.sub(lambda n: f'#b{int(n[1]):0{n[2]}b}', solver.to_smt2())}"
 
     def _unused(self) -> Iterator[Any]:
         """Yield the conditions that unused entries of a sequence are 0, so that equal states have equal fields."""
@@ -130,16 +173,15 @@ class Readings:
                     used = z3.UGE(self.numbers[place.first], position)
                     yield z3.Or(used, self.numbers[place.first + position] == 0)
 
-    def _asked(
-        self, of: str, kind: Kind, differs: Iterable[Any], action: Action | None = None,
-        read_as: ReadAs = "packed words",
-    ) -> Equal:  # fmt: skip
-        began = time.perf_counter()
-        answer, state = self._check(self.reading.either(list(differs)))
-        verdict: Any = {"unsat": "holds", "sat": "violated"}.get(str(answer), "unknown")
-        spent = time.perf_counter() - began
-        possible = action is None or action.name in self.possible
-        return Equal(of, kind, read_as, verdict, spent, state, possible)
+    def _answers(self, parts: Iterable[Part], action: Action | None = None) -> Iterator[tuple[Equal, list[Part]]]:
+        """Yield the answer on all parts of one action or property in one reading together."""
+        for (of, kind, read_as), some in groupby(parts, lambda part: (part.of, part.kind, part.read_as)):
+            began, alike = time.perf_counter(), list(some)
+            answer, state = self._check(self.reading.either([part.differs for part in alike]))
+            verdict: Any = {"unsat": "holds", "sat": "violated"}.get(str(answer), "unknown")
+            spent = time.perf_counter() - began
+            possible = action is None or action.name in self.possible
+            yield Equal(of, kind, read_as, verdict, spent, state, possible), alike
 
     def _check(self, asked: Any) -> tuple[Any, dict[str, int]]:
         solver = z3.SolverFor("QF_BV", ctx=self.context)
@@ -162,19 +204,19 @@ class Readings:
                 found.add(action.name)
         return frozenset(found)
 
-    def _action(self, action: Action) -> Iterator[Any]:
+    def _words(self, action: Action, parameters: tuple[Any, ...], names: Locals) -> Iterator[Any]:
         """Yield where an instance is taken without being enabled, or the other way round, or leads to another state."""
-        for parameters, names in self._choices(action):
-            taken = self.taken.get(self.by_event.get((action.name, parameters), -1))
-            enabled = self.reading.both(list(self._enabled(action, names)))
-            if taken is None:
-                yield enabled
-                continue
-            yield taken.where != enabled
-            after = self._after(action, names)
-            words = packed(self.kernels.packing, after, self.context)
-            same = self.reading.both([a == b for a, b in zip(taken.words, words, strict=True)])
-            yield z3.And(enabled, z3.Not(same))
+        taken = self.taken.get(self.by_event.get((action.name, parameters), -1))
+        enabled = self.reading.both(list(self._enabled(action, names)))
+        if taken is None:
+            yield enabled
+            return
+        yield z3.Not(taken.where == enabled)
+        after, fields = self._after(action, names), self.layout.fields
+        words = packed(self.kernels.packing, after, self.context)
+        same = [a == b for a, b in zip(taken.words, words, strict=True)]
+        same += [z3.ULE(n, f.high) for n, old, f in zip(after, self.numbers, fields, strict=True) if n is not old]
+        yield z3.And(enabled, z3.Not(self.reading.both(same)))
 
     @cached_property
     def columns(self) -> ColumnStates:
@@ -194,29 +236,31 @@ class Readings:
             return str(error)
         return ""
 
-    def _columns(self, action: Action) -> Iterator[Any]:
+    def _columns(self, action: Action, parameters: tuple[Any, ...], names: Locals) -> Iterator[Any]:
         """Yield where columns allow a step that is not allowed, or the other way round, or hold another state after it,
         or raise an error. Replay has its programs know that keys lie inside; both forms are run."""
-        states, guards = self.columns, [g.condition for g in action.guards]
-        cells = {name: self._cells_of(self.before, name) for name in states.columns.types}
-        names = [name for name, _ in action.parameters]
-        programs = [
-            states.columns.action(action.name),
-            states.columns.program(guards, action.updates, names, inside=True),
-        ]
-        for parameters, locals_ in self._choices(action):
-            given = [raw(value, kind) for value, (_, kind) in zip(parameters, action.parameters, strict=True)]
-            allowed = [self.reading.truth(guard, self.before, names=locals_) for guard in guards]
-            keys = [part for u in action.updates if u.variable in cells for part in self._keys(u, locals_)]
-            wanted = self.reading.both(allowed + keys)
-            after = UpdatedState(self.reading, self.before, action.updates, locals_)
-            for program in programs:
-                made = execute_columns(program, cells, given, states.domain, self.context)
-                yield from made.faults
-                yield made.held != wanted
-                for name in {u.variable for u in action.updates} & cells.keys():
-                    pairs = zip(made.cells[name], self._cells_of(after, name), strict=True)
-                    yield z3.And(wanted, self.reading.either([a != b for a, b in pairs]))
+        given = [raw(value, kind) for value, (_, kind) in zip(parameters, action.parameters, strict=True)]
+        allowed = [self.reading.truth(guard.condition, self.before, names=names) for guard in action.guards]
+        keys = [part for u in action.updates if u.variable in self._arrays for part in self._keys(u, names)]
+        wanted = self.reading.both(allowed + keys)
+        after = UpdatedState(self.reading, self.before, action.updates, names)
+        for program in self._programs(action.name):
+            made = execute_columns(program, self._arrays, given, self.columns.domain, self.context)
+            yield from made.faults
+            yield z3.Not(made.held == wanted)
+            for name in {u.variable for u in action.updates} & self._arrays.keys():
+                pairs = zip(made.cells[name], self._cells_of(after, name), strict=True)
+                yield z3.And(wanted, z3.Not(self.reading.both([a == b for a, b in pairs])))
+
+    @cached_property
+    def _arrays(self) -> dict[str, list[Any]]:
+        return {name: self._cells_of(self.before, name) for name in self.columns.columns.types}
+
+    def _programs(self, name: str) -> tuple[Program, Program]:
+        columns, action = self.columns.columns, self.spec.actions[name]
+        names = [parameter for parameter, _ in action.parameters]
+        inside = columns.program([g.condition for g in action.guards], action.updates, names, inside=True)
+        return columns.action(name), inside
 
     def _cells_of(self, view: View, name: str) -> list[Any]:
         """Return the array that holds a variable: its numbers, and zeros in the cells that lie outside the keys."""
@@ -229,9 +273,8 @@ class Readings:
             entry, place = view.entry(name, keys or ()), 0
             for key, size in zip(at, sizes, strict=True):
                 place = place * size + key
-            found[place] = (
-                entry[0] if isinstance(value, BoolType) else z3.SignExt(WIDE - BITS, self.reading.raw(entry, value))
-            )
+            truth = isinstance(value, BoolType)
+            found[place] = entry[0] if truth else z3.SignExt(WIDE - self.reading.bits, self.reading.raw(entry, value))
         zero = z3.BoolVal(False, self.context) if of.dtype == bool else z3.BitVecVal(0, WIDE, self.context)
         return [found.get(place, zero) for place in range(of.size)]
 
@@ -239,9 +282,10 @@ class Readings:
         prop = self.properties[name]
         holds = self.reading.truth(prop.term, self.before)
         wanted = holds if prop.role == "witness" else z3.Not(holds)
-        return self.found.get(number, z3.BoolVal(False, self.context)) != wanted
+        return z3.Not(self.found.get(number, z3.BoolVal(False, self.context)) == wanted)
 
-    def _steps(self, number: int, name: str) -> Iterator[Any]:
+    def _steps(self, number: int, name: str) -> Iterator[tuple[str, Any]]:
+        """Yield each instance that is taken, in words, and where it breaks the property in one reading alone."""
         term = self.properties[name].term
         for action in self.spec.actions.values():
             for parameters, names in self._choices(action):
@@ -250,7 +294,8 @@ class Readings:
                     continue
                 after = UpdatedState(self.reading, self.before, action.updates, names)
                 broken = z3.And(taken.where, z3.Not(self.reading.truth(term, self.before, after)))
-                yield taken.broken.get(number, z3.BoolVal(False, self.context)) != broken
+                found = taken.broken.get(number, z3.BoolVal(False, self.context))
+                yield _event(action, parameters), z3.Not(found == broken)
 
     def _choices(self, action: Action) -> Iterator[tuple[tuple[Any, ...], Locals]]:
         kinds = [kind for _, kind in action.parameters]
@@ -316,3 +361,12 @@ class Readings:
                 yield place.first + position, ((reading.number(position),),), kind.entry
         else:
             yield place.first, (), kind
+
+
+def _event(action: Action, parameters: tuple[Any, ...]) -> str:
+    return str(Event(action.name, dict(zip((name for name, _ in action.parameters), parameters, strict=True))))
+
+
+def _symbol(field: str) -> str:
+    """Return a name that SMT-LIB neither has to quote nor has for itself."""
+    return f"{re.sub(r'[^A-Za-z0-9_]+', '.', field)}$"

@@ -2,12 +2,16 @@
 
     python tests/script.py tests/campaigns/support/certificates_campaign.py --checked DIR [--cores 1] FILE \\
         [PROTOCOL/VARIANT...]
+    python tests/script.py tests/campaigns/support/certificates_campaign.py --readings [--cores 1] FILE \\
+        [PROTOCOL/VARIANT...]
     python tests/script.py tests/campaigns/support/certificates_campaign.py page FILE proofs/verdicts/certificates.md
 
 Of all main variants that are proved, or of those that are named.  FILE (`proofs/verdicts/certificates.json`) has a row
 a variant, in the form of `second_campaign.py`; DIR has what came of each statement, by its hash, so that a run that was
 stopped goes on within a variant too, and a statement of several variants is checked once.  Exit code 1 if cvc5 has a
-model against anything that Z3 has refuted, or Ethos refuses a proof.
+model against anything that Z3 has refuted, or Ethos refuses a proof.  With `--readings`, of all main variants: that the
+readings agree (`fencepost prove --readings --second-opinion cvc5`); FILE (`certified-readings.json`) goes into the page
+that is made next to it.
 """
 
 import argparse
@@ -16,7 +20,7 @@ import json
 import os
 import tempfile
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -24,14 +28,16 @@ from unittest.mock import patch
 from fencepost.model.language.tree.terms import Term
 from fencepost.proofs.engines import induction
 from fencepost.proofs.engines.obligations import Kind, Obligation
+from fencepost.proofs.engines.run_engines import run_readings
 from fencepost.proofs.engines.second.asking import UNITS, prove_by_cvc5, require_cvc5, z3_version
+from fencepost.proofs.engines.second.certified_readings import again
 from fencepost.proofs.engines.second.ethos import HOW_TO_GET, Ethos, reference
 from fencepost.proofs.engines.second.statements import asserted, needed_steps, statements
 from fencepost.proofs.necessity.tables import digest
 from fencepost.proofs.readings.solver.solving import Question
 from fencepost.proofs.report import write_text
 from fencepost.proofs.scope.certified import CHECKED_BY, STATED_BY, code, outdated, standing
-from fencepost.properties.catalogue import Variant, find, protocols
+from fencepost.properties.catalogue import Variant, bounds_of, find, protocols
 from second_campaign import each_variant, proved
 
 CHECKED = "FENCEPOST_CHECKED"
@@ -45,6 +51,18 @@ and the proof is checked by Ethos against that statement. *Certified* are the st
 the model language, the text that states a step, Ethos, and the rules of cvc5's proof format are trusted, and no solver.
 `fencepost prove PROTOCOL/VARIANT --certificates DIR` makes such certificates, and `fencepost audit DIR` checks them.
 To have Ethos: {HOW_TO_GET}.
+"""
+READ_BY = ("proofs/readings", "proofs/engines/explore", "proofs/engines/run_engines.py", *CHECKED_BY,
+           "proofs/engines/second/certified_readings.py")  # fmt: skip
+"""What states the questions on readings, and has them checked."""
+READINGS = "certified-readings.json"
+OF_READINGS = """
+## Readings
+
+What the explorer's packed words and the columns of replay execute is what the Z3 terms state, in all states within the
+bounds of the smoke profile: a question for each choice of an action's parameters, and for each property. *Certified*:
+cvc5 has proved it, and Ethos finds the proof correct. Z3 prints the texts of these questions, so that its terms are
+trusted, and its answers are not. Plain Python is run, in reachable states, and not proved.
 """
 
 
@@ -121,6 +139,28 @@ def of_variant(which: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def of_readings(which: str) -> dict[str, Any]:
+    """What is certified of the readings of one variant."""
+    began = sum(os.times()[:4])
+    entry, variant = find(which)
+    asks = partial(again, ethos=ethos())
+    results, _ = run_readings(entry, variant, bounds_of(variant, "smoke"), 1, lambda: None, asks)
+    asked = [r.evidence["second"] for r in results if "second" in r.evidence]
+    parts, rest = sum(each["parts"] for each in asked), [one for each in asked for one in each["rest"]]
+    return {
+        "variant": which, "models": digest(variant), "code": code(*READ_BY), "tools": tools(),
+        "steps": parts, "certified": parts - len(rest),
+        "rest": [{"step": one["part"], "cvc5": one["standing"], "why": one["why"]} for one in rest],
+        "refused": [one["part"] for one in rest if one["standing"] in ("refused", "contradicted")]
+        + [r.property for r in results if r.verdict == "violated"],
+        "seconds": round(sum(os.times()[:4]) - began),
+    }  # fmt: skip
+
+
+def is_of_readings(row: Mapping[str, Any], variant: Variant) -> bool:
+    return (row["models"], row["code"], row["tools"]) == (digest(variant), code(*READ_BY), tools())
+
+
 def is_of(row: Mapping[str, Any], variant: Variant) -> bool:
     """Whether it was asked of this model, by this code, and of these tools."""
     return (row["models"], row["code"], row["tools"]) == (digest(variant), code(*STATED_BY, *CHECKED_BY), tools())
@@ -131,7 +171,7 @@ def said(row: Mapping[str, Any]) -> str:
     return f"{row['certified']} of {row['steps']} certified{refused}, {row['seconds']} s"
 
 
-def page(rows: list[dict[str, Any]]) -> str:
+def page(rows: list[dict[str, Any]], of_readings: list[dict[str, Any]]) -> str:
     """What is kept, as Markdown."""
     there = {row["variant"] for row in rows}
     missing = [which for which in proved() if which not in there]
@@ -143,13 +183,32 @@ def page(rows: list[dict[str, Any]]) -> str:
         " and ".join(dict.fromkeys(r["tools"] for r in rows)) + ".",
         *([f"{old[0].upper()}{old[1:]}."] if (old := outdated(standing(protocols().values())[1])) else []),
         f"Not done yet: {len(missing)} of {len(proved())} variants{': ' if missing else ''}{', '.join(missing)}.", "",
-        "| variant | steps | certified | the rest | seconds of one core | commit, date |", "|---|---|---|---|---|---|",
+        *table("steps", rows),
     ]  # fmt: skip
+    there = {row["variant"] for row in of_readings}
+    missing = [which for which in proved() if which not in there]
+    old = [r["variant"] for r in of_readings
+           if (r["models"], r["code"]) != (digest(find(r["variant"])[1]), code(*READ_BY))]  # fmt: skip
+    steps, certified = sum(r["steps"] for r in of_readings), sum(r["certified"] for r in of_readings)
+    lines += [
+        OF_READINGS, f"{certified:,} of {steps:,} questions in {len(of_readings)} variants are certified.",
+        f"Not done yet: {len(missing)} of {len(proved())} variants{': ' if missing else ''}{', '.join(missing)}.",
+        *([f"Out of date, by other models or code: {', '.join(old)}."] if old else []), "",
+        *table("questions", of_readings),
+    ]  # fmt: skip
+    return "\n".join(lines) + "\n"
+
+
+def table(steps: str, rows: list[dict[str, Any]]) -> list[str]:
+    lines = [
+        f"| variant | {steps} | certified | the rest | seconds of one core | commit, date |",
+        "|---|---|---|---|---|---|",
+    ]
     for r in rows:
         rest = "; ".join(f"{one['step']}: {one['why']}" for one in r["rest"]) or "none"
         made = f"{r['commit']}, {r['date']}"
         lines.append(f"| {r['variant']} | {r['steps']:,} | {r['certified']:,} | {rest} | {r['seconds']} | {made} |")
-    return "\n".join(lines) + "\n"
+    return lines
 
 
 def main() -> int:
@@ -157,15 +216,23 @@ def main() -> int:
     parser.add_argument("words", nargs="+")
     parser.add_argument("--checked", type=Path, help="where what came of each statement is kept")
     parser.add_argument("--cores", type=int, default=1)
+    parser.add_argument("--readings", action="store_true", help="of readings, instead of steps")
     given = parser.parse_args()
+    place = Path(given.words[0])
     if given.words[0] == "page":
-        write_text(Path(given.words[2]), page(json.loads(Path(given.words[1]).read_text(encoding="utf-8"))))
+        place = Path(given.words[1])
+        files = [json.loads(file.read_text(encoding="utf-8")) for file in (place, place.with_name(READINGS))]
+        write_text(Path(given.words[2]), page(*files))
         return 0
+    if given.readings:
+        names = given.words[1:] or proved()
+        rows = each_variant(place, names, given.cores, of_readings, is_of_readings, said)
+        return int(any(row["refused"] for row in rows))
     if given.checked is None:
         parser.error("--checked DIR is missing")
     os.environ[CHECKED] = str(given.checked.resolve())
     names = given.words[1:] or proved()
-    rows = each_variant(Path(given.words[0]), names, given.cores, of_variant, is_of, said)
+    rows = each_variant(place, names, given.cores, of_variant, is_of, said)
     return int(any(row["refused"] for row in rows))
 
 

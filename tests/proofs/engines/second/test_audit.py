@@ -23,7 +23,8 @@ from fencepost.proofs.engines.second import ethos as of_ethos
 from fencepost.proofs.engines.second.asking import Z3Again, ask_cvc5, prove_by_cvc5
 from fencepost.proofs.engines.second.auditing import NoCertificates, _missing, audit, problems_of, read_index
 from fencepost.proofs.engines.second.certificates import Certificates, write
-from fencepost.proofs.engines.second.ethos import Ethos, NoChecker, foreign, reference
+from fencepost.proofs.engines.second.certified_readings import checker
+from fencepost.proofs.engines.second.ethos import Ethos, foreign, reference
 from fencepost.proofs.engines.second.index import INDEX, PROOF, hash_of, hash_of_index
 from fencepost.proofs.engines.second.statements import needed_steps
 from fencepost.proofs.readings.solver.solving import Question
@@ -35,14 +36,7 @@ VARIANT = "source-offsets/merged-at-the-start"
 STEPS = 23
 
 
-def there() -> Ethos | None:
-    try:
-        return Ethos.found()
-    except NoChecker:
-        return None
-
-
-ETHOS = there()
+ETHOS = checker()
 needs_ethos = pytest.mark.skipif(ETHOS is None, reason=f"there is no Ethos: {of_ethos.HOW_TO_GET}")
 
 
@@ -476,7 +470,7 @@ def test_a_campaign_certifies_each_step_once(
     [again] = each_variant(tmp_path / "b.json", [VARIANT], 1, *made)
     assert again["certified"] == STEPS
     assert f"1 of 1: {VARIANT}: {STEPS} of {STEPS} certified" in capsys.readouterr().out
-    page = certificates_campaign.page([row])
+    page = certificates_campaign.page([row], [])
     assert f"{STEPS} of {STEPS} steps (100.0 %) in 1 variants are certified" in page
     assert f"| {VARIANT} | {STEPS} | {STEPS} | none |" in page
     assert f"Not done yet: {len(proved()) - 1} of {len(proved())} variants" in page

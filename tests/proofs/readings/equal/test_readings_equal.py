@@ -62,7 +62,7 @@ def broken(name: str, change: Callable[[str], str], monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(obligations, "Kernels", Changed)
     made = Readings(variant.spec, variant.asked, bounds_of(variant, "smoke"))
-    return [one for one in made.all() if one.verdict != "holds"]
+    return [one for one, _ in made.all() if one.verdict != "holds"]
 
 
 def without_one(pattern: str, instead: str, place: int) -> Callable[[str], str]:
@@ -99,7 +99,7 @@ def told_apart(name: str) -> list[Equal]:
     source.compile_step.cache_clear()
     try:
         made = Readings(variant.spec, {}, bounds_of(variant, "smoke"))
-        return [one for action in variant.spec.actions for one in made.of_action(action) if one.verdict != "holds"]
+        return [one for action in variant.spec.actions for one, _ in made.of_action(action) if one.verdict != "holds"]
     finally:
         source.compile_step.cache_clear()
 
