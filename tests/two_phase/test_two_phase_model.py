@@ -72,7 +72,7 @@ def test_a_store_that_refuses_one_epoch_more_at_each_reading() -> None:
     """The reason why that mutation of 939.14 survives names this run. Without the mutation it breaks nothing."""
     variant, (name, reason) = TWO_PHASE.variant("retained"), *TWO_PHASE.survivors.items()
     assert f"nothing_after_the_read fails in {len(READ_TWICE)} steps" in reason
-    for spec, kept in ((mutation(variant.properties.protocol.spec, *name).apply(), False), (variant.spec, True)):
+    for spec, holds in ((mutation(variant.properties.protocol.spec, *name).apply(), False), (variant.spec, True)):
         plain = Plain(spec, {}, {**TWO, "clients": 3, "epochs": 5})
         state = plain.initial()
         for event in READ_TWICE:
@@ -80,7 +80,7 @@ def test_a_store_that_refuses_one_epoch_more_at_each_reading() -> None:
             after = plain.step(state, event)
             assert after is not None
             state = after
-        assert plain.holds(variant.promised["nothing_after_the_read"], state) == kept
+        assert plain.holds(variant.promised["nothing_after_the_read"], state) == holds
 
 
 def test_a_decision_to_abort_is_read_by_its_owner_alone() -> None:
