@@ -246,11 +246,13 @@ def judge(variant: Variant, mutant: Mutation, profile: Profile, known: Known | N
             lines = list(say_trace(spec, trace))
             return verdict("necessary", "explore", lines, promise=name, steps=len(trace), trace=trace, bound=bounds)
     for bounds in explored.values():
-        claims = evidence_of(mutant.rule, variant.promised, "claim")
-        broken, _ = _broken_within(spec, claims, bounds, None) if claims else (None, True)
+        others = evidence_of(mutant.rule, variant.promised, "claim")
+        others |= evidence_of(mutant.rule, variant.promised, role="step")
+        broken, _ = _broken_within(spec, others, bounds, None) if others else (None, True)
         if broken is not None:
             name, trace = broken
-            lines = [f"no promise fails, but the claim {claims[name].rule} does", *say_trace(spec, trace)]
+            what = "a step breaks" if others[name].role == "step" else "it breaks the claim"
+            lines = [f"no state breaks a promise, but {what} {others[name].rule}", *say_trace(spec, trace)]
             return verdict("necessary", "explore", lines, promise=name, steps=len(trace), trace=trace, bound=bounds)
     served = _served(spec, variant)
     if served.fails is not None:
@@ -270,14 +272,16 @@ def judge(variant: Variant, mutant: Mutation, profile: Profile, known: Known | N
     return verdict("survives-bounded", "explore", [*why, *missing, *served.lines, "no promise fails within the bound"])
 
 
-def evidence_of(rule: str, properties: Mapping[str, Property], kind: str = "promise") -> dict[str, Property]:
+def evidence_of(
+    rule: str, properties: Mapping[str, Property], kind: str = "promise", role: str = "promise"
+) -> dict[str, Property]:
     """Return the properties that may be evidence that a rule is necessary, which are promises that users know, else
     claims of the documents, of another number than the rule's own. A property that restates the rule is broken without
-    it by definition."""
+    it by definition. The ``role`` is promise for what is promised of states, and step for what is promised of steps."""
     return {
         n: p
         for n, p in properties.items()
-        if p.role == "promise" and p.rule is not None and p.rule != rule and RULES[p.rule].kind == kind
+        if p.role == role and p.rule is not None and p.rule != rule and RULES[p.rule].kind == kind
     }
 
 
@@ -336,7 +340,7 @@ def _waits(variant: Variant) -> tuple[str, Trace] | None:
 
 def first_broken(spec: Spec, properties: Mapping[str, Property], bound: Mapping[str, int]) -> tuple[str, Trace] | None:
     """Return the promise that fails soonest within the bounds, with a shortest run to it."""
-    return _broken_within(spec, properties, bound, None)[0]
+    return _broken_within(spec, {n: p for n, p in properties.items() if p.role == "promise"}, bound, None)[0]
 
 
 def all_broken(variant: Variant, mutant: Mutation, profile: Profile, most: int) -> dict[str, Trace]:
@@ -365,12 +369,11 @@ def _of_role(variant: Variant, role: str) -> dict[str, Property]:
 def _broken_within(
     spec: Spec, properties: Mapping[str, Property], bound: Mapping[str, int], most: int | None
 ) -> tuple[tuple[str, Trace] | None, bool]:
-    """Return a promise that fails among the first ``most`` states, and whether that decides it."""
-    asked = {n: p for n, p in properties.items() if p.role == "promise"}
-    found = explore(spec, asked, bound, stop_when_violated=True, max_states=most)
+    """Return a property that fails among the first ``most`` states, and whether that decides it."""
+    found = explore(spec, properties, bound, stop_when_violated=True, max_states=most)
     if not found.violated:
         return None, found.complete
-    name = min(found.violated, key=lambda n: (found.traces.steps(n), list(asked).index(n)))
+    name = min(found.violated, key=lambda n: (found.traces.steps(n), list(properties).index(n)))
     return (name, found.traces[name]), True
 
 

@@ -98,6 +98,16 @@ class TwoPhasePromises(Properties):
             ),
         )
 
+    @step(rule="939.P3", broken="{c} asks for the end of what it found, and that ends {t}")
+    def ends_what_it_found(old, new):
+        """A client that found a transaction ends no other one by its EndTxn, however late that comes."""
+        return forall(
+            Client, Txn,
+            lambda c, t: implies(
+                (new.next[c] != old.next[c]) & (new.result[t] != old.result[t]), old.found[c] == old.number[t]
+            ),
+        )  # fmt: skip
+
     @promise(
         rule="939.P4",
         broken="{p} accepted a record of {t} after the store was read for a new producer, and it is committed",
@@ -201,6 +211,15 @@ class TwoPhasePromises(Properties):
     def owner_wants_to_end_it(s):
         """A transaction is retained, and its owner has sent EndTxn as well."""
         return exists(Txn, lambda t: s.retained & (s.number[t] == s.epoch) & (s.choice[t] != Outcome.NONE))
+
+    @witness(of="ends_what_it_found")
+    def late_end(s):
+        """A client has asked for the end of what it found, which has ended, and another transaction is open."""
+        return exists(
+            Client, Txn,
+            lambda c, t: (s.wants[c] != Outcome.NONE) & s.begun[t] & (s.found[c] < s.number[t])
+            & (s.number[t] == s.epoch) & (s.phase == Phase.ONGOING),
+        )  # fmt: skip
 
     @witness(of="nothing_after_the_read")
     def accepted_after_the_read(s):

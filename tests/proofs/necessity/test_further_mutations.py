@@ -35,13 +35,6 @@ REGISTRIES = [
 `verify` leaves out, no defect has the model's mistake next to it yet."""
 
 
-WITHOUT_MODEL = {
-    "aborts_are_not_written": "no model has what an application remembers of its own decision; "
-    "test_two_phase_defects.py runs it against every promise",
-}
-"""Defects that break nothing, of which no model has the mistake, and why."""
-
-
 @pytest.mark.parametrize(("protocol", "variant", "rule", "name", "verdict"), DERIVED)
 def test_derived(protocol: str, variant: str, rule: str, name: str, verdict: tuple[str, str, int]) -> None:
     """Each of these is derived from the rule, and breaks a promise of another number."""
@@ -62,9 +55,8 @@ def test_what_they_cost(protocol: str, usual: int, further: int) -> None:
 @pytest.mark.parametrize(("protocol", "broken"), REGISTRIES, ids=lambda value: value if isinstance(value, str) else "")
 def test_what_is_called_harmless_is_proved_to_be(protocol: str, broken: ModuleType) -> None:
     """Each defect that breaks nothing has the model with the same mistake beside it, and every promise of that is
-    proved; but for those of interface rules, which no model has and tests of the interface show, and for what no model
-    has yet."""
-    nothing = {name for name, one in broken.REGISTRY.items() if one.breaks.value == "nothing"} - set(WITHOUT_MODEL)
+    proved; but for those of interface rules, which no model has and tests of the interface show."""
+    nothing = {name for name, one in broken.REGISTRY.items() if one.breaks.value == "nothing"}
     harmless = {name: one.harmless for name, one in broken.REGISTRY.items() if one.harmless}
     assert set(harmless) == {name for name in nothing if RULES[broken.REGISTRY[name].rule].kind != "interface"}
     for name, (variant, rule, mistake) in harmless.items():

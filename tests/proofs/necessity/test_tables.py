@@ -24,6 +24,7 @@ from fencepost.properties.catalogue import ProtocolEntry, protocols, whole_of
 from fencepost.properties.id_blocks.variants import ID_BLOCKS
 from fencepost.properties.registry import PROTOCOLS
 from fencepost.properties.transactions.variants.catalogue import TRANSACTIONS
+from fencepost.properties.two_phase.variants import TWO_PHASE
 
 ENTRIES = [entry for name, entry in protocols().items() if name in PROTOCOLS and entry.variants]
 
@@ -127,12 +128,15 @@ def test_what_counts_as_a_verdict() -> None:
 
 
 def test_evidence_is_a_promise_of_another_number() -> None:
-    """What only says the rule again is none: kraft's book that never goes back is 730.7 itself, and no promise."""
+    """What only says the rule again is none: kraft's book that never goes back is 730.7 itself, and no promise. What is
+    promised of steps is asked for apart."""
     kept = ID_BLOCKS.variant("kraft").promised
     assert set(evidence_of("730.7", kept)) == {
         n for n, p in kept.items() if p.rule in ("730.P1", "730.P2") and p.role == "promise"
     }
-    assert "used_up_for_ever" not in evidence_of("730.7", kept)
+    assert evidence_of("730.7", kept, role="step") == evidence_of("730.16", kept, role="step") == {}
+    of_steps = evidence_of("939.9", TWO_PHASE.variant("retained").promised, role="step")
+    assert {"decided_once", "only_with_permission", "ends_what_it_found"} <= of_steps.keys()
     assert "no_id_twice" not in evidence_of("730.P1", kept)
 
 
