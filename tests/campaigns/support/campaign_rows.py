@@ -9,7 +9,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import count
+from itertools import count, groupby
 from pathlib import Path
 from typing import Any
 
@@ -54,10 +54,10 @@ def by_seed(place: Path, same: Mapping[str, Any], code: str, first: int, minutes
 
 
 def seeds(rows: Sequence[Row]) -> str:
-    """Return the seeds in words."""
+    """Return the seeds in words: those that follow one another as one range."""
     found = sorted(row["seed"] for row in rows)
-    whole = found == [*range(found[0], found[-1] + 1)]
-    return f"{found[0]} to {found[-1]}" if whole and len(found) > 1 else ", ".join(map(str, found))
+    runs = [[*each] for _, each in groupby(enumerate(found), lambda at: at[1] - at[0])]
+    return ", ".join(f"{run[0][1]} to {run[-1][1]}" if len(run) > 1 else f"{run[0][1]}" for run in runs)
 
 
 def loads(rows: Sequence[Row]) -> str:

@@ -46,7 +46,8 @@ nodes are paused, restarted and killed, also while a batch or an EndTxn is under
 markers; what did come of this is counted below. After each program `fencepost doctor` is asked over the network and of
 the directories, which have to agree.
 An *alarm* is what it calls wrong, or open, and the driver's own record and a plain reader do not, or the other way
-round; a cluster with one is run again. *Other* are records that a reader sees otherwise than their producer was
+round; a cluster with one is run again, and once more with the code in which its cause was mended, of which the row then
+is. *Other* are records that a reader sees otherwise than their producer was
 answered. *Planted* are clusters on which one defect is caused on purpose at the end, and on how many the doctor then
 found that. *Cut off* are clusters that failed, or did not answer in time. The load is the machine's.
 """
