@@ -5,10 +5,10 @@ from house import PRIVATE, circles, outside_the_law, private_words, sizes
 
 LIMITS = {
     "model": (143, 21774),
-    "properties": (166, 45340),
-    "reference_impl": (159, 37286),
-    "proofs": (318, 49721),
-    "tests": (562, 83661),
+    "properties": (166, 45354),
+    "reference_impl": (159, 37287),
+    "proofs": (318, 49724),
+    "tests": (562, 83723),
 }
 """Files and lines of each top folder."""
 LAZY_CIRCLES = (5, 5, 4)
