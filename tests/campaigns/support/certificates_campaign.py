@@ -9,7 +9,7 @@
 Of all main variants that are proved, or of those that are named.  FILE (`proofs/verdicts/certificates.json`) has a row
 a variant, in the form of `second_campaign.py`; DIR has what came of each statement, by its hash, so that a run that was
 stopped goes on within a variant too, and a statement of several variants is checked once.  Exit code 1 if cvc5 has a
-model against anything that Z3 has refuted, or Ethos refuses a proof.  With `--readings`, of all main variants: that the
+model against anything that Z3 has refuted, or Ethos refuses a proof.  With `--readings`, of the same variants: that the
 readings agree (`fencepost prove --readings --second-opinion cvc5`); FILE (`certified-readings.json`) goes into the page
 that is made next to it.
 """
