@@ -84,7 +84,8 @@ def _second(asked: Sequence[Mapping[str, Any]]) -> str:
     why = Counter(f"{one['standing']} ({one['why']})" for one in rest)
     not_so = "".join(f"; {number:,} {words}" for words, number in why.most_common(3))
     certified = f"Of {quantity(parts, 'question')}, {parts - len(rest):,} are certified"
-    return f"{certified}: {asked[0]['solver']} proves them, and Ethos finds the proofs correct{not_so}."
+    how = f"{asked[0]['solver']} proves what is certified, and Ethos finds the proof correct"
+    return f"{certified}: {how}{not_so}."
 
 
 def _within(results: Sequence[Result], bound: Mapping[str, int]) -> str:
