@@ -144,13 +144,15 @@ def test_verify_of_all_protocols(tmp_path: Path) -> None:
 
 
 def test_what_is_recorded_of_verify_is_complete() -> None:
-    """Each protocol has a row, its turn in a sample comes, and no sample is longer than it has to be."""
+    """Each protocol has a row, the turn of each shorter one comes, and no sample is longer than it has to be."""
     recorded = verified.rows()
     assert set(recorded) == {entry.name for entry in verified.verified()}
     assert all(len(row["depends"]) == 64 and row["verdicts"] and row["seconds"] for row in recorded.values())
     names = sorted(recorded)
     drawn = [verified.sample(str(number), names) for number in range(60)]
-    assert {name for each in drawn for name in each} == set(names), "each protocol's turn comes"
+    short = {name for name in names if recorded[name]["seconds"] <= verified.LONGEST}
+    assert {name for each in drawn for name in each} == short, "each shorter protocol's turn comes"
+    assert len(short) >= len(names) * 3 / 4
     for each in drawn:
         seconds = [recorded[name]["seconds"] for name in each]
         assert sum(seconds[:-1]) < verified.SAMPLE_SECONDS <= sum(seconds)
