@@ -2,7 +2,7 @@
 
     python tests/script.py tests/campaigns/support/certificates_campaign.py --checked DIR [--cores 1] FILE \\
         [PROTOCOL/VARIANT...]
-    python tests/script.py tests/campaigns/support/certificates_campaign.py --readings [--cores 1] FILE \\
+    python tests/script.py tests/campaigns/support/certificates_campaign.py --readings --checked DIR [--cores 1] FILE \\
         [PROTOCOL/VARIANT...]
     python tests/script.py tests/campaigns/support/certificates_campaign.py page FILE proofs/verdicts/certificates.md
 
@@ -19,7 +19,7 @@ import hashlib
 import json
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -29,8 +29,8 @@ from fencepost.model.language.tree.terms import Term
 from fencepost.proofs.engines import induction
 from fencepost.proofs.engines.obligations import Kind, Obligation
 from fencepost.proofs.engines.run_engines import run_readings
+from fencepost.proofs.engines.second import certified_readings
 from fencepost.proofs.engines.second.asking import UNITS, prove_by_cvc5, require_cvc5, z3_version
-from fencepost.proofs.engines.second.certified_readings import again
 from fencepost.proofs.engines.second.ethos import HOW_TO_GET, Ethos, reference
 from fencepost.proofs.engines.second.statements import asserted, needed_steps, statements
 from fencepost.proofs.necessity.tables import digest
@@ -52,9 +52,10 @@ the model language, the text that states a step, Ethos, and the rules of cvc5's 
 `fencepost prove PROTOCOL/VARIANT --certificates DIR` makes such certificates, and `fencepost audit DIR` checks them.
 To have Ethos: {HOW_TO_GET}.
 """
-READ_BY = ("proofs/readings", "proofs/engines/explore", "proofs/engines/run_engines.py", *CHECKED_BY,
-           "proofs/engines/second/certified_readings.py")  # fmt: skip
-"""What states the questions on readings, and has them checked."""
+CERTIFIED_BY = (*CHECKED_BY, "proofs/engines/second/certified_readings.py")
+"""What has questions on readings checked."""
+READ_BY = ("proofs/readings", "proofs/engines/explore", "proofs/engines/run_engines.py", *CERTIFIED_BY)
+"""What states them, too."""
 READINGS = "certified-readings.json"
 OF_READINGS = """
 ## Readings
@@ -76,24 +77,45 @@ def tools() -> str:
     return f"Z3 {z3_version()}, cvc5 {require_cvc5()} within {UNITS:,} units, {ethos().version()}"
 
 
-def of_statement(text: str, checked: Path) -> dict[str, Any]:
-    """What Ethos says of cvc5's proof of a statement, which is kept."""
-    asked = hashlib.sha256("\0".join((asserted(text), code(*CHECKED_BY), tools())).encode()).hexdigest()
-    kept = checked / asked[:2] / f"{asked[2:]}.json"
+def once(checked: Path, answer: Callable[[], dict[str, Any]], *asked: str) -> dict[str, Any]:
+    """What an answer is, from the directory of what is checked if it is there."""
+    key = hashlib.sha256("\0".join(asked).encode()).hexdigest()
+    kept = checked / key[:2] / f"{key[2:]}.json"
     if kept.exists():
         return dict(json.loads(kept.read_text(encoding="utf-8")))
-    answer, proof = prove_by_cvc5(text)
-    found = {"cvc5": answer.result, "how": answer.why, "ethos": "", "why": ""}
-    if proof:
-        with tempfile.TemporaryDirectory() as folder:
-            statement, printed = Path(folder) / "statement.smt2", Path(folder) / "proof.cpc"
-            statement.write_text(text, encoding="utf-8")
-            printed.write_text(f"{reference(statement.name)}\n{proof}", encoding="utf-8")
-            verdict = ethos().check(statement, printed)
-        found |= {"ethos": verdict.says, "why": verdict.why, "bytes": len(proof)}
+    found = answer()
     kept.parent.mkdir(parents=True, exist_ok=True)
     write_text(kept, json.dumps(found) + "\n")
     return found
+
+
+def of_statement(text: str, checked: Path) -> dict[str, Any]:
+    """What Ethos says of cvc5's proof of a statement."""
+
+    def answer() -> dict[str, Any]:
+        answer, proof = prove_by_cvc5(text)
+        found = {"cvc5": answer.result, "how": answer.why, "ethos": "", "why": ""}
+        if proof:
+            with tempfile.TemporaryDirectory() as folder:
+                statement, printed = Path(folder) / "statement.smt2", Path(folder) / "proof.cpc"
+                statement.write_text(text, encoding="utf-8")
+                printed.write_text(f"{reference(statement.name)}\n{proof}", encoding="utf-8")
+                verdict = ethos().check(statement, printed)
+            found |= {"ethos": verdict.says, "why": verdict.why, "bytes": len(proof)}
+        return found
+
+    return once(checked, answer, asserted(text), code(*CHECKED_BY), tools())
+
+
+OF_QUESTION = certified_readings.of_statement
+
+
+def of_question(text: str, ethos: Ethos | None) -> tuple[certified_readings.Standing, str]:
+    """How a question on readings stands, and why it is not certified."""
+    asked = text, code(*CERTIFIED_BY), tools(), str(certified_readings.UNITS)
+    found = once(Path(os.environ[CHECKED]), lambda: {"answer": OF_QUESTION(text, ethos)}, *asked)
+    standing, why = found["answer"]
+    return standing, why
 
 
 POSSIBLE = induction._possible
@@ -143,8 +165,9 @@ def of_readings(which: str) -> dict[str, Any]:
     """What is certified of the readings of one variant."""
     began = sum(os.times()[:4])
     entry, variant = find(which)
-    asks = partial(again, ethos=ethos())
-    results, _ = run_readings(entry, variant, bounds_of(variant, "smoke"), 1, lambda: None, asks)
+    asks = partial(certified_readings.again, ethos=ethos())
+    with patch.object(certified_readings, "of_statement", of_question):
+        results, _ = run_readings(entry, variant, bounds_of(variant, "smoke"), 1, lambda: None, asks)
     asked = [r.evidence["second"] for r in results if "second" in r.evidence]
     parts, rest = sum(each["parts"] for each in asked), [one for each in asked for one in each["rest"]]
     return {
@@ -224,15 +247,11 @@ def main() -> int:
         files = [json.loads(file.read_text(encoding="utf-8")) for file in (place, place.with_name(READINGS))]
         write_text(Path(given.words[2]), page(*files))
         return 0
-    if given.readings:
-        names = given.words[1:] or proved()
-        rows = each_variant(place, names, given.cores, of_readings, is_of_readings, said)
-        return int(any(row["refused"] for row in rows))
     if given.checked is None:
         parser.error("--checked DIR is missing")
     os.environ[CHECKED] = str(given.checked.resolve())
-    names = given.words[1:] or proved()
-    rows = each_variant(place, names, given.cores, of_variant, is_of, said)
+    asks, knows = (of_readings, is_of_readings) if given.readings else (of_variant, is_of)
+    rows = each_variant(place, given.words[1:] or proved(), given.cores, asks, knows, said)
     return int(any(row["refused"] for row in rows))
 
 

@@ -129,11 +129,16 @@ def test_the_command_has_what_the_second_solver_says(monkeypatch: pytest.MonkeyP
 
 @needs_ethos
 @pytest.mark.nightly
-def test_a_campaign_certifies_the_readings_of_a_variant(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A row a variant, which is not made again, and the page."""
+def test_a_campaign_certifies_the_readings_of_a_variant(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A row a variant, which is not made again, of questions of which none is asked again, and the page."""
+    monkeypatch.setenv(certificates_campaign.CHECKED, str(tmp_path / "checked"))
     of = (certificates_campaign.of_readings, certificates_campaign.is_of_readings, certificates_campaign.said)
     [row] = each_variant(tmp_path / "a.json", ["id-blocks/zookeeper"], 1, *of)
     assert (row["steps"], row["certified"], row["rest"], row["refused"]) == (52, 52, [], [])
     assert "1 of 1: id-blocks/zookeeper: 52 of 52 certified" in capsys.readouterr().out
     assert each_variant(tmp_path / "a.json", ["id-blocks/zookeeper"], 1, *of) == [row]
     assert "52 of 52 questions in 1 variants are certified" in certificates_campaign.page([], [row])
+    monkeypatch.setattr(certificates_campaign, "OF_QUESTION", lambda *_: pytest.fail("is asked again"))
+    assert row == {**row, **certificates_campaign.of_readings("id-blocks/zookeeper"), "seconds": row["seconds"]}
