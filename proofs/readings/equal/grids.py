@@ -225,12 +225,12 @@ def execute(
     program: Program, cells: Mapping[str, Sequence[Any]], given: Sequence[int], domain: Callable[..., int], context: Any
 ) -> Made:
     """Return what a compiled program does to one state. ``cells`` has the array of each variable, ``given`` the numbers
-    of its columns, and ``domain`` is that of `ColumnStates`."""
+    and truth values of its columns, and ``domain`` is that of `ColumnStates`."""
     run = _Run(context)
     arrays = {name: _Cells(run, its) for name, its in cells.items()}
     space = {**program.bind.__globals__, **_names(run)}  # the types of its domains are the program's own
     exec(compile(program.source, "<columns, on symbols>", "exec"), space)
     row = np.zeros(1, object)
-    columns = [Grid(run, np.array([int(number)], object)) for number in given]
+    columns = [Grid(run, np.array([value], object)) for value in given]
     space["bind"](arrays, domain)(Grid(run, row), *columns)
     return Made(run.lift(run.ok), {name: its.cells for name, its in arrays.items()}, run.faults)

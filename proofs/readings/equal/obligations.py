@@ -239,7 +239,10 @@ class Readings:
     def _columns(self, action: Action, parameters: tuple[Any, ...], names: Locals) -> Iterator[Any]:
         """Yield where columns allow a step that is not allowed, or the other way round, or hold another state after it,
         or raise an error. Replay has its programs know that keys lie inside; both forms are run."""
-        given = [raw(value, kind) for value, (_, kind) in zip(parameters, action.parameters, strict=True)]
+        given = [
+            bool(value) if isinstance(kind, BoolType) else raw(value, kind)
+            for value, (_, kind) in zip(parameters, action.parameters, strict=True)
+        ]
         allowed = [self.reading.truth(guard.condition, self.before, names=names) for guard in action.guards]
         keys = [part for u in action.updates if u.variable in self._arrays for part in self._keys(u, names)]
         wanted = self.reading.both(allowed + keys)

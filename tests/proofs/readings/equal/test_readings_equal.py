@@ -39,6 +39,16 @@ def test_both_readings_are_one(name: str) -> None:
     }
 
 
+def test_a_truth_value_that_is_a_parameter_is_none_of_numbers() -> None:
+    """In columns it is bool, and meets other truth values."""
+    _, variant = find("group-fencing/shipped-over-core-v2")
+    assert variant is not None
+    readings = Readings(variant.spec, {}, bounds_of(variant, "smoke"))
+    assert [(one.read_as, one.verdict) for one, _ in readings.of_action("mark_offsets")] == [
+        ("packed words", "holds"), ("columns", "holds"),
+    ]  # fmt: skip
+
+
 @pytest.mark.nightly
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("name", MAIN)
