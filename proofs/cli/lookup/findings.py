@@ -23,6 +23,8 @@ def findings(name: str | None, json_file: Path | None, verbose: bool, table: Pat
     Example: fencepost findings "a removed task is started again"
     """
     if name is not None:
+        if json_file is not None:
+            raise click.UsageError("--json is of all findings; the explanation of one is written by --table FILE")
         from fencepost.proofs.scope.reports import report
 
         text = report(name)

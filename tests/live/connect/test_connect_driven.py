@@ -37,10 +37,10 @@ CONFIG = {"workers": 3, "connectors": 1, "max_tasks": 2, "heartbeat_ms": 3_000}
 LATE_MS = 10_000
 RECORDER = ON_A_CLUSTER.recorder
 RELEASES = (BROKERS, "4.4.0")
-PROGRAMS, OPERATIONS = 40, 1_000
+PROGRAMS, OPERATIONS = 20, 500
 """Of a night, and the least operations that they release. Programs have some 65, and a minute on a loaded machine: a
-night is 41 minutes, and four nights are 10,000 operations, for which one would take 2.6 hours."""
-PROGRAMS_AT_REST = 40
+night is 20 minutes, and eight nights are 10,000 operations, for which one would take 2.6 hours."""
+PROGRAMS_AT_REST = 20
 """Each takes from 15 s to half a minute."""
 FEWER = Program(
     {**AT_REST, "connectors": 1, "max_tasks": 2},

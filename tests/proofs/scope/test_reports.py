@@ -77,3 +77,9 @@ def test_a_finding_without_a_report_is_refused() -> None:
     ran = fencepost("findings", "a removed task")
     assert ran.code == 2
     assert "there is no report on 'a removed task'" in ran.err
+
+
+def test_json_of_one_finding_is_refused(tmp_path: Path) -> None:
+    ran = fencepost("findings", "a removed task is started again", "--json", tmp_path / "f.json")
+    assert (ran.code, ran.err.startswith("fencepost findings: --json is of all findings;")) == (2, True)
+    assert list(tmp_path.iterdir()) == []

@@ -68,6 +68,8 @@ def words_for(name: str, inputs: Mapping[str, list[str]], place: Path) -> list[s
 
 
 def _argument(name: str, param: click.Argument, inputs: Mapping[str, list[str]], place: Path) -> list[str]:
+    if param.metavar == "[FINDING]":  # its explanation is one text, which is there or not
+        return []
     if str(param.name).startswith("name"):
         return ["transactions/v2" if "VARIANT" in str(param.metavar) else "transactions"]
     made = [str(place / "made")]
