@@ -111,4 +111,4 @@ def test_generated_programs_keep_what_is_seen(made: Made, cache: Path, variant: 
     search.search(night() or 0, PROGRAMS, search.agreeing.steps, None)
     broken = [failure.disagreed for failure in search.failures]
     assert all(variant == ONCE and each.promises <= ABORTED for each in broken), broken
-    assert search.examples == PROGRAMS or broken
+    assert search.examples >= PROGRAMS or broken

@@ -372,7 +372,7 @@ def test_only_what_is_known_is_broken(installed: Callable[[str], Installed], cac
     search.search(tonight, PROGRAMS, search.agreeing.steps, None)
     assert [(str(each.disagreed), each.program) for each in search.failures] == []
     assert search.not_allowed == []
-    assert (search.examples, search.count["operations"] > OPERATIONS) == (PROGRAMS, True)
+    assert search.examples >= PROGRAMS and search.count["operations"] > OPERATIONS
 
 
 @pytest.fixture

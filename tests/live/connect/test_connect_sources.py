@@ -153,4 +153,4 @@ def test_generated_programs_keep_the_promises(made: Made, cache: Path, variant: 
     search = driven_connect.LiveSearch("source-offsets", variant, {"cache": cache})
     search.search(night() or 0, PROGRAMS, search.agreeing.steps, None)
     assert [failure.disagreed for failure in search.failures] == []
-    assert search.examples == PROGRAMS
+    assert search.examples >= PROGRAMS  # of which Hypothesis may discard some
