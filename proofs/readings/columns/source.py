@@ -215,6 +215,8 @@ class _Emitter:
         of = tuple(self.domain(kind) for _, kind in bound)
         every = self.ranges.setdefault(of, f"q{len(self.ranges)}")
         names = {name: f"{every}[{place}]" for place, (name, _) in enumerate(bound)}
+        # A truth value that is quantified is one: of a number NumPy's ~ is none.
+        names |= {name: self.fresh(f"{names[name]} == 1") for name, kind in bound if kind == BOOL}
         self._quantified.update(names.values())
         return _Scope(names, (*scope.shape, f"{every}.shape[1]"), scope)
 

@@ -49,8 +49,13 @@ class _Run:
             return op(*entries)
         *first, a, b = [None, *map(self.lift, entries)]
         if a is not None and z3.is_bool(a) != z3.is_bool(b):
-            a, b = (z3.If(x, self.lift(1), self.lift(0)) if z3.is_bool(x) else x for x in (a, b))
+            a, b = self.number(a), self.number(b)
         return op(*[x for x in (*first, a, b) if x is not None])
+
+    def number(self, entry: Any) -> Any:
+        """Return a key as a number: a truth value is 0 or 1."""
+        is_truth = isinstance(entry, z3.ExprRef) and z3.is_bool(entry)
+        return z3.If(entry, self.lift(1), self.lift(0)) if is_truth else entry
 
     def each(self, op: Callable[..., Any], *grids: Any) -> "Grid":
         """Apply an operation to the entries of arrays that are broadcast."""
@@ -151,7 +156,7 @@ class _Cells:
         self.run, self.cells = run, list(cells)
 
     def _outside(self, at: Any) -> None:
-        self.run.fault(~(self.run.each(lambda i: i >= 0, at) & (at < len(self.cells))))
+        self.run.fault(~(self.run.each(lambda i: self.run.number(i) >= 0, at) & (at < len(self.cells))))
 
     def take(self, at: Grid) -> Grid:
         self._outside(at)
@@ -160,7 +165,7 @@ class _Cells:
     def _one(self, index: Any) -> Any:
         if not isinstance(index, z3.ExprRef):
             return self.cells[index]
-        found = self.run.lift(self.cells[0])
+        index, found = self.run.number(index), self.run.lift(self.cells[0])
         for number, cell in enumerate(self.cells):
             found = z3.If(index == number, self.run.lift(cell), found)
         return found
@@ -170,8 +175,8 @@ class _Cells:
         given = values.entries if isinstance(values, Grid) else values
         for index, value in zip(at.entries.flat, np.broadcast_to(given, at.shape).flat, strict=True):
             if isinstance(index, z3.ExprRef):
-                new = self.run.lift(value)
-                self.cells = [z3.If(index == n, new, self.run.lift(old)) for n, old in enumerate(self.cells)]
+                key, new = self.run.number(index), self.run.lift(value)
+                self.cells = [z3.If(key == n, new, self.run.lift(old)) for n, old in enumerate(self.cells)]
             else:
                 self.cells[index] = value
 
@@ -200,7 +205,7 @@ def _names(run: _Run) -> dict[str, Any]:
         return run.each(_if, test, a, b)
 
     def is_inside(key: Any, domain: int) -> Grid:
-        return run.each(lambda k: _and(k >= 0, k < domain), key)
+        return run.each(lambda k: _and(run.number(k) >= 0, run.number(k) < domain), key)
 
     def maximum(a: Any, b: Any) -> Grid:
         return run.each(lambda x, y: _if(x <= y, y, x), a, b)

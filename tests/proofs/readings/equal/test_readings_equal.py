@@ -39,12 +39,19 @@ def test_both_readings_are_one(name: str) -> None:
     }
 
 
-def test_a_truth_value_that_is_a_parameter_is_none_of_numbers() -> None:
-    """In columns it is bool, and meets other truth values."""
-    _, variant = find("group-fencing/shipped-over-core-v2")
+TRUTH_VALUES = [
+    ("group-fencing/shipped-over-core-v2", "mark_offsets"),  # a parameter
+    ("transactions/core-v2-overlapping", "fail_over"),  # quantified
+    ("transactions/core-v2-overlapping", "answer_again_by_deposed"),  # a key that is computed
+]
+
+
+@pytest.mark.parametrize(("name", "action"), TRUTH_VALUES)
+def test_a_truth_value_is_no_number_in_columns(name: str, action: str) -> None:
+    _, variant = find(name)
     assert variant is not None
-    readings = Readings(variant.spec, {}, bounds_of(variant, "smoke"))
-    assert [(one.read_as, one.verdict) for one, _ in readings.of_action("mark_offsets")] == [
+    readings = Readings(variant.spec, {}, bounds_of(variant, "ci"))
+    assert [(one.read_as, one.verdict) for one, _ in readings.of_action(action)] == [
         ("packed words", "holds"), ("columns", "holds"),
     ]  # fmt: skip
 
