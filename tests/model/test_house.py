@@ -7,8 +7,8 @@ LIMITS = {
     "model": (143, 21774),
     "properties": (166, 45354),
     "reference_impl": (159, 37287),
-    "proofs": (318, 49730),
-    "tests": (562, 83770),
+    "proofs": (318, 49737),
+    "tests": (562, 83777),
 }
 """Files and lines of each top folder."""
 LAZY_CIRCLES = (5, 5, 4)
