@@ -276,7 +276,8 @@ def _as_result(
 
 
 def run_progress(entry: ProtocolEntry, variant: Variant) -> list[Result]:
-    """Judge the progress properties on the whole graph within their own bounds, of which the worst verdict counts."""
+    """Judge the progress properties on the whole graph within their own bounds, of which the worst verdict counts, and
+    of several that hold the one with the most states that wait."""
     from fencepost.proofs.engines.explore import explore
     from fencepost.proofs.engines.progress import check_progress
 
@@ -295,11 +296,17 @@ def run_progress(entry: ProtocolEntry, variant: Variant) -> list[Result]:
             evidence = {"waiting": item.waiting} if evidence_of is None else evidence_of
             spent = time.perf_counter() - start
             new = result(entry, variant, name, "eventually", "progress", item.verdict, spent, bound, evidence)
-            if name not in found or found[name].verdict == "holds":
+            if name not in found or _counts_more(new, found[name]):
                 found[name] = new
     whole = scope_of_features(variant.spec, graphs, "progress")
     scopes = {name: narrowed(whole, violated[name]) if violated[name] else whole for name in found}
     return [r for name, made in found.items() for r in _within(scopes[name], [made])]
+
+
+def _counts_more(new: Result, than: Result) -> bool:
+    if (new.verdict, than.verdict) == ("holds", "holds"):
+        return new.evidence["waiting"] > than.evidence["waiting"]
+    return than.verdict == "holds"
 
 
 def _evidence(spec: Spec, trace: Trace, item: Property, bound: Mapping[str, int]) -> dict[str, Any]:

@@ -11,8 +11,9 @@ code 1 if cvc5 has a model against anything that Z3 has refuted.
 
 import argparse
 import json
+import sys
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -78,19 +79,22 @@ def said(row: Mapping[str, Any]) -> str:
     return f"agrees on {row['agrees']} of {row['steps']}{against}, {row['seconds']} s"
 
 
-def ask(place: Path, names: Iterable[str], cores: int) -> int:
+def ask(place: Path, names: Sequence[str], cores: int) -> int:
     """Asks what was not asked yet. Exit code 1 if the solvers disagree about anything."""
     return int(any(row["disagrees"] for row in each_variant(place, names, cores, of_variant, is_of, said)))
 
 
 def each_variant(
-    place: Path, names: Iterable[str], cores: int, of: Callable[[str], dict[str, Any]],
+    place: Path, names: Sequence[str], cores: int, of: Callable[[str], dict[str, Any]],
     current: Callable[[Mapping[str, Any], Variant], bool], says: Callable[[Mapping[str, Any]], str],
 ) -> list[dict[str, Any]]:  # fmt: skip
     """What ``of`` comes to for each variant, a row each, of which those that are still ``current`` are not made again.
     A row is kept as soon as it is there."""
-    kept = {row["variant"]: row for row in (json.loads(place.read_text()) if place.exists() else ())}
     every = proved()
+    if unknown := [which for which in names if which not in every]:
+        print(f"no main variant that is proved: {', '.join(unknown)}; `fencepost list` has their names", file=sys.stderr)
+        raise SystemExit(2)
+    kept = {row["variant"]: row for row in (json.loads(place.read_text()) if place.exists() else ())}
     kept = {which: row for which, row in kept.items() if which in every and current(row, find(which)[1])}
     left = [which for which in names if which not in kept]
     with Jobs(len(left), cores) as jobs:

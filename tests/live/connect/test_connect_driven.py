@@ -48,6 +48,7 @@ FEWER = Program(
 )
 """A connector gets fewer tasks, which a round of fencing has to precede."""
 SETTLED, REST_S = 6, 2.0
+LOADED_S = 60.0  # what a worker may take longer on a loaded machine
 FEW = 20  # orders of members, where none fits
 
 
@@ -153,8 +154,8 @@ def test_what_does_not_come_to_rest_is_an_error(driven: Driven, monkeypatch: pyt
 
 @pytest.mark.nightly
 def test_what_a_worker_gives_up_is_waited_for(driven: Driven) -> None:
-    """618.23: a task does not stop, as the end of its transaction waits here, until its worker gives it up. What
-    follows from that has come to rest when the driver looks next."""
+    """618.23: a task does not stop, as the end of its transaction waits here, until its worker gives it up; then the
+    leader fences it."""
     system = driven.system
     driven.begin(2)
     assert system.configure(0, 0, 1)
@@ -164,10 +165,10 @@ def test_what_a_worker_gives_up_is_waited_for(driven: Driven) -> None:
     assert (left[0], "commit", *left[2:]) in system.threads()
     while not driven.of("set_written", count=1):
         system.step(next(thread[0] for thread in system.threads() if thread[1] == "write"))
-    time.sleep(2 * GRACEFUL_MS / 1_000)
-    waiting = system.threads()
+    given_up = time.monotonic() + GRACEFUL_MS / 1_000 + LOADED_S
+    while "fence" not in {thread[1] for thread in (waiting := system.threads())}:
+        assert time.monotonic() < given_up
     assert left[0] not in {thread[0] for thread in waiting}
-    assert "fence" in {thread[1] for thread in waiting}
     run(system)
     assert sorted(driven.polling) == [0]
     assert not driven.of("transaction_committed", task=1)
