@@ -66,6 +66,8 @@ SILENT: Mapping[str, str] = MappingProxyType({
     "a partition that its member never hears of": "nothing is written, and the group's offset stands, as of a slow one",
     "an aborted offset is committed by the next transaction":
         "a client that has aborted may rightly commit the same offset with its next transaction",
+    "an answer of an earlier generation is taken for the newest":
+        "an owner may rightly go back, as it does where a user resets the group's offset",
     "enabled workers do not catch up with a preparing leader": _HERDER,
     "a fencing round that is over still answers": _HERDER,
     "one thread forwards everything to the leader": _HERDER,

@@ -363,6 +363,15 @@ FINDINGS = (
         seen=("4.0.0", "4.3.1", "4.4.0"), means="client",
     ),
     Finding(
+        "an answer of an earlier generation is taken for the newest", "A poll ends before its OffsetFetch is answered. The answer is "
+        "kept by its partitions alone, and taken when the member is given them again, generations later: it goes on from an "
+        "offset that others have left behind, as the owner, and all since is in the committed output twice.",
+        "kafka-python", "3.0.12", ("447.17", "447.P1"), "new",
+        "tests/live/kafka/copying/test_live_stale_offsets.py::test_kafka_python_goes_on_from_an_earlier_generation",
+        "found by the audit of a run under fire on a loaded machine",
+        seen=("4.4.0",), means="client",
+    ),
+    Finding(
         "who names no member is not fenced", "A TxnOffsetCommit without generation and member id is taken, whichever member owns the "
         "partition: with a transactional id for each process a zombie commits after the new owner has processed the same "
         "input, which is in the committed output twice.",
