@@ -369,7 +369,7 @@ FINDINGS = (
         "kafka-python", "3.0.12", ("447.17", "447.P1"), "new",
         "tests/live/kafka/copying/test_live_stale_offsets.py::test_kafka_python_goes_on_from_an_earlier_generation",
         "found by the audit of a run under fire on a loaded machine",
-        seen=("4.4.0",), means="client",
+        seen=("4.0.0", "4.3.1", "4.4.0"), means="client",
     ),
     Finding(
         "who names no member is not fenced", "A TxnOffsetCommit without generation and member id is taken, whichever member owns the "

@@ -92,7 +92,7 @@ def each_variant(
     A row is kept as soon as it is there."""
     every = proved()
     if unknown := [which for which in names if which not in every]:
-        print(f"no main variant that is proved: {', '.join(unknown)}; `fencepost list` has their names", file=sys.stderr)
+        print(f"no main variant with a proof: {', '.join(unknown)}; see `fencepost list`", file=sys.stderr)
         raise SystemExit(2)
     kept = {row["variant"]: row for row in (json.loads(place.read_text()) if place.exists() else ())}
     kept = {which: row for which, row in kept.items() if which in every and current(row, find(which)[1])}

@@ -166,9 +166,9 @@ def test_what_a_worker_gives_up_is_waited_for(driven: Driven) -> None:
     while not driven.of("set_written", count=1):
         system.step(next(thread[0] for thread in system.threads() if thread[1] == "write"))
     given_up = time.monotonic() + GRACEFUL_MS / 1_000 + LOADED_S
-    while "fence" not in {thread[1] for thread in (waiting := system.threads())}:
+    while "fence" not in {thread[1] for thread in system.threads()}:
         assert time.monotonic() < given_up
-    assert left[0] not in {thread[0] for thread in waiting}
+    assert left[0] not in {thread[0] for thread in system.threads()}
     run(system)
     assert sorted(driven.polling) == [0]
     assert not driven.of("transaction_committed", task=1)

@@ -1,4 +1,4 @@
-"""Where a member begins with a partition that it is given again, if an answer of an earlier generation is still there."""
+"""Where a member begins with a partition that it is given again, if it still has an answer of an earlier generation."""
 
 from __future__ import annotations
 
