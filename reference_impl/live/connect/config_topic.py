@@ -33,7 +33,7 @@ AT_ONCE = {"segment.ms": "1", "min.cleanable.dirty.ratio": "0.001", "max.compact
 CHECKPOINT = "cleaner-offset-checkpoint"
 NAMED_TOPICS = 9  # the version of Produce
 TOPIC, SET, DELETE = i8(2), i8(0), i8(1)
-PATIENCE_S = 60.0
+PATIENCE_S, AGAIN_S = 60.0, 2.0
 
 
 def compact(kafka: KafkaCluster, topic: str) -> int:
@@ -41,9 +41,13 @@ def compact(kafka: KafkaCluster, topic: str) -> int:
     next segment has a key that no worker reads. Raise WireError."""
     with _asking(kafka) as brokers:
         _alter(brokers, topic, {name: (SET, value) for name, value in AT_ONCE.items()})
-        end = append(brokers, topic, b"compacted", None)
+        end, again = -1, 0.0
         for _ in Patience(PATIENCE_S):
-            if all(_cleaned(folder / CHECKPOINT, topic) >= end for folder in kafka.log_dirs):
+            rolled = end >= 0 and all((folder / f"{topic}-0" / f"{end:020}.log").exists() for folder in kafka.log_dirs)
+            # A broker hears of its settings some time after they are answered; a record before that begins no segment.
+            if not rolled and time.monotonic() > again:
+                end, again = append(brokers, topic, b"compacted", None), time.monotonic() + AGAIN_S
+            elif rolled and all(_cleaned(folder / CHECKPOINT, topic) >= end for folder in kafka.log_dirs):
                 _alter(brokers, topic, dict.fromkeys(AT_ONCE, (DELETE, None)))
                 return end
     raise WireError(f"{kafka.bootstrap}: topic {topic} was not compacted up to {end} within {PATIENCE_S:.0f} s")
