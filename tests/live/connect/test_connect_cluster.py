@@ -190,7 +190,7 @@ def is_running(node: Path) -> bool:
     return False
 
 
-@pytest.mark.nightly(nights=2)
+@pytest.mark.nightly(nights=4)
 @pytest.mark.parametrize(("brokers", "level"), [(BROKERS, 2), ("", 0)])
 @pytest.mark.parametrize("release", RELEASES)
 def test_a_life_on_every_release(

@@ -101,7 +101,7 @@ def test_a_transaction_has_records_and_offsets(made: Made) -> None:
     assert driven.of("audited")[-1]["offset"] == 6
 
 
-@pytest.mark.nightly
+@pytest.mark.nightly(nights=2)
 @pytest.mark.timeout(3_600)
 @pytest.mark.parametrize("variant", ["shipped", ONCE])
 def test_generated_programs_keep_what_is_seen(made: Made, cache: Path, variant: str) -> None:

@@ -38,8 +38,8 @@ LATE_MS = 10_000
 RECORDER = ON_A_CLUSTER.recorder
 RELEASES = (BROKERS, "4.4.0")
 PROGRAMS, OPERATIONS = 20, 500
-"""Of a night, and the least operations that they release. Programs have some 65, and a minute on a loaded machine: a
-night is 20 minutes, and eight nights are 10,000 operations, for which one would take 2.6 hours."""
+"""Of one night in three, and the least operations that they release. Programs have some 65, and a minute on a loaded
+machine: such a night has 20 minutes of them, and eight have 10,000 operations, for which one would take 2.6 hours."""
 PROGRAMS_AT_REST = 20
 """Each takes from 15 s to half a minute."""
 FEWER = Program(
@@ -116,7 +116,7 @@ def driven(own_cluster: Callable[..., ConnectSystem]) -> Driven:
     return Driven(own_cluster())
 
 
-@pytest.mark.nightly
+@pytest.mark.nightly(nights=2)
 @pytest.mark.parametrize("release", RELEASES)
 def test_nothing_goes_on_by_itself_at_rest(
     own_cluster: Callable[..., ConnectSystem], installed: Callable[[str], Installed], release: str
@@ -361,7 +361,7 @@ def test_an_answer_and_the_end_of_a_task_wait(own_cluster: Callable[..., Connect
     assert {event["set"] for event in driven.of("task_failed")}.isdisjoint({first, second})
 
 
-@pytest.mark.nightly
+@pytest.mark.nightly(nights=3)
 @pytest.mark.timeout(2 * 3_600)
 def test_only_what_is_known_is_broken(installed: Callable[[str], Installed], cache: Path) -> None:
     """Generated programs, others each night and of another release every other night: nothing is broken but by a task
@@ -397,7 +397,7 @@ def test_it_comes_to_the_same_as_the_reference(live: Factory) -> None:
     assert "counts of 0: 2, and not None" in compared(FEWER, seen, without("does_not_ask"), FEW)
 
 
-@pytest.mark.nightly
+@pytest.mark.nightly(nights=3)
 @pytest.mark.timeout(3_600)
 def test_programs_come_to_the_same_as_the_reference(live: Factory) -> None:
     """Other programs each night."""

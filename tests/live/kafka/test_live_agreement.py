@@ -129,7 +129,7 @@ def test_fenced_before_it_began(mode: str, what: str, request: pytest.FixtureReq
     assert watch.differed is None, str(watch.differed)
 
 
-@pytest.mark.nightly(nights=3)
+@pytest.mark.nightly(nights=6)
 @pytest.mark.parametrize("mode", CLUSTERS)
 def test_kafka_is_followed_for_long(mode: str, request: pytest.FixtureRequest) -> None:
     """The same in many sequences; and what late copies are predicted to break, breaks."""

@@ -98,7 +98,7 @@ def driven(kafka: KafkaCluster, variant: str, clusters: int) -> AgreementReport:
     )  # fmt: skip
 
 
-@pytest.mark.nightly(nights=2)
+@pytest.mark.nightly(nights=4)
 @pytest.mark.parametrize("variant", MODES)
 def test_no_program_breaks_a_promise(kafka_groups: KafkaCluster, variant: str) -> None:
     """Pauses, kills, lost and late messages and rebalances all the while."""
@@ -107,7 +107,7 @@ def test_no_program_breaks_a_promise(kafka_groups: KafkaCluster, variant: str) -
     assert report.coverage.kinds["paused"] and report.coverage.kinds["output_read"]
 
 
-@pytest.mark.nightly(nights=3)
+@pytest.mark.nightly(nights=6)
 def test_a_program_that_copies_twice_is_found(kafka_groups: KafkaCluster) -> None:
     """Where commits name the group alone: 447.P1 is broken, and by what."""
     report = driven(kafka_groups, "group-id-only", 30)

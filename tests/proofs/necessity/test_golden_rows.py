@@ -104,7 +104,7 @@ EVERY_RUN = ("transactional-offsets", "config-topic-writes")
 
 @pytest.fixture(
     scope="module",
-    params=[pytest.param(n, marks=[] if n in EVERY_RUN else pytest.mark.nightly(nights=3)) for n in WHOLE],
+    params=[pytest.param(n, marks=[] if n in EVERY_RUN else pytest.mark.nightly(nights=6)) for n in WHOLE],
 )
 def found(request: pytest.FixtureRequest) -> tuple[str, list[Necessity]]:
     return request.param, necessity(protocols()[request.param], "smoke")

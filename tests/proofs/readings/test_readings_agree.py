@@ -33,7 +33,7 @@ EVERY_RUN = {
     "idempotence/idempotent", "read-committed/read-committed", "config-topic-writes/record-by-record",
 }  # fmt: skip
 TRIED = [
-    name if name in EVERY_RUN else pytest.param(name, marks=pytest.mark.nightly(nights=2 if v.main else 4))
+    name if name in EVERY_RUN else pytest.param(name, marks=pytest.mark.nightly(nights=4))
     for name, (_, v) in zip(NAMES, EVERY, strict=True)
 ]
 """What was shipped, and three small ones with logs, in every run; the others at night."""

@@ -78,14 +78,14 @@ def test_under_fire(kafka_groups: KafkaCluster, tmp_path: Path, members: str) ->
     keeps(kafka_groups, tmp_path, f"fire-{members}", members, SEED)
 
 
-@pytest.mark.nightly(nights=3)
+@pytest.mark.nightly(nights=6)
 @pytest.mark.parametrize("members", MEMBERS)
 def test_under_fire_for_longer(kafka_groups: KafkaCluster, tmp_path: Path, members: str) -> None:
     """Forty faults."""
     keeps(kafka_groups, tmp_path, f"long-{members}", members, night() or SEED, faults=40)
 
 
-@pytest.mark.nightly(nights=3)
+@pytest.mark.nightly(nights=6)
 @pytest.mark.parametrize("members", UNFENCED)
 def test_the_same_fire_finds_who_is_not_fenced(kafka_groups: KafkaCluster, tmp_path: Path, members: str) -> None:
     """Members whose offsets name no member of the group copy records twice."""
@@ -94,7 +94,7 @@ def test_the_same_fire_finds_who_is_not_fenced(kafka_groups: KafkaCluster, tmp_p
     assert {"nothing_twice", "newest_owner_commits"} <= report.violations.keys()
 
 
-@pytest.mark.nightly(nights=3)
+@pytest.mark.nightly(nights=6)
 @pytest.mark.parametrize("members", MEMBERS)
 def test_while_its_broker_is_killed(jars: Path, tmp_path: Path, members: str) -> None:
     """The one broker is killed and started again, after every third fault: both coordinators load their logs."""
@@ -105,7 +105,7 @@ def test_while_its_broker_is_killed(jars: Path, tmp_path: Path, members: str) ->
         )  # fmt: skip
 
 
-@pytest.mark.nightly(nights=3)
+@pytest.mark.nightly(nights=6)
 @pytest.mark.parametrize("members", MEMBERS)
 def test_while_a_broker_fails_over(jars: Path, tmp_path: Path, members: str) -> None:
     """One of two brokers, not the controller, is killed and started again after every third fault: the other one takes

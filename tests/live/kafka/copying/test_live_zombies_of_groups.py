@@ -102,7 +102,7 @@ def test_zombie(kafka_groups: KafkaCluster, jars: Path, tmp_path: Path, case: Ca
     run(kafka_groups, jars, tmp_path, case)
 
 
-@pytest.mark.nightly(nights=2)
+@pytest.mark.nightly(nights=4)
 @pytest.mark.parametrize("case", OTHERS, ids=lambda case: case.id)
 def test_other_zombies(kafka_groups: KafkaCluster, jars: Path, tmp_path: Path, case: Case) -> None:
     """The same, in the other ways to be one."""
