@@ -364,7 +364,7 @@ FINDINGS = (
     ),
     Finding(
         "an answer of an earlier generation is taken for the newest", "A poll ends before its OffsetFetch is answered. The answer is "
-        "kept by its partitions alone, and taken when the member is given them again, generations later: it goes on from an "
+        "filed by its partitions alone, and taken when the member is given them again, generations later: it goes on from an "
         "offset that others have left behind, as the owner, and all since is in the committed output twice.",
         "kafka-python", "3.0.12", ("447.17", "447.P1"), "new",
         "tests/live/kafka/copying/test_live_stale_offsets.py::test_kafka_python_goes_on_from_an_earlier_generation",

@@ -6,9 +6,9 @@ from house import PRIVATE, circles, outside_the_law, private_words, sizes
 LIMITS = {
     "model": (143, 21774),
     "properties": (166, 45354),
-    "reference_impl": (159, 37287),
-    "proofs": (318, 49737),
-    "tests": (562, 83777),
+    "reference_impl": (159, 37291),
+    "proofs": (318, 49755),
+    "tests": (563, 83891),
 }
 """Files and lines of each top folder."""
 LAZY_CIRCLES = (5, 5, 4)
