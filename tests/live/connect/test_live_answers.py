@@ -3,6 +3,7 @@ support, and of a coordinator that is killed. So far Kafka is right."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
 import pytest
@@ -11,6 +12,7 @@ from fencepost.reference_impl.live.tcp.brokers import TRANSACTION, Brokers
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(600), pytest.mark.nightly]
 Special = Callable[..., Probe]
+STUCK_S = 4.0  # several flushes of one second
 
 
 def test_one_task_after_one_is_fenced_by_its_successor(probe: Probe) -> None:
@@ -108,7 +110,8 @@ def test_a_leader_without_the_support_counts(special: Special, support: str) -> 
 
 def test_what_a_stuck_flush_has_is_not_told(special: Special) -> None:
     """src.1: at-least-once; while a flush of offsets does not end, SourceTask.commit is not called, although the flush
-    is given up and begun anew. What was given up is written all the same, and again."""
+    may be given up and begun anew. What was given up is written all the same, and again. Where its wait ends in the
+    very millisecond that it is over, `SetCallbackFuture.get` waits once more, for 0 ms, which is for ever in Java."""
     settings = PATIENT | {"offset.flush.interval.ms": 300, "offset.flush.timeout.ms": 1_000}
     probe = special(support="disabled", size=1, settings=settings)
     probe.configure(1)
@@ -119,12 +122,12 @@ def test_what_a_stuck_flush_has_is_not_told(special: Special) -> None:
     probe.polls(since=first.line + 1).answer()  # the task's own thread takes what may be flushed, between polls
     flush.wait()
     begun = len(probe.seen.lines)
-    given_up = "Timed out waiting to flush offsets to storage"
-    probe.cluster.wait_for("flushes that are given up", lambda: probe.times("w0", given_up) > 1)
+    time.sleep(STUCK_S)
+    given_up = probe.times("w0", "Timed out waiting to flush offsets to storage") > 0
     assert list(probe.seen.since(begun, call="commit", connector=probe.name)) == []
     flush.release()
     probe.control.wait_for("commit", DUE_S, connector=probe.name, since=begun)
-    assert probe.offsets()[:2] == [1, 1]
+    assert probe.offsets()[: 1 + given_up] == [1] * (1 + given_up)
 
 
 def test_a_round_survives_the_coordinator(special: Special) -> None:
