@@ -59,7 +59,7 @@ def test_consumer_groups_keep_their_promises(variant: str) -> None:
     assert {"zombie", "client-crash", "coordinator-fail-over", "loss"} <= report.dangers.keys()
 
 
-@pytest.mark.nightly(nights=10)
+@pytest.mark.nightly(nights=20)
 @pytest.mark.parametrize(("protocol", "variant"), RIGHT)
 def test_no_alarm_in_many_clusters(protocol: str, variant: str) -> None:
     report = agree(driven(protocol).reference, protocol=protocol, variant=variant, max_examples=1_000, seed=2)
