@@ -305,7 +305,7 @@ def run_progress(entry: ProtocolEntry, variant: Variant) -> list[Result]:
 
 def _counts_more(new: Result, than: Result) -> bool:
     if (new.verdict, than.verdict) == ("holds", "holds"):
-        return new.evidence["waiting"] > than.evidence["waiting"]
+        return bool(new.evidence["waiting"] > than.evidence["waiting"])
     return than.verdict == "holds"
 
 
