@@ -7,15 +7,17 @@ import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, get_args
 
 import pytest
 from command_line import fencepost, read_json
 from fencepost.proofs import replays as module
+from fencepost.proofs.engines import run_engines
 from fencepost.proofs.results import Result, Verdict, worst
 from fencepost.proofs.scale.generate import generate
 from fencepost.proofs.scale.replay import NOTHING_TO_JUDGE, ReplayReport, replay
-from fencepost.properties.catalogue import FOLLOWED, protocols
+from fencepost.properties.catalogue import FOLLOWED, find, protocols
 from fencepost.properties.history import write_histories
 from fencepost.properties.id_blocks.events import ID_BLOCKS
 from fencepost.properties.id_blocks.histories import SEEDED_HISTORY
@@ -276,3 +278,29 @@ def test_only_the_expected_verdict_is_as_expected() -> None:
     for verdict, expected in itertools.product(get_args(Verdict), repeat=2):
         one = Result("p", "v", "x", "always", "induction", verdict, expected, None, 0.0)
         assert one.as_expected == (verdict == expected)
+
+
+@pytest.mark.parametrize(
+    ("in_turn", "counts"),
+    [
+        ([("violated", 0), ("holds", 5)], ("violated", 0)),
+        ([("holds", 5), ("violated", 0)], ("violated", 0)),
+        ([("holds", 5), ("holds", 3)], ("holds", 5)),
+        ([("holds", 3), ("holds", 5)], ("holds", 5)),
+    ],
+)
+def test_of_several_bounds_the_worst_counts(
+    in_turn: list[tuple[str, int]], counts: tuple[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of progress; and where it holds in all of them, the one with the most states that wait."""
+    entry, variant = find("two-phase/retained")
+    assert variant is not None and len(variant.progress_bounds) == 2
+    each = iter(in_turn)
+
+    def checked(_: object) -> dict[str, SimpleNamespace]:
+        verdict, waiting = next(each)
+        return {"found_is_ended": SimpleNamespace(verdict=verdict, waiting=waiting, trace=None)}
+
+    monkeypatch.setattr("fencepost.proofs.engines.progress.check_progress", checked)
+    [made] = run_engines.run_progress(entry, variant)
+    assert (made.verdict, made.evidence["waiting"]) == counts
