@@ -1,7 +1,7 @@
 """Bugs and holes that are publicly known, by their numbers: with the bug a promise fails, in the fewest steps that the
 golden file has; mended every promise holds within the same bounds.
 
-In how many steps each promise of each variant fails is compared every night, by `test_golden.py`.
+In how many steps each promise of each variant fails is compared within four weeks of nights, by `test_golden.py`.
 """
 
 import golden
