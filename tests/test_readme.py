@@ -132,7 +132,7 @@ def test_verify_prints_what_the_readme_shows(tmp_path: Path) -> None:
         assert len(results) == sum(verified.rows()[name]["verdicts"] for name in chosen)
 
 
-@pytest.mark.nightly(nights=7)
+@pytest.mark.nightly(nights=14)
 @pytest.mark.timeout(2400)
 def test_verify_of_all_protocols(tmp_path: Path) -> None:
     """By every engine, with no more work than promised."""

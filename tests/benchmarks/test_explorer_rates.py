@@ -63,7 +63,7 @@ def test_no_cliff_beyond_a_word(benchmark: Any, monkeypatch: pytest.MonkeyPatch)
     assert ratio <= IN_TWO_WORDS, f"{ratio:.1f} times as long in two words; was the machine busy?"
 
 
-@pytest.mark.nightly(nights=10)
+@pytest.mark.nightly(nights=20)
 def test_a_hundred_million_states(benchmark: Any) -> None:
     """102 million, in a process whose memory is looked at afterwards."""
     pytest.importorskip("numba", reason="the numba engine is an extra: pip install -e '.[fast]'")

@@ -25,7 +25,7 @@ CONFIG = {"mode": "kraft", "brokers": 3, "controllers": 3, "block_size": 10, "ma
 LATE = {"broken": "stale_answer_installed"}
 SIZES = [
     pytest.param(1_000_000, id="1M"),
-    pytest.param(100_000_000, id="100M", marks=[pytest.mark.nightly(nights=14), pytest.mark.timeout(3600)]),
+    pytest.param(100_000_000, id="100M", marks=[pytest.mark.nightly(nights=28), pytest.mark.timeout(3600)]),
 ]
 
 

@@ -96,7 +96,7 @@ EVERY_RUN = {name.partition(":")[0]: name for name in reversed(RIGHT)}
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=[] if n in EVERY_RUN.values() else pytest.mark.nightly(nights=6)) for n in RIGHT]
+    "name", [pytest.param(n, marks=[] if n in EVERY_RUN.values() else pytest.mark.nightly(nights=12)) for n in RIGHT]
 )
 def test_what_a_defect_needs_does_no_harm_by_itself(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Otherwise the defect would not be what is noticed."""

@@ -61,7 +61,7 @@ def pinned(protocol: str, name: str) -> tuple[int, int]:
 
 
 def case(protocol: str, name: str, is_slow: bool) -> Any:
-    marks = [pytest.mark.nightly(nights=4)] if is_slow else []
+    marks = [pytest.mark.nightly(nights=8)] if is_slow else []
     return pytest.param(protocol, name, id=f"{protocol}-{name}", marks=marks)
 
 
@@ -139,7 +139,7 @@ def test_what_is_wrong_by_itself_is_found(protocol: str, name: str) -> None:
     assert found_after(protocol, correct, pinned(protocol, name)[1], clusters=CLUSTERS) is not None
 
 
-@pytest.mark.nightly(nights=10)
+@pytest.mark.nightly(nights=20)
 @pytest.mark.parametrize(("protocol", "name"), [each for each in BREAKING if each[1] not in NOT_FOUND])
 def test_its_program_fails_by_itself(protocol: str, name: str) -> None:
     """The failure is shrunk and names the condition or the promise that is false, unless the model has no step at all

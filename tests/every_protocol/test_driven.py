@@ -33,7 +33,7 @@ QUICK = {
 @pytest.mark.parametrize(
     ("protocol", "variant"),
     [
-        pytest.param(*each, marks=[] if each in QUICK else pytest.mark.nightly(nights=6))
+        pytest.param(*each, marks=[] if each in QUICK else pytest.mark.nightly(nights=12))
         for each in WRONG if each[1] not in LATE_COPIES
     ],
 )  # fmt: skip
@@ -59,7 +59,7 @@ def test_consumer_groups_keep_their_promises(variant: str) -> None:
     assert {"zombie", "client-crash", "coordinator-fail-over", "loss"} <= report.dangers.keys()
 
 
-@pytest.mark.nightly(nights=20)
+@pytest.mark.nightly(nights=40)
 @pytest.mark.parametrize(("protocol", "variant"), RIGHT)
 def test_no_alarm_in_many_clusters(protocol: str, variant: str) -> None:
     report = agree(driven(protocol).reference, protocol=protocol, variant=variant, max_examples=1_000, seed=2)

@@ -240,7 +240,7 @@ def cases() -> list[Any]:
             violated.add("model")
     daily = {(protocol, name) for protocol, names in DAILY.items() for name in names.split()}
     return [
-        pytest.param(*each, violated, id=" ".join(each), marks=[] if each in daily else pytest.mark.nightly(nights=8))
+        pytest.param(*each, violated, id=" ".join(each), marks=[] if each in daily else pytest.mark.nightly(nights=16))
         for each, violated in wanted.items()
     ]
 
@@ -261,7 +261,7 @@ HARMLESS = [
 
 @pytest.mark.parametrize(
     ("protocol", "name"),
-    [pytest.param(*each, marks=[] if each == HARMLESS[0] else pytest.mark.nightly(nights=6)) for each in HARMLESS],
+    [pytest.param(*each, marks=[] if each == HARMLESS[0] else pytest.mark.nightly(nights=12)) for each in HARMLESS],
 )
 def test_what_is_harmless_shows_nothing(protocol: str, name: str) -> None:
     assert found_in(protocol, config_of(protocol, name), set(), 20) == set()

@@ -70,7 +70,7 @@ def rows() -> Iterator[Any]:
                 variant, outcome, *night = one.split(" ", 2)
                 marks = [pytest.mark.nightly] if night else []
                 if not night and (protocol, rule) in there:
-                    marks = [pytest.mark.nightly(nights=6)]
+                    marks = [pytest.mark.nightly(nights=12)]
                 elif not night:
                     there.add((protocol, rule))
                 yield pytest.param(

@@ -63,7 +63,7 @@ def promised(variant: Variant) -> dict[str, Property]:
 @pytest.mark.parametrize(
     "variant",
     [
-        pytest.param(one, id=f"{name}/{one.name}", marks=() if name in QUICK else pytest.mark.nightly(nights=3))
+        pytest.param(one, id=f"{name}/{one.name}", marks=() if name in QUICK else pytest.mark.nightly(nights=6))
         for name, entry in protocols().items()
         for one in entry.variants
         if one.main and one.proof and promised(one)

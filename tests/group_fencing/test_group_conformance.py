@@ -90,7 +90,7 @@ def test_a_static_member_that_does_not_wait_for_a_poll(variant: str, monkeypatch
     assert LATE_JOIN not in kernel(columns).undecided
 
 
-@pytest.mark.nightly(nights=6)
+@pytest.mark.nightly(nights=12)
 @pytest.mark.parametrize("variant", RIGHT)
 def test_no_alarm_in_many_histories(variant: str) -> None:
     columns = histories(5_000, USUAL[variant], 10_000)

@@ -16,7 +16,7 @@ def cases() -> Iterator[Any]:
     for protocol, bugs in KNOWN_BUGS.items():
         first = {bug.play: name for name, bug in reversed(bugs.items())}
         for name, bug in bugs.items():
-            yield pytest.param(protocol, name, marks=[] if first[bug.play] == name else pytest.mark.nightly(nights=6))
+            yield pytest.param(protocol, name, marks=[] if first[bug.play] == name else pytest.mark.nightly(nights=12))
 
 
 class Plain:

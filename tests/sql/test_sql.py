@@ -248,7 +248,7 @@ FEW = {
         "init_answered_when_idle",
     ),
 }  # fmt: skip
-SLOW = [pytest.mark.nightly(nights=2), pytest.mark.timeout(900)]
+SLOW = [pytest.mark.nightly(nights=4), pytest.mark.timeout(900)]
 
 
 @pytest.mark.parametrize(

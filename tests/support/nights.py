@@ -4,7 +4,7 @@
 has many cases, a quarter of them each night and all within four.  The night is the seed of what is drawn at random too.
 Where none is named, as in ``pytest -m nightly`` by hand, all are of it.
 
-So are the tests in ``data/long.txt``, a sixth of them each night: by their ids, or by a function's for all its cases.
+So are the tests in ``data/long.txt``, a twelfth of them each night: by their ids, or by a function's for all its cases.
 Of a function that is not named whole the quickest case is not among them, so that every run tries it.
 """
 
@@ -21,7 +21,7 @@ SEED = "FENCEPOST_SEED"
 
 
 LONG = Path(__file__).parent / "data" / "long.txt"
-NIGHTS_OF_LONG = 6
+NIGHTS_OF_LONG = 12
 SECONDS = 900
 """Of a test of the night, where it names no other limit: three times that of a test of every run, which some come near
 to on a machine that does something else too."""
@@ -34,7 +34,7 @@ def long_tests() -> list[str]:
 
 
 def mark_long(items: Sequence[pytest.Item]) -> None:
-    """What the file names is of one night in six."""
+    """What the file names is of one night in twelve."""
     long = set(long_tests())
     for item in items:
         if (item.nodeid in long or item.nodeid.partition("[")[0] in long) and not item.get_closest_marker("nightly"):

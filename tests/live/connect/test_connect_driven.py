@@ -37,10 +37,10 @@ CONFIG = {"workers": 3, "connectors": 1, "max_tasks": 2, "heartbeat_ms": 3_000}
 LATE_MS = 10_000
 RECORDER = ON_A_CLUSTER.recorder
 RELEASES = (BROKERS, "4.4.0")
-PROGRAMS, OPERATIONS = 20, 500
+PROGRAMS, OPERATIONS = 10, 250
 """Of one night in three, and the least operations that they release. Programs have some 65, and a minute on a loaded
-machine: such a night has 20 minutes of them, and eight have 10,000 operations, for which one would take 2.6 hours."""
-PROGRAMS_AT_REST = 20
+machine: such a night has 10 minutes of them, and 16 have 10,000 operations, for which one would take 2.6 hours."""
+PROGRAMS_AT_REST = 10
 """Each takes from 15 s to half a minute."""
 FEWER = Program(
     {**AT_REST, "connectors": 1, "max_tasks": 2},
@@ -116,7 +116,7 @@ def driven(own_cluster: Callable[..., ConnectSystem]) -> Driven:
     return Driven(own_cluster())
 
 
-@pytest.mark.nightly(nights=2)
+@pytest.mark.nightly(nights=4)
 @pytest.mark.parametrize("release", RELEASES)
 def test_nothing_goes_on_by_itself_at_rest(
     own_cluster: Callable[..., ConnectSystem], installed: Callable[[str], Installed], release: str

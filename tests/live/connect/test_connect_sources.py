@@ -144,7 +144,7 @@ def test_a_worker_that_is_gone_leaves_its_transaction_open(made: Made) -> None:
     assert driven.output() == [1, 2, 3, 4]
 
 
-@pytest.mark.nightly(nights=2)
+@pytest.mark.nightly(nights=4)
 @pytest.mark.timeout(3_600)
 @pytest.mark.parametrize("variant", ["shipped", ALWAYS])
 def test_generated_programs_keep_the_promises(made: Made, cache: Path, variant: str) -> None:

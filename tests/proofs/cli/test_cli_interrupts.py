@@ -115,7 +115,7 @@ def test_some_commands_tell_what_they_found(name: str, how: signal.Signals, afte
     interrupted_at_work(name, how, after_s, tmp_path)
 
 
-@pytest.mark.nightly(nights=3)
+@pytest.mark.nightly(nights=6)
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize(("name", "how", "after_s"), cases(None))
 def test_every_command_tells_what_it_found(name: str, how: signal.Signals, after_s: float, tmp_path: Path) -> None:

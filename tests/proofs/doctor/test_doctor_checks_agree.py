@@ -133,7 +133,7 @@ def test_simulated_histories(defect: str, mode: str, tmp_path: Path) -> None:
     _simulated(defect, mode, 2, tmp_path)
 
 
-@pytest.mark.nightly(nights=3)
+@pytest.mark.nightly(nights=6)
 @pytest.mark.parametrize("mode", ["v2", "v1-verified", "v1"])
 @pytest.mark.parametrize("defect", DEFECTS)
 def test_more_simulated_histories(defect: str, mode: str, tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ def check_traces(found: Exploration, plain: Plain, properties: dict[str, Propert
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize(
-    "part", [*range(3), *(pytest.param(part, marks=pytest.mark.nightly(nights=4)) for part in range(3, 6))]
+    "part", [*range(3), *(pytest.param(part, marks=pytest.mark.nightly(nights=8)) for part in range(3, 6))]
 )
 def test_random_protocols_agree(part: int, layout: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Levels, steps, cuts, verdicts and traces are those of the plain search, for ten random protocols at a time,

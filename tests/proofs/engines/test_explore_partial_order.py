@@ -234,7 +234,7 @@ def test_what_matters_to_nothing_is_never_taken() -> None:
 
 
 @pytest.mark.parametrize(
-    "seed", [*range(8), *(pytest.param(seed, marks=pytest.mark.nightly(nights=10)) for seed in range(8, 208))]
+    "seed", [*range(8), *(pytest.param(seed, marks=pytest.mark.nightly(nights=20)) for seed in range(8, 208))]
 )
 def test_models_drawn_at_random(seed: int) -> None:
     """All properties together, and each alone."""
@@ -314,7 +314,7 @@ NAMES = [f"{p}/{v.name}" for p, entry in protocols().items() for v in entry.vari
         "id-blocks/kraft-answer-first",
         "transactions/v1-hanging",
         "task-counts/core-late-round",  # a step is what breaks something
-        *(pytest.param(name, marks=pytest.mark.nightly(nights=10)) for name in NAMES),
+        *(pytest.param(name, marks=pytest.mark.nightly(nights=20)) for name in NAMES),
     ],
 )
 def test_the_same_is_found(name: str) -> None:
@@ -340,7 +340,7 @@ def test_the_same_is_found(name: str) -> None:
         ("kip618-yardstick/yardstick", "counts_match", {}, 7_199, 18_301),
         pytest.param(
             "kip618-yardstick/yardstick", "counts_match", {"workers": 3, "tasks": 1, "log": 4}, 590_440, 2_667_283,
-            marks=pytest.mark.nightly(nights=10),
+            marks=pytest.mark.nightly(nights=20),
         ),
     ],
 )  # fmt: skip

@@ -89,7 +89,7 @@ def test_engines_agree(layout: str, bounds: dict[str, int], monkeypatch: pytest.
         "group-fencing/draft",
         "transactions/core-v1-not-fated",  # a refinement is what breaks, and its mapping tells no element apart
         "source-offsets/migration-sentinel",  # … and this one holds, up to the names of two sorts
-        *(pytest.param(name, marks=pytest.mark.nightly(nights=10)) for name in names()),
+        *(pytest.param(name, marks=pytest.mark.nightly(nights=20)) for name in names()),
     ],
 )
 def test_the_same_is_found(name: str) -> None:
@@ -194,7 +194,7 @@ def test_a_profile_goes_beyond_its_bounds_up_to_names() -> None:
     assert all("symmetry" not in r.evidence for r in run_features(entry, variant, "smoke")[0])
 
 
-@pytest.mark.nightly(nights=6)
+@pytest.mark.nightly(nights=12)
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("name", widened("ci"))
 def test_wider_verdicts_are_those_of_the_whole(name: str) -> None:

@@ -32,7 +32,7 @@ SEEDS = [
 ]  # fmt: skip
 
 
-EACH = [seed if n % 3 == 0 else pytest.param(seed, marks=pytest.mark.nightly(nights=4)) for n, seed in enumerate(SEEDS)]
+EACH = [seed if n % 3 == 0 else pytest.param(seed, marks=pytest.mark.nightly(nights=8)) for n, seed in enumerate(SEEDS)]
 """A third of them in every run."""
 
 

@@ -13,7 +13,7 @@ def test_every_variant_is_pinned() -> None:
     assert KEPT.keys() == pinned_graphs.variants().keys()
 
 
-@pytest.mark.nightly(nights=3)
+@pytest.mark.nightly(nights=6)
 @pytest.mark.parametrize("name", KEPT)
 def test_as_many_states_as_ever(name: str) -> None:
     """At every distance, as far as a short search goes; and as many steps."""

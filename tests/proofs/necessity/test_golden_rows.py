@@ -1,5 +1,5 @@
 """What each rule is for, as `necessity` finds it anew: every row of small protocols, and chosen ones of transactions,
-are the golden file's.  All rows of all protocols are compared within four weeks of nights, by `test_golden.py`.
+are the golden file's.  All rows of all protocols are compared within eight weeks of nights, by `test_golden.py`.
 
 A changed verdict is a changed model, and has to be argued for; a changed number of steps likewise.
 """
@@ -104,7 +104,7 @@ EVERY_RUN = ("transactional-offsets", "config-topic-writes")
 
 @pytest.fixture(
     scope="module",
-    params=[pytest.param(n, marks=[] if n in EVERY_RUN else pytest.mark.nightly(nights=6)) for n in WHOLE],
+    params=[pytest.param(n, marks=[] if n in EVERY_RUN else pytest.mark.nightly(nights=12)) for n in WHOLE],
 )
 def found(request: pytest.FixtureRequest) -> tuple[str, list[Necessity]]:
     return request.param, necessity(protocols()[request.param], "smoke")
@@ -117,7 +117,7 @@ def test_every_row(found: tuple[str, list[Necessity]]) -> None:
 
 @pytest.mark.parametrize("entry", [entry for entry in protocols().values() if entry.verified], ids=lambda e: e.name)
 def test_as_many_rows_as_there_are_mutations(entry: ProtocolEntry) -> None:
-    """Of every protocol, of which all are judged within four weeks of nights."""
+    """Of every protocol, of which all are judged within eight weeks of nights."""
     found = sum(number_of_verdicts(each) for each in whole_of(entry))
     assert found == len(expected(entry.name))
 

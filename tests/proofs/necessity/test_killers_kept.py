@@ -25,7 +25,7 @@ FIRST = {entry.name: entry.variants[0].name for entry, _ in EVERY}
     [
         pytest.param(
             entry, variant, id=f"{entry.name}/{variant.name}",
-            marks=[] if variant.name == FIRST[entry.name] else pytest.mark.nightly(nights=6),
+            marks=[] if variant.name == FIRST[entry.name] else pytest.mark.nightly(nights=12),
         )
         for entry, variant in EVERY
     ],

@@ -152,7 +152,7 @@ def test_what_is_recorded_is_of_this_model() -> None:
         assert set(recorded.promises) | TOO_HARD.get(variant.name, set()) == set(promises_of(variant))
 
 
-@pytest.mark.nightly(nights=6)
+@pytest.mark.nightly(nights=12)
 @pytest.mark.parametrize("variant", PROVED)
 def test_what_is_recorded_holds(variant: Variant) -> None:
     """Each cut set's run is one, and each sufficient set proves its promise: of the smallest variant in every run,
@@ -173,7 +173,7 @@ def test_rules_that_stand_in_for_each_other() -> None:
     assert len(of_zombie.steps) == 13
 
 
-@pytest.mark.nightly(nights=8)
+@pytest.mark.nightly(nights=32)
 @pytest.mark.parametrize("variant", PROVED)
 @pytest.mark.timeout(1200)
 def test_a_search_finds_what_is_recorded(variant: Variant) -> None:

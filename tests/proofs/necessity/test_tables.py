@@ -48,7 +48,7 @@ def test_a_recorded_table_is_that_of_what_is_recorded(entry: ProtocolEntry, tmp_
     assert kept.read_bytes() == table_of(entry.name).with_suffix(".json").read_bytes()
 
 
-@pytest.mark.nightly(nights=6)
+@pytest.mark.nightly(nights=12)
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda e: e.name)
 def test_a_recorded_table_is_what_comes_out(entry: ProtocolEntry) -> None:

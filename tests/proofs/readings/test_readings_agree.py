@@ -32,7 +32,7 @@ EVERY_RUN = {
     "id-blocks/kraft", "transactions/v2", "task-counts/shipped", "group-fencing/shipped",
     "idempotence/idempotent", "read-committed/read-committed", "config-topic-writes/record-by-record",
 }  # fmt: skip
-TRIED = [name if name in EVERY_RUN else pytest.param(name, marks=pytest.mark.nightly(nights=4)) for name in NAMES]
+TRIED = [name if name in EVERY_RUN else pytest.param(name, marks=pytest.mark.nightly(nights=8)) for name in NAMES]
 """What was shipped, and three small ones with logs, in every run; the others at night."""
 ALWAYS = {
     # The idempotent RPC does not ask whether it is the same request, which is its mistake.

@@ -82,7 +82,7 @@ def _names(of: dict[str, tuple[str, ...]]) -> list[str]:
 def tried(names: Sequence[str]) -> list[Any]:
     """Of each protocol the first in every run, the others of some nights."""
     first = {name.partition("/")[0]: name for name in reversed(names)}
-    return [pytest.param(n, marks=[] if n in first.values() else pytest.mark.nightly(nights=6)) for n in names]
+    return [pytest.param(n, marks=[] if n in first.values() else pytest.mark.nightly(nights=12)) for n in names]
 
 
 @pytest.mark.parametrize("name", tried(_names(FOLLOWED)))

@@ -164,7 +164,7 @@ EVERY_RUN = {REGISTRY[name].rule: name for name in reversed(PROMISED)}
 
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(n, marks=[] if n in EVERY_RUN.values() else pytest.mark.nightly(nights=6)) for n in PROMISED],
+    [pytest.param(n, marks=[] if n in EVERY_RUN.values() else pytest.mark.nightly(nights=12)) for n in PROMISED],
 )
 def test_a_broken_implementation(tmp_path: Path, name: str) -> None:
     """What can break the promise does so within 300 histories under faults.  That what cannot never does is tried by

@@ -24,7 +24,7 @@ UNDECIDED = {"group-fencing/new-protocol": 0.04, "group-fencing/new-protocol-rel
 heartbeats, and offsets that are fetched while the application works, are followed in part only."""
 
 
-@pytest.mark.nightly(nights=4)
+@pytest.mark.nightly(nights=8)
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("which", VARIANTS)
 def test_thousands_of_histories_conform(which: str) -> None:
@@ -81,7 +81,7 @@ def test_configurations_differ() -> None:
     assert found[3] == drawn(3) != drawn(3, SEED + 1)
 
 
-@pytest.mark.nightly(nights=6)
+@pytest.mark.nightly(nights=12)
 @pytest.mark.parametrize("number", range(CONFIGURATIONS))
 def test_no_alarm_whatever_the_configuration(number: int) -> None:
     """Neither a promise that the variant is not known to break, nor conformance."""

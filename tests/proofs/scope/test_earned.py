@@ -210,7 +210,7 @@ def test_no_danger_is_in_without_a_mutation_in_the_same_search(name: str) -> Non
     assert unearned(protocols()[protocol], protocols()[protocol].variant(variant)) == []
 
 
-@pytest.mark.nightly(nights=3)
+@pytest.mark.nightly(nights=6)
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize(("entry", "variant"), EXPLORED, ids=[f"{e.name}/{v.name}" for e, v in EXPLORED])
 def test_no_danger_is_in_anywhere_without_a_mutation_in_the_same_search(entry: ProtocolEntry, variant: Variant) -> None:

@@ -24,7 +24,7 @@ def kept() -> str:
     return (VERDICTS / "removed-task.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.nightly(nights=4)
+@pytest.mark.nightly(nights=8)
 def test_the_report_is_up_to_date(kept: str) -> None:
     """`fencepost findings NAME --table proofs/verdicts/removed-task.md` writes it."""
     assert kept == report(REMOVED_TASK.finding)

@@ -103,7 +103,7 @@ def seed_of_tonight() -> int:
     return 1_000 * (night() or int(time.time()) // 86_400)
 
 
-@pytest.mark.nightly(nights=4)
+@pytest.mark.nightly(nights=8)
 @pytest.mark.timeout(3600)
 def test_a_share_of_the_campaign(tmp_path: Path) -> None:
     """An eighth of what one seed is to find, another one each night: no alarm, and no rate below that of the table, as

@@ -115,7 +115,7 @@ def test_bent_histories_fail_what_they_often_do(name: str, tmp_path: Path) -> No
     assert {one for one, how in KEPT[name].items() if how == "often"} <= found.keys()
 
 
-@pytest.mark.nightly(nights=4)
+@pytest.mark.nightly(nights=8)
 @pytest.mark.parametrize("name", bending.SIMULATED)
 def test_bent_histories_fail_every_comparison(name: str, tmp_path: Path) -> None:
     """Also what they seldom do, in many."""

@@ -62,7 +62,7 @@ def calm_down(system: System, luck: random.Random) -> bool:
     return False
 
 
-@pytest.mark.parametrize("seed", [1, *(pytest.param(n, marks=pytest.mark.nightly(nights=4)) for n in (4, 5))])
+@pytest.mark.parametrize("seed", [1, *(pytest.param(n, marks=pytest.mark.nightly(nights=8)) for n in (4, 5))])
 @pytest.mark.parametrize("mode", MODES)
 def test_every_task_of_the_newest_set_polls_in_the_end(mode: str, seed: int) -> None:
     """618.P4: After a random driver's faults stop and a last set is written, each of its tasks polls on one worker,

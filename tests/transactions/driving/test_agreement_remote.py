@@ -89,7 +89,7 @@ FEW = 4
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(name, marks=[] if name in QUICK else pytest.mark.nightly(nights=8))
+        pytest.param(name, marks=[] if name in QUICK else pytest.mark.nightly(nights=16))
         for name in sorted(BY_PROMISES | BY_THE_MODEL)
     ],
 )

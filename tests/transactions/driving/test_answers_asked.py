@@ -41,7 +41,7 @@ def test_no_cell_is_empty(request_kind: str, state: str) -> None:
 @pytest.mark.parametrize(
     "seeded",
     [
-        pytest.param(each, id=each.name, marks=[] if each.name in QUICK else pytest.mark.nightly(nights=8))
+        pytest.param(each, id=each.name, marks=[] if each.name in QUICK else pytest.mark.nightly(nights=16))
         for each in TABLE
     ],
 )

@@ -281,7 +281,7 @@ def in_v1() -> list[str]:
     [
         pytest.param(name, marks=() if name in ("sequence_unchecked", "older_epoch_accepted", "reader_skips_for_ever",
                                                 "lost_commit_told_ok", "add_takes_older_epoch", "retry_numbered_anew")
-                     else pytest.mark.nightly(nights=8))
+                     else pytest.mark.nightly(nights=16))
         for name in in_v1()
     ],
 )  # fmt: skip

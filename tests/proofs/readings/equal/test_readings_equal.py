@@ -56,7 +56,7 @@ def test_a_truth_value_is_no_number_in_columns(name: str, action: str) -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.nightly(nights=3)
+@pytest.mark.nightly(nights=6)
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("name", MAIN)
 def test_both_readings_are_one_of_every_variant(name: str) -> None:

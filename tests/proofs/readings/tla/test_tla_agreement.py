@@ -41,7 +41,7 @@ def checked(name: str, changes: Mapping[str, int], place: Path) -> tuple[Variant
 
 
 def tried(names: Iterable[str]) -> list[ParameterSet]:
-    return [pytest.param(n, marks=() if n in QUICK else pytest.mark.nightly(nights=4)) for n in names]
+    return [pytest.param(n, marks=() if n in QUICK else pytest.mark.nightly(nights=8)) for n in names]
 
 
 @pytest.mark.parametrize("name", tried([*AS_THEY_ARE, *SMALLER]))
@@ -83,7 +83,7 @@ def test_one_of_each_thing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "seed", [*range(3), *(pytest.param(n, marks=pytest.mark.nightly(nights=8)) for n in range(3, 60))]
+    "seed", [*range(3), *(pytest.param(n, marks=pytest.mark.nightly(nights=16)) for n in range(3, 60))]
 )
 def test_random_protocols(seed: int, tmp_path: Path) -> None:
     """Counts, and which properties fail; of those of steps, by a step that changes something."""

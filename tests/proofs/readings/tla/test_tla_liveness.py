@@ -45,7 +45,7 @@ OTHERS = (
 
 
 @pytest.mark.parametrize(
-    "name", [*QUICK, *(pytest.param(name, marks=pytest.mark.nightly(nights=6)) for name in OTHERS)]
+    "name", [*QUICK, *(pytest.param(name, marks=pytest.mark.nightly(nights=12)) for name in OTHERS)]
 )
 def test_the_same_verdicts(name: str, tmp_path: Path) -> None:
     """Each progress property by itself."""
