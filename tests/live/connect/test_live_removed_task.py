@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.timeout(600)]
 
 
 REBALANCE, INVALID_EPOCH = 27, 47
-TRIES = 12  # the assignor goes by its members' random ids, and two of three times takes no task from the one that is back
+TRIES = 12  # the assignor goes by its members' random ids, and in one of three tries has the returning worker lose it
 
 
 def test_a_removed_task_commits(probe: Probe) -> None:
