@@ -38,6 +38,7 @@ LIVE = ("tests/live/kafka", "tests/live/connect")
 FIRST = ("tests/live/connect/", "tests/test_readme.py", "tests/live/kafka/")
 """Each worker takes one of the first two, and the one that is done first takes the third."""
 LONGEST = (
+    "test_wheel.py",
     "test_sql.py",
     "test_rekey.py",
     "test_pytest_plugin.py",

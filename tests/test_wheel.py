@@ -20,6 +20,8 @@ ROOT = Path(__file__).parents[1]
 FOLDERS = ("model", "properties", "proofs", "reference_impl", ".package", "tests/lock")
 LONG = {"fencepost verify", "fencepost explorer"}
 """Commands that tests of their own run."""
+NEED_MORE = {"fencepost audit CERTIFICATES", "fencepost desk PAGE --serve"}
+"""Commands that need Ethos, or npm's registry; tests of the checkout run them."""
 COMMIT = "0123456789ab 2026-01-31"
 
 
@@ -153,7 +155,10 @@ def annotated(gives: str, head: re.Match[str]) -> str:
 @pytest.mark.timeout(1800)
 def test_every_command_of_the_readme(installed: Installed, readme_folder: Path, mock_bootstrap: str) -> None:
     """In README's order, with the exit codes that it states; no message speaks of a checkout."""
+    assert NEED_MORE < set(ELSEWHERE)
     for command, line in TO_RUN.items():
+        if command in NEED_MORE:
+            continue
         words, code = words_of(line, readme_folder, mock_bootstrap)
         if f"fencepost {words[0]}" == "fencepost explorer":
             with subprocess.Popen([installed.script, *words], cwd=installed.folder, stdout=subprocess.PIPE) as running:

@@ -70,6 +70,7 @@ SILENT: Mapping[str, str] = MappingProxyType({
         "an owner may rightly go back, as it does where a user resets the group's offset",
     "enabled workers do not catch up with a preparing leader": _HERDER,
     "a fencing round that is over still answers": _HERDER,
+    "a flush of source offsets waits without an end": "offsets are written later, as with a longer flush interval",
     "one thread forwards everything to the leader": _HERDER,
     "a start that wakes up late shuts out a healthy task": _FENCE,
     "a fence of a deposed leader shuts out a healthy task": _FENCE,
@@ -96,6 +97,8 @@ SILENT: Mapping[str, str] = MappingProxyType({
 _CONFIG = "it can be seen in the records of Connect's config topic, which the doctor does not read"
 _SOURCES = "it can be seen in the records of Connect's offsets topics, which the doctor does not read"
 UNDECIDED: Mapping[str, str] = MappingProxyType({
+    "the second batch is taken first":
+        "an epoch begins with another sequence number than 0, as where its first records have been deleted",
     "a preparing leader reads uncommitted": f"{_CONFIG}: tasks start on a count that was aborted",
     "an own offsets topic hides the worker's offsets": f"{_SOURCES}: a source begins anew in another topic",
     "the worker's copy comes before the commit": f"{_SOURCES}: the worker's has an offset of what was aborted",

@@ -205,6 +205,14 @@ FINDINGS = (
         seen=("4.0.0",), not_seen=("4.0.2", "4.1.2", "4.2.2", "4.3.1", "4.4.0"),
     ),
     Finding(
+        "the second batch is taken first", "A leader that knows nothing of a producer takes any sequence number first, in v2 as "
+        "in v1: where the first batch is late or lost, the second one is appended and acknowledged, and the first is refused for "
+        "good when it comes.", "partition leader", "transaction.version 2", ("txn.13",),
+        "confirmed by KAFKA-18202", _corner("first-sequence-in-4.0"),
+        "found by `agree transactions/v2`; no promise breaks, as a producer that is refused cannot commit",
+        seen=("4.0.0", "4.0.2"), not_seen=("4.1.2", "4.2.2", "4.3.1", "4.4.0"),
+    ),
+    Finding(
         "who was timed out is given its successor's pair", "Since one epoch is enough for a fence, EndTxn(abort) and "
         "InitProducerId of the producer that was timed out pass for retries, and it goes on with the next epoch.",
         "transaction coordinator", "transaction.version 2", (), "false alarm", _corner("fence-v2-comes-back"),
@@ -523,6 +531,15 @@ FINDINGS = (
         f"{LIVE_CONNECT}offsets_topics.py::test_an_open_transaction_holds_up_every_start",
         "offsets are read to the end (618.32), which lasts as long as the transaction: at most transaction.timeout.ms",
         seen=("3.9.1", "4.0.0", "4.3.1", "4.4.0"),
+    ),
+    Finding(
+        "a flush of source offsets waits without an end", "Where the write of offsets is not acknowledged in time, the wait for it "
+        "mostly ends in the millisecond in which 0 ms are left, and is then begun once more, for 0 ms, which is for ever in "
+        "Java: offset.flush.timeout.ms does not bound it. On a live worker the thread that waits is that which commits the offsets of all its source tasks.",
+        "Connect, source offsets", "its classes; exactly-once support disabled", ("src.10",), "new",
+        f"{_CONNECT}::test_a_flush_of_offsets_waits_without_an_end",
+        "it ends with the acknowledgement; KafkaOffsetBackingStore.SetCallbackFuture waits again where no less than 0 ms are left",
+        seen=("3.9.2", "4.0.0", "4.0.2", "4.1.2", "4.2.2", "4.3.1", "4.4.0"), means="classes",
     ),
     Finding(
         "a start that does not end holds up every worker", "A worker that has to stop a task which is still in its start waits for "

@@ -7,8 +7,8 @@ LIMITS = {
     "model": (143, 21774),
     "properties": (166, 45354),
     "reference_impl": (159, 37291),
-    "proofs": (318, 49755),
-    "tests": (563, 83933),
+    "proofs": (318, 49775),
+    "tests": (563, 83977),
 }
 """Files and lines of each top folder."""
 LAZY_CIRCLES = (5, 5, 4)

@@ -86,7 +86,7 @@ class Given(NamedTuple):
     producer_id: int
 
 
-@dataclass
+@dataclass(eq=False)  # two connections to one broker are two
 class Connection:
     """A `Connection` is one connection to a broker; ``timeout_s`` bounds connecting and each wait for bytes. Raise
     NoAnswer where there is no broker, and `Denied` where there is, and TLS or SASL fail.

@@ -8,7 +8,7 @@ import pytest
 from fencepost.reference_impl.kafka.environment import Config
 from fencepost.reference_impl.live import over_tcp
 from fencepost.reference_impl.live.tcp.brokers import connect
-from fencepost.reference_impl.live.tcp.connection import NoAnswer
+from fencepost.reference_impl.live.tcp.connection import Connection, NoAnswer
 from fencepost.reference_impl.live.tcp.reading import Patience
 from fencepost.reference_impl.live.transactions.config import LONG_MS, WireConfig, transaction_timeout
 from mock_cluster import END_TXN, INIT_PRODUCER_ID, PRODUCE, MockCluster
@@ -128,3 +128,12 @@ def test_time_outs_asked_for(timeouts: bool, asked_ms: int, reported_ms: int) ->
     """As long as brokers allow, or a hundredth; what is too long for a broker is handed on, to be refused."""
     wire = WireConfig(bootstrap="host:1", timeouts=timeouts)
     assert transaction_timeout(Config(), wire, asked_ms) == reported_ms
+
+
+def test_two_connections_to_a_broker_are_two(mock: MockCluster) -> None:
+    """Where two copies of a request wait for their answers, that which is answered is taken out, and not its equal."""
+    host, _, port = mock.bootstrap.partition(",")[0].rpartition(":")
+    first, second = waiting = [Connection(host, int(port)) for _ in range(2)]
+    waiting.remove(second)
+    assert waiting[0] is first
+    first.close(), second.close()

@@ -201,7 +201,7 @@ def test_the_table_is_of_these_models() -> None:
     assert len(text.splitlines()) < 60
 
 
-@pytest.mark.nightly
+@pytest.mark.nightly(nights=4)
 @pytest.mark.timeout(1200)
 def test_the_table_says_what_the_engines_met(tmp_path: Path) -> None:
     """From the cache where the same sources were asked before; else every engine is run (minutes)."""

@@ -253,7 +253,7 @@ def test_changed_inputs(beds: Beds) -> None:
     hold(beds, 500, night() or 1)
 
 
-@pytest.mark.nightly
+@pytest.mark.nightly(nights=4)
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("part", range(20))
 def test_many_changed_inputs(beds: Beds, part: int) -> None:

@@ -6,6 +6,7 @@ import org.apache.kafka.connect.runtime.distributed.RemovedTask;
 import org.apache.kafka.connect.runtime.distributed.RoundThatIsOver;
 import org.apache.kafka.connect.storage.ConfigTopicReaders;
 import org.apache.kafka.connect.storage.CopiesBeforeTheCommit;
+import org.apache.kafka.connect.storage.FlushThatWaits;
 import org.apache.kafka.connect.storage.OffsetsOfBothTopics;
 import org.apache.kafka.connect.storage.SetsThatAreRead;
 
@@ -31,6 +32,7 @@ public class Look {
             "ForwardingThread", seen -> ForwardingThread.look(seen::is),
             "ConfigTopicReaders", seen -> ConfigTopicReaders.look(seen::is),
             "OffsetsOfBothTopics", seen -> OffsetsOfBothTopics.look(seen::is),
+            "FlushThatWaits", seen -> FlushThatWaits.look(seen::is),
             "CopiesBeforeTheCommit", seen -> CopiesBeforeTheCommit.look(seen::is));
         programs.forEach((name, program) -> {
             try {

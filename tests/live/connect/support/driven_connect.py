@@ -131,7 +131,10 @@ def finding_of(failure: Failure, system: Any, variant: str) -> str:
         return COPIED * (variant == TAKEN) if is_lost else REPEATS[variant]
     if failed := FAILED.fullmatch(text):
         _, trace = system.status(int(failed["connector"] or 0), int(failed["task"]))
-        return next((finding for finding, why in TRACES.items() if why in trace), "")
+        found = next((finding for finding, why in TRACES.items() if why in trace), "")
+        if not found:
+            print(f"no finding says why {failed[0]}: {trace}")
+        return found
     return ""
 
 

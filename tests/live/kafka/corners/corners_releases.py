@@ -62,3 +62,19 @@ def rotation_over_a_fail_over(ask: Asker, at: Bench) -> Steps:
     yield ask.settled(), ("CompleteCommit", LAST + 1)
     yield ask.described(), ("CompleteCommit", "A", LAST + 1, [])
     yield ask.produce("B", 0, 0), E.invalid_producer_id_mapping
+
+
+@corner(
+    "first-sequence-in-4.0", on="4.0, v2", rules="txn.6 txn.13",
+    says="""Before KAFKA-18202 a leader that knows nothing of a producer takes any sequence number first, in v2 too: the
+        second batch where the first is late or lost.""",
+    answered="It does: the second is read as committed, and the first, which comes after it, is 45.",
+)  # fmt: skip
+def second_batch_first(ask: Asker, _: Bench) -> Steps:
+    yield ask.init(), ("A", 0)
+    yield ask.produce("A", 0, 1), 0
+    yield ask.produce("A", 0, 0), E.out_of_order_sequence_number
+    yield ask.produce("A", 0, 2), 1
+    yield ask.end("A", 0, COMMIT), ("A", 1)
+    yield ask.settled(), ("CompleteCommit", 1)
+    yield ask.read(), ["A/0/1", "A/0/2"]
