@@ -242,7 +242,7 @@ KNOWN = {"4.0.0": "had: error OUT_OF_ORDER_SEQUENCE_NUMBER (45); it is error NON
 """By release, in what it differs from the model: KAFKA-18202, a finding. It breaks no promise."""
 
 
-@pytest.mark.nightly
+@pytest.mark.nightly(nights=4)
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("release", RELEASES)
 def test_generated_programs_raise_no_alarm(release: str, jars_of: Callable[[str], Path], tmp_path: Path) -> None:
