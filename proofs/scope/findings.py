@@ -206,8 +206,8 @@ FINDINGS = (
     ),
     Finding(
         "the second batch is taken first", "A leader that knows nothing of a producer takes any sequence number first, in v2 as "
-        "in v1: where the first batch is late or lost, the second one is appended and acknowledged, and the first is refused for "
-        "good when it comes.", "partition leader", "transaction.version 2", ("txn.13",),
+        "in v1: where the first batch is late or lost, the second one is appended and acknowledged, and the first is refused "
+        "when it comes.", "partition leader", "transaction.version 2", ("txn.13",),
         "confirmed by KAFKA-18202", _corner("first-sequence-in-4.0"),
         "found by `agree transactions/v2`; no promise breaks, as a producer that is refused cannot commit",
         seen=("4.0.0", "4.0.2"), not_seen=("4.1.2", "4.2.2", "4.3.1", "4.4.0"),
@@ -534,7 +534,7 @@ FINDINGS = (
     ),
     Finding(
         "a flush of source offsets waits without an end", "Where the write of offsets is not acknowledged in time, the wait for it "
-        "mostly ends in the millisecond in which 0 ms are left, and is then begun once more, for 0 ms, which is for ever in "
+        "may end in the millisecond in which 0 ms are left, and is then begun once more, for 0 ms, which is for ever in "
         "Java: offset.flush.timeout.ms does not bound it. On a live worker the thread that waits is that which commits the offsets of all its source tasks.",
         "Connect, source offsets", "its classes; exactly-once support disabled", ("src.10",), "new",
         f"{_CONNECT}::test_a_flush_of_offsets_waits_without_an_end",

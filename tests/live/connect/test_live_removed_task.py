@@ -44,7 +44,7 @@ def test_a_removed_task_commits(probe: Probe) -> None:
         polls.end()
         deaf.release()
         probe.cluster.wait_for("group of all workers", probe.cluster.is_whole)
-        # With ids that are first and second of nearly all, the others would have it lose its task each time.
+        # Where the two other ids come before nearly any third, the worker would lose its task in every try.
         for other in probe.others(old.worker):
             joins_anew(probe, other)
     assert removed is not None

@@ -101,4 +101,4 @@ def test_every_verdict_of_the_wider_profile(protocol: str, tmp_path: Path) -> No
     results = read_json(tmp_path / "v.json")["results"]
     wrong = [(r["variant"], r["property"], r["engine"]) for r in results if r["verdict"] != r["expected"]]
     assert (ran.code, wrong) == (0, []), ran.err
-    assert {r["variant"] for r in results} == {variant.name for variant in protocols()[protocol].variants}
+    assert {r["variant"] for r in results} >= {variant.name for variant in protocols()[protocol].variants}
