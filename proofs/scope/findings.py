@@ -77,7 +77,7 @@ FINDINGS = (
         "found here by killing nodes; the public change (PR 22680, open) speaks of the metadata cache, not of transactions",
         variants=("transaction-partitions/dropped-v2", "transaction-partitions/dropped-v1",
                   "transaction-partitions/dropped-v1-torn"),
-        seen=("4.3.1", "4.4.0"), not_seen=("4.0.0", "4.1.2", "4.2.2"),
+        seen=("4.3.1", "4.4.0"), not_seen=("3.9.2", "4.0.0", "4.1.2", "4.2.2"),
     ),
     Finding(
         "aborted record committed", "The same with the outcomes exchanged: the abort marker is skipped, the next transaction "
@@ -85,7 +85,7 @@ FINDINGS = (
         "transaction coordinator", "transaction.version 2", ("txn.10", "txn.P3"), "confirmed by KAFKA-20734", f"{_LEADERLESS}[abort]",
         "that consequence stands in no public text that was read",
         variants=("transaction-partitions/dropped-v2", "transaction-partitions/dropped-v1"),
-        seen=("4.3.1", "4.4.0"), not_seen=("4.0.0", "4.1.2", "4.2.2"),
+        seen=("4.3.1", "4.4.0"), not_seen=("3.9.2", "4.0.0", "4.1.2", "4.2.2"),
     ),
     Finding(
         "acknowledged offset lost", "Where the partition of __consumer_offsets has no live replica when its marker is due, the "
@@ -114,7 +114,7 @@ FINDINGS = (
         ("txn.15", "txn.P3", "txn.P10"), "new", f"{_DEPOSED}::test_it_vouches_for_what_was_aborted[1]",
         "neither that coordinator nor the leader hears the controller meanwhile, and the leader is not fenced",
         variants=("transactions/v1-verified-overlapping",),
-        seen=("4.0.0", "4.1.2", "4.2.2", "4.3.1", "4.4.0"),
+        seen=("3.9.2", "4.0.0", "4.1.2", "4.2.2", "4.3.1", "4.4.0"),
     ),
     Finding(
         "a deposed coordinator refuses the next epoch", "Clients of v2 are safe there, as the marker's epoch refuses the late "
@@ -242,7 +242,7 @@ FINDINGS = (
         "tests/live/kafka/test_live_two_phase.py::test_a_client_that_asks_for_two_phases_gets_one[asked]",
         "these releases have none of prepareTransaction, completeTransaction and initTransactions(keepPreparedTxn); on "
         "trunk the same setting fails with UNSUPPORTED_VERSION (KAFKA-20738)",
-        seen=("4.3.1", "4.4.0"), means="client",
+        seen=("4.3.1", "4.4.0"), not_seen=("3.9.2",), means="client",
         also=("tests/live/kafka/test_live_two_phase.py::test_a_client_that_asks_for_two_phases_gets_one[waits]",),
     ),
     Finding(
@@ -336,7 +336,7 @@ FINDINGS = (
         "refused with metadata read at the poll; with a callback, which the package for Python always sets, a rebalance waits "
         "for the application's poll",
         variants=("group-fencing/new-protocol-metadata-at-send", "group-fencing/new-protocol-relaxed-metadata-at-send"),
-        seen=("4.0.0", "4.2.2", "4.3.1", "4.4.0"), means="client",
+        seen=("3.9.2", "4.0.0", "4.2.2", "4.3.1", "4.4.0"), means="client",
     ),
     Finding(
         "who was removed passes for a client without a group", "A consumer that has left its group since the application did not "
@@ -347,7 +347,7 @@ FINDINGS = (
         f"{_ZOMBIES}[kafka-python-classic-held-send]",
         "refused with metadata read at the poll (see below)",
         variants=("group-fencing/group-id-only",),
-        seen=("4.0.0", "4.2.2", "4.3.1", "4.4.0"), means="client",
+        seen=("3.9.2", "4.0.0", "4.2.2", "4.3.1", "4.4.0"), means="client",
     ),
     Finding(
         "metadata read after the poll are not those of the poll", "An application reads the group's metadata as soon as poll() "
@@ -359,7 +359,7 @@ FINDINGS = (
         "refused of Java's classic consumer, and of librdkafka's with a callback; found under fire, where a member of "
         "kafka-python was removed within poll()",
         variants=("group-fencing/new-protocol-metadata-at-send", "group-fencing/new-protocol-relaxed-metadata-at-send"),
-        seen=("4.0.0", "4.2.2", "4.3.1", "4.4.0"), means="client",
+        seen=("3.9.2", "4.0.0", "4.2.2", "4.3.1", "4.4.0"), means="client",
     ),
     Finding(
         "an aborted offset is committed by the next transaction", "Offsets that the coordinator refuses are not forgotten when "
@@ -368,7 +368,7 @@ FINDINGS = (
         "kafka-python", "3.0.12", ("447.18", "447.P1", "txn.P2"), "new",
         "tests/live/kafka/copying/test_live_aborted_offsets.py::test_kafka_python_commits_an_aborted_offset",
         "found by the audit of a run under fire",
-        seen=("4.0.0", "4.3.1", "4.4.0"), means="client",
+        seen=("3.9.2", "4.0.0", "4.3.1", "4.4.0"), means="client",
     ),
     Finding(
         "an answer of an earlier generation is taken for the newest", "A poll ends before its OffsetFetch is answered. The answer is "
@@ -377,7 +377,7 @@ FINDINGS = (
         "kafka-python", "3.0.12", ("447.17", "447.P1"), "new",
         "tests/live/kafka/copying/test_live_stale_offsets.py::test_kafka_python_goes_on_from_an_earlier_generation",
         "found by the audit of a run under fire on a loaded machine",
-        seen=("4.0.0", "4.3.1", "4.4.0"), means="client",
+        seen=("3.9.2", "4.0.0", "4.3.1", "4.4.0"), means="client",
     ),
     Finding(
         "who names no member is not fenced", "A TxnOffsetCommit without generation and member id is taken, whichever member owns the "
@@ -386,7 +386,7 @@ FINDINGS = (
         "group coordinator", "both group protocols", ("447.7", "447.16", "447.P1"), "confirmed by KAFKA-9365",
         f"{_ZOMBIES}[librdkafka-classic-held-none]", "left so for clients of before KIP-447",
         variants=("group-fencing/group-id-only",),
-        seen=("4.0.0", "4.2.2", "4.3.1", "4.4.0"),
+        seen=("3.9.2", "4.0.0", "4.2.2", "4.3.1", "4.4.0"),
     ),
     Finding(
         "a preparing leader reads uncommitted", "A worker with exactly.once.source.support=preparing leads with a transactional "
@@ -463,7 +463,7 @@ FINDINGS = (
         "tests/live/connect/test_connect_driven.py::test_a_task_of_a_deleted_connector_commits",
         "found by comparing what a cluster and the reference implementation come to at rest; a connector that is stopped is "
         "no different: a set without tasks stops none (KafkaConfigBackingStore.processTasksCommitRecord)",
-        seen=("4.3.1", "4.4.0"),
+        seen=("3.9.2", "4.3.1", "4.4.0"),
     ),
     Finding(
         "one thread forwards everything to the leader", "While a request for a round of one connector is not answered, which may "
@@ -547,7 +547,7 @@ FINDINGS = (
         "answered by any of them meanwhile.",
         "Connect, herder", "live clusters", (), "false alarm", f"{_LIVENESS}::test_a_start_holds_up_every_worker",
         "meant so, for task.shutdown.graceful.timeout.ms at most, which is 5 s by default",
-        seen=("4.3.1",),
+        seen=("4.3.1", "4.4.0"),
     ),
     Finding(
         "a round fails over an open transaction", "A round that fences a task whose transaction is open fails, since that is "

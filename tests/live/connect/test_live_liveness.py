@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from connect_probe import DUE_S, FENCED, PATIENT, Probe, writes
+from fencepost.reference_impl.live.connect.worker import threads_of
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(600)]
 
@@ -67,6 +68,12 @@ def test_a_failed_task_is_reported_as_running(probe: Probe) -> None:
     cluster.wait_for("status of the new owner", lambda: cluster.status(probe.name, old.worker)["tasks"] != before)
     poll.answer(records="0:1")
     cluster.wait_for("failure", lambda: probe.times(old.worker, f"{probe.name}-0}} Task threw an uncaught"))
+    process = cluster.workers[old.worker].process
+    assert process is not None
+    # Its state is written when it has closed what it had: it has to be before the worker has a later generation.
+    cluster.wait_for(
+        "end of its thread", lambda: f"task-thread-{probe.name}-"[:15] not in dict(threads_of(process.pid))
+    )
     assert probe.state(0, old.worker) == ("RUNNING", "")
     for worker in probe.others(old.worker):
         probe.leaves(worker)

@@ -109,7 +109,7 @@ def test_a_lost_assignment_is_made_up_for(probe: Probe) -> None:
     cluster.wait_for("group of all workers", cluster.is_whole)
     starts = list(probe.seen.since(begun, call="start", connector=probe.name))
     newest, _ = cluster.sets[probe.name]
-    assert {each["task"] for each in starts if each["set"] == newest} == {-1, 0, 1, 2, 3}
+    assert {each["task"] for each in starts if each["set"] == str(newest)} == {-1, 0, 1, 2, 3}
     assert {each["worker"] for each in starts if each["task"] > 3} <= {out}
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from fencepost.reference_impl.live.connect.install import RELEASES as OF_CONNECT
 
 ROOT = Path(__file__).parents[4]
 LIVE = "tests/live/"
+AT_A_TIME = 3  # a cluster that starts, or is driven, waits most of the time
 
 
 def programs() -> tuple[list[str], list[str], list[str]]:
@@ -34,16 +36,22 @@ def programs() -> tuple[list[str], list[str], list[str]]:
     return of_findings, [each for each in corners if each not in of_findings], connect
 
 
-def run(file: Path, release: str, wanted: list[str]) -> None:
-    """What is not written down of today; one file of tests after the other, so that what was done is."""
+def left(file: Path, release: str, wanted: list[str]) -> list[list[str]]:
+    """What is not written down of today: the programs of each file of tests."""
     today = datetime.now(UTC).date()
     done = {row.program for row in reproduced.rows(file) if row.release == release and row.day == today}
-    left = [each for each in wanted if each not in done]
-    print(f"{release}: {len(left)} of {len(wanted)} programs", flush=True)
-    for tests in dict.fromkeys(each.partition("::")[0] for each in left):
-        ids = [each for each in left if each.partition("::")[0] == tests]
-        options = ["-n", "0", "-q", "-m", "kafka", "--tb=line", "--kafka", release, "--reproduce", str(file)]
-        subprocess.run([sys.executable, "-m", "pytest", *options, *ids], check=False, cwd=ROOT, env=_environment())
+    rest = [each for each in wanted if each not in done]
+    print(f"{release}: {len(rest)} of {len(wanted)} programs", flush=True)
+    files = dict.fromkeys(each.partition("::")[0] for each in rest)
+    return [[each for each in rest if each.partition("::")[0] == tests] for tests in files]
+
+
+def run(file: Path, release: str, ids: list[str]) -> None:
+    """Each of these is written down when it has run."""
+    options = ["-n", "0", "-q", "-m", "kafka", "--tb=line", "--kafka", release, "--reproduce", str(file)]
+    command = [sys.executable, "-m", "pytest", *options, *ids]
+    ran = subprocess.run(command, check=False, cwd=ROOT, env=_environment(), stdout=subprocess.PIPE, text=True)
+    print(ran.stdout, end="", flush=True)
 
 
 def _environment() -> dict[str, str]:
@@ -54,6 +62,12 @@ def _environment() -> dict[str, str]:
 if __name__ == "__main__":
     where, *releases = sys.argv[1:]
     night = int(os.environ.get("FENCEPOST_SEED", "0"))
-    for part, known in zip(programs(), (RELEASES, RELEASES, OF_CONNECT), strict=True):
-        for each in releases or [known[night % len(known)]]:
-            run(Path(where).resolve(), each, part)
+    file = Path(where).resolve()
+    jobs = [
+        (file, release, ids)
+        for part, known in zip(programs(), (RELEASES, RELEASES, OF_CONNECT), strict=True)
+        for release in releases or [known[night % len(known)]]
+        for ids in left(file, release, part)
+    ]
+    with ThreadPoolExecutor(AT_A_TIME) as pool:
+        list(pool.map(lambda job: run(*job), jobs))
