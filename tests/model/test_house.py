@@ -8,7 +8,7 @@ LIMITS = {
     "properties": (166, 45354),
     "reference_impl": (159, 37291),
     "proofs": (318, 49775),
-    "tests": (563, 84009),
+    "tests": (563, 84010),
 }
 """Files and lines of each top folder."""
 LAZY_CIRCLES = (5, 5, 4)
