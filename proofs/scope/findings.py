@@ -77,7 +77,7 @@ FINDINGS = (
         "found here by killing nodes; the public change (PR 22680, open) speaks of the metadata cache, not of transactions",
         variants=("transaction-partitions/dropped-v2", "transaction-partitions/dropped-v1",
                   "transaction-partitions/dropped-v1-torn"),
-        seen=("4.3.1", "4.4.0"), not_seen=("3.9.2", "4.0.0", "4.1.2", "4.2.2"),
+        seen=("4.3.1", "4.4.0"), not_seen=("4.0.0", "4.1.2", "4.2.2"),
     ),
     Finding(
         "aborted record committed", "The same with the outcomes exchanged: the abort marker is skipped, the next transaction "
@@ -85,7 +85,7 @@ FINDINGS = (
         "transaction coordinator", "transaction.version 2", ("txn.10", "txn.P3"), "confirmed by KAFKA-20734", f"{_LEADERLESS}[abort]",
         "that consequence stands in no public text that was read",
         variants=("transaction-partitions/dropped-v2", "transaction-partitions/dropped-v1"),
-        seen=("4.3.1", "4.4.0"), not_seen=("3.9.2", "4.0.0", "4.1.2", "4.2.2"),
+        seen=("4.3.1", "4.4.0"), not_seen=("4.0.0", "4.1.2", "4.2.2"),
     ),
     Finding(
         "acknowledged offset lost", "Where the partition of __consumer_offsets has no live replica when its marker is due, the "
@@ -241,7 +241,8 @@ FINDINGS = (
         "kafka-clients", "transaction.two.phase.commit.enable", ("939.1", "939.P2"), "new",
         "tests/live/kafka/test_live_two_phase.py::test_a_client_that_asks_for_two_phases_gets_one[asked]",
         "these releases have none of prepareTransaction, completeTransaction and initTransactions(keepPreparedTxn); on "
-        "trunk the same setting fails with UNSUPPORTED_VERSION (KAFKA-20738)",
+        "trunk the same setting fails with UNSUPPORTED_VERSION (KAFKA-20738); on 3.9.2 such a transaction is aborted as well, and "
+        "only the exception differs, with which the client hears of it: it is fenced",
         seen=("4.3.1", "4.4.0"), not_seen=("3.9.2",), means="client",
         also=("tests/live/kafka/test_live_two_phase.py::test_a_client_that_asks_for_two_phases_gets_one[waits]",),
     ),

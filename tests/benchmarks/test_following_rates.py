@@ -58,8 +58,8 @@ def test_transactions_a_second(benchmark: Any, spread: int) -> None:
 @pytest.mark.parametrize(("rate", "soon_s"), [(20_000, 2.0), (100_000, 4.0)])
 def test_delay(benchmark: Any, rate: int, soon_s: float) -> None:
     """A stream of that many transactions a second, as it comes: what is wrong in a batch, and a marker that is not as
-    prepared, are reported that soon after the answer that has them. A core that does 63,000 to 75,000 a second, as that
-    of two nights, is behind a stream of 100,000 by some two seconds where it ends."""
+    prepared, are reported that soon after the answer that has them. A core that does 63,000 to 75,000 a second, as on
+    2026-12-02, was 2.0 to 2.7 s behind a stream of 100,000."""
     stream = Stream(spread=1, rounds=rate // 1000 // CHUNKS_A_SECOND)
     chunks = list(stream.chunks(16))
     chunks[8] = planted(chunks[8])

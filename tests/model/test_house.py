@@ -7,8 +7,8 @@ LIMITS = {
     "model": (143, 21774),
     "properties": (166, 45354),
     "reference_impl": (159, 37291),
-    "proofs": (318, 49775),
-    "tests": (563, 84010),
+    "proofs": (318, 49776),
+    "tests": (563, 84011),
 }
 """Files and lines of each top folder."""
 LAZY_CIRCLES = (5, 5, 4)

@@ -88,7 +88,9 @@ kafka_groups = _shared(
     size=1, settings=SHORT_SESSIONS,
 )  # fmt: skip
 three_nodes = _shared(
-    "three_nodes", "Three nodes with transaction.version 2, three replicas of everything; a test leaves all running."
+    "three_nodes",
+    "Three nodes with transaction.version 2, three replicas of everything; a test leaves all running.",
+    features={"transaction.version": 2},
 )
 
 

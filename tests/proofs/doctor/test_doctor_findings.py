@@ -152,8 +152,7 @@ def test_it_is_named(name: str, logs: Logs, tmp_path: Path, monkeypatch: pytest.
     folder = write_cluster(tmp_path / "node-1", logs.data, log, logs.topic)
     has, lacks = {minor(each) for each in BY_NAME[name].seen}, {minor(each) for each in BY_NAME[name].not_seen}
     limit = NAMED[name][logs.kind]
-    knows = {each for each in lacks if logs.version < 2 or each >= "4"}  # 3.9 has no transaction.version 2
-    has, lacks = ({limit}, {"4.4"}) if limit else (has, knows - has)
+    has, lacks = ({limit}, {"4.4"}) if limit else (has, lacks - has)
     for release in (max(has), *sorted(lacks)[:1]):
         levels = {"node 1": release, "transaction.version": str(logs.version)}
         monkeypatch.setattr(DiskSource, "releases", lambda self, levels=levels: levels)
