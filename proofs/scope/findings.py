@@ -534,9 +534,10 @@ FINDINGS = (
         seen=("3.9.1", "4.0.0", "4.3.1", "4.4.0"),
     ),
     Finding(
-        "a flush of source offsets waits without an end", "Where the write of offsets is not acknowledged in time, the wait for it "
-        "may end in the millisecond in which 0 ms are left, and is then begun once more, for 0 ms, which is for ever in "
-        "Java: offset.flush.timeout.ms does not bound it. On a live worker the thread that waits is that which commits the offsets of all its source tasks.",
+        "a flush of source offsets waits without an end", "Where the "
+        "time of a flush is over before its write is waited for, the wait is for 0 ms, which is for ever in Java: "
+        "offset.flush.timeout.ms does not bound it. A wait that ends in the millisecond in which 0 ms are left goes on in the "
+        "same way. On a live worker the thread that waits is that which commits the offsets of all its source tasks.",
         "Connect, source offsets", "its classes; exactly-once support disabled", ("src.10",), "new",
         f"{_CONNECT}::test_a_flush_of_offsets_waits_without_an_end",
         "it ends with the acknowledgement; KafkaOffsetBackingStore.SetCallbackFuture waits again where no less than 0 ms are left",

@@ -224,6 +224,10 @@ class System(DrivenSystem[Environment]):
     def copy_read(self, place: Place, output: int, position: int) -> None:
         """Handle a copy that an auditor has found in the output; a subclass may emit a further event."""
 
+    def is_transaction_open(self) -> bool:
+        partitions = map(self.env.output_partition, range(self.env.options.outputs))
+        return any(self.brokers.leaders[partition].log.open for partition in partitions)
+
     def committed_offsets(self) -> list[int]:
         log = self.group_coordinator.log
         return [log.committed_offset(partition) for partition in range(self.env.options.inputs)]
@@ -305,6 +309,10 @@ class Workload:
                     self.system.restart(slot)
             self.copies_all()
         self.kernel.advance(SETTLED_US // 10)  # the last transaction is committed in the output as well
+        options = self.system.env.options
+        until = self.kernel.now + 2 * (options.transaction_timeout_ms + options.timeout_check_ms) * US_PER_MS
+        while self.system.is_transaction_open() and self.kernel.now < until:  # of an instance that has ended
+            self.kernel.advance(LOOK_US)
         self.system.audit()
 
     def copies_all(self) -> bool:

@@ -6,7 +6,7 @@ import pytest
 from fencepost.properties.group_fencing.variants import SIMULATORS
 from fencepost.reference_impl.kafka.clients.modern_consumer import ModernConsumer
 from fencepost.reference_impl.kafka.group_environment import KIND_NAMES, Event, Kind
-from fencepost.reference_impl.systems.group_fencing import FreeRun, simulate
+from fencepost.reference_impl.systems.group_fencing import FreeRun, System, simulate
 from group_audit import played, wrong
 
 SEEDS = 40
@@ -43,6 +43,20 @@ def test_a_member_that_never_heard_of_its_partition_is_restarted_in_the_end(monk
     assert copied()
     monkeypatch.setattr(ModernConsumer, "is_unaware", lambda self: False)
     assert not copied()
+
+
+def test_the_last_audit_waits_for_the_transaction_of_an_instance_that_has_ended(monkeypatch):
+    """Until that has timed out, no reader gets at what others have copied behind it."""
+    usual = next(config for name, _, config in SIMULATORS if name == "draft-repaired-by-generation")
+    few = {"members": 2, "outputs": 3, "max_poll_ms": 209, "max_poll_records": 1, "static": True}
+
+    def copies() -> int:
+        rows = simulate(61, {**usual, **few, "transaction_timeout_ms": 3_000})
+        return sum(Event(*row).kind == Kind.OUTPUT_READ for row in rows)
+
+    assert copies() == FreeRun.cluster_defaults["inputs"] * usual["records"]
+    monkeypatch.setattr(System, "is_transaction_open", lambda self: False)
+    assert copies() < FreeRun.cluster_defaults["inputs"] * usual["records"]
 
 
 def test_every_kind_of_event_is_generated():

@@ -103,7 +103,7 @@ def test_one_thread_forwards_everything(seen: Seen) -> None:
 
 
 def test_a_flush_of_offsets_waits_without_an_end(seen: Seen) -> None:
-    """src.10: of ten waits of 50 ms, each for a write that is not acknowledged, at least one does not end.
-    KafkaOffsetBackingStore's SetCallbackFuture.get throws where less than 0 ms are left and calls wait for what is left
-    otherwise; where that is 0 ms, wait has no time-out."""
+    """src.10: of ten waits of 0 ms, each for a write that is not acknowledged, at least one does not end. That is what
+    WorkerSourceTask.commitOffsets asks for where its time is over. KafkaOffsetBackingStore's SetCallbackFuture.get
+    throws where less than 0 ms are left and calls wait for what is left otherwise; for 0 ms, wait has no time-out."""
     assert seen["FlushThatWaits"] == {"waits without an end": "true", "waits when all are acknowledged": "false"}
