@@ -18,6 +18,7 @@ from functools import cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
+from fencepost.model.language.checks.errors import InputError
 from fencepost.model.language.derived.mutations import settle
 from fencepost.model.language.properties import Property
 from fencepost.model.language.protocol import Protocol, Spec, combined
@@ -213,7 +214,8 @@ class Model:
 
 
 def models(release: str, version: str) -> list[Model]:
-    """Return the models of a release (of `model.releases.NAMES`) and transaction version (1 or 2). In the first one no
+    """Return the models of a release (of `model.releases.NAMES`) and transaction version (1 or 2), or
+    raise InputError where the release does not have it. In the first one no
     fault comes before what is seen, so that what it does not reach is more than a slow transaction."""
     found = []
     for name in VARIANTS[version]:
@@ -221,6 +223,11 @@ def models(release: str, version: str) -> list[Model]:
         if any(release in kafka.releases for kafka in each_of(model.variant.of)):
             sizes = model.variant.bounds["smoke"]
             found.append(Model(name, tuple((fault, sizes[fault]) for fault in FAULTS if sizes.get(fault))))
+    if not found:
+        raise InputError(
+            f"brokers of Kafka {release} with transaction.version {version}, which that release does not have: the "
+            "answers do not go together; are they of one cluster, and all of its brokers of one release?"
+        )
     return [Model(found[0].name), *(model for model in found if model.variant.expected)]
 
 

@@ -66,6 +66,7 @@ def test_kernels_alone(benchmark: Any, directory: Path, expected: dict[str, int]
 
 
 @pytest.mark.timeout(1800)
+@pytest.mark.nightly(nights=7)
 def test_ten_million_simulated_events(tmp_path: Path) -> None:
     """Nothing is wrong in them, by the kernels and by DuckDB on the same files."""
     generate(

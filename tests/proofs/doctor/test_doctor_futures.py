@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pytest
+from fencepost.model.language.checks.errors import InputError
 from fencepost.proofs.doctor import futures as module
 from fencepost.proofs.doctor.futures import (
     ABORT,
@@ -195,6 +196,8 @@ def test_models_are_of_the_release() -> None:
     names = {release: [m.name.partition("/")[2] for m in models(release, "2")] for release in ("4.1", "4.3")}
     assert names == {"4.1": ["unclean-v2"] * 2, "4.3": ["dropped-v2", "dropped-v2", "unclean-v2"]}
     assert all(not models(release, version)[0].faults for release, version in (("3.9", "1"), ("4.4.0", "2")))
+    with pytest.raises(InputError, match=r"3\.9 with transaction\.version 2, which that release does not have"):
+        models("3.9", "2")
 
 
 def test_one_of_two_partitions_is_decided_for_both() -> None:

@@ -83,7 +83,7 @@ def searched(report: Path, *words: object) -> str:
     return json.dumps(untimed(read_json(report)))
 
 
-@pytest.mark.nightly
+@pytest.mark.nightly(nights=4)
 @pytest.mark.timeout(1800)
 def test_a_cluster_does_the_jobs_of_searches(tmp_path: Path, running: Cluster) -> None:
     """Of the same report, where a worker is killed in the middle, too."""
