@@ -304,6 +304,10 @@ def _print_sets(entry: ProtocolEntry, variant: Variant, sets: "SavedSets", rule:
     return wrong
 
 
+UNDECIDED = 12
+"""Sets that are named where the search has reached its bound; the file of the sets has all."""
+
+
 def _sets_in_words(sets: "SavedSets", rule: str | None = None) -> Iterator[str]:
     states = ", ".join(f"{count:,}" for count in sets.states)
     bounds = (
@@ -325,8 +329,9 @@ def _sets_in_words(sets: "SavedSets", rule: str | None = None) -> Iterator[str]:
         all_of = "all minimal sets" if one.cores.complete else "not all minimal sets"
         yield f"        bounds       {all_of}, {one.cores.tried} tried; {bounds}"
         if one.undecided:
-            left = ", ".join(" with ".join(chosen) for chosen in one.undecided)
-            yield f"        undecided    {left}"
+            first = ", ".join(" with ".join(chosen) for chosen in one.undecided[:UNDECIDED])
+            more = f", and {left:,} more" if (left := len(one.undecided) - UNDECIDED) > 0 else ""
+            yield f"        undecided    {first}{more}"
 
 
 def _cuts(sets: "SavedSets", promise: str, rule: str | None = None) -> Iterator[str]:

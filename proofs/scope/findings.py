@@ -77,7 +77,7 @@ FINDINGS = (
         "found here by killing nodes; the public change (PR 22680, open) speaks of the metadata cache, not of transactions",
         variants=("transaction-partitions/dropped-v2", "transaction-partitions/dropped-v1",
                   "transaction-partitions/dropped-v1-torn"),
-        seen=("4.3.1", "4.4.0"), not_seen=("4.0.0", "4.1.2", "4.2.2"),
+        seen=("4.3.1", "4.4.0"), not_seen=("4.0.0", "4.0.2", "4.1.2", "4.2.2"),
     ),
     Finding(
         "aborted record committed", "The same with the outcomes exchanged: the abort marker is skipped, the next transaction "
@@ -85,7 +85,7 @@ FINDINGS = (
         "transaction coordinator", "transaction.version 2", ("txn.10", "txn.P3"), "confirmed by KAFKA-20734", f"{_LEADERLESS}[abort]",
         "that consequence stands in no public text that was read",
         variants=("transaction-partitions/dropped-v2", "transaction-partitions/dropped-v1"),
-        seen=("4.3.1", "4.4.0"), not_seen=("4.0.0", "4.1.2", "4.2.2"),
+        seen=("4.3.1", "4.4.0"), not_seen=("4.0.0", "4.0.2", "4.1.2", "4.2.2"),
     ),
     Finding(
         "acknowledged offset lost", "Where the partition of __consumer_offsets has no live replica when its marker is due, the "
@@ -95,7 +95,7 @@ FINDINGS = (
         ("txn.10", "txn.21", "txn.P2", "txn.P10"), "confirmed by KAFKA-20734", f"{_OFFSETS}[commit]",
         "the records of that transaction are committed; of offsets stands nothing in the public text that was read",
         variants=("transactional-offsets/offsets-marker-dropped",),
-        seen=("4.3.1", "4.4.0"), not_seen=("4.0.0", "4.1.2", "4.2.2"),
+        seen=("4.3.1", "4.4.0"), not_seen=("4.0.0", "4.0.2", "4.1.2", "4.2.2"),
     ),
     Finding(
         "aborted offset committed", "An offset whose abort marker was skipped in that way is committed by the producer's next "
@@ -103,7 +103,7 @@ FINDINGS = (
         "transaction coordinator", "transaction.version 2", ("txn.10", "txn.21", "txn.P2", "txn.P3"), "confirmed by KAFKA-20734",
         f"{_OFFSETS}[abort]",
         variants=("transactional-offsets/offsets-marker-dropped",),
-        seen=("4.3.1", "4.4.0"), not_seen=("4.0.0", "4.1.2", "4.2.2"),
+        seen=("4.3.1", "4.4.0"), not_seen=("4.0.0", "4.0.2", "4.1.2", "4.2.2"),
     ),
     Finding(
         "a deposed coordinator vouches for what was aborted", "Verification is answered from memory, without a look at "
@@ -114,7 +114,7 @@ FINDINGS = (
         ("txn.15", "txn.P3", "txn.P10"), "new", f"{_DEPOSED}::test_it_vouches_for_what_was_aborted[1]",
         "neither that coordinator nor the leader hears the controller meanwhile, and the leader is not fenced",
         variants=("transactions/v1-verified-overlapping",),
-        seen=("3.9.2", "4.0.0", "4.1.2", "4.2.2", "4.3.1", "4.4.0"),
+        seen=("3.9.2", "4.0.0", "4.0.2", "4.1.2", "4.2.2", "4.3.1", "4.4.0"),
     ),
     Finding(
         "a deposed coordinator refuses the next epoch", "Clients of v2 are safe there, as the marker's epoch refuses the late "
@@ -123,7 +123,7 @@ FINDINGS = (
         "transaction coordinator, clients of v2", "transaction.version 2", ("txn.15", "txn.P8"), "new",
         f"{_DEPOSED}::test_in_v2_it_lets_nothing_in_and_keeps_the_owner_out",
         "the same record is taken when the leader has heard of the successor",
-        seen=("4.0.0", "4.1.2", "4.2.2", "4.3.1", "4.4.0"),
+        seen=("4.0.0", "4.0.2", "4.1.2", "4.2.2", "4.3.1", "4.4.0"),
     ),
     Finding(
         "half a transaction committed", "A coordinator loads its log to the end and acts on a Prepare record that a replica in "
@@ -134,7 +134,7 @@ FINDINGS = (
         "two coordinators fail within the time that a replica may lag; min.insync.replicas is 2, no election is unclean, "
         "and EndTxn was never acknowledged: a client that lives and repeats it mends the rest",
         variants=("transaction-partitions/log-uncovered",),
-        seen=("4.0.0", "4.1.2", "4.2.2", "4.3.1", "4.4.0"),
+        seen=("4.0.0", "4.0.2", "4.1.2", "4.2.2", "4.3.1", "4.4.0"),
     ),
     Finding(
         "a deleted offset takes the pending one with it", "OffsetDelete and DeleteGroups succeed while a transaction has an "
@@ -241,9 +241,9 @@ FINDINGS = (
         "kafka-clients", "transaction.two.phase.commit.enable", ("939.1", "939.P2"), "new",
         "tests/live/kafka/test_live_two_phase.py::test_a_client_that_asks_for_two_phases_gets_one[asked]",
         "these releases have none of prepareTransaction, completeTransaction and initTransactions(keepPreparedTxn); on "
-        "trunk the same setting fails with UNSUPPORTED_VERSION (KAFKA-20738); on 3.9.2 such a transaction is aborted as well, and "
+        "trunk the same setting fails with UNSUPPORTED_VERSION (KAFKA-20738); on 3.9.2 and 4.0.0 it is aborted as well, and "
         "only the exception differs, with which the client hears of it: it is fenced",
-        seen=("4.3.1", "4.4.0"), not_seen=("3.9.2",), means="client",
+        seen=("3.9.2", "4.0.0", "4.0.2", "4.1.2", "4.2.2", "4.3.1", "4.4.0"), means="client",
         also=("tests/live/kafka/test_live_two_phase.py::test_a_client_that_asks_for_two_phases_gets_one[waits]",),
     ),
     Finding(
@@ -325,7 +325,7 @@ FINDINGS = (
         "refused with a listener, with metadata read at the poll (see below), and with the classic protocol; librdkafka 2.16 "
         "is refused in both protocols",
         variants=("group-fencing/new-protocol-metadata-at-send", "group-fencing/new-protocol-relaxed-metadata-at-send"),
-        seen=("4.0.0", "4.2.2", "4.3.1", "4.4.0"), means="client",
+        seen=("4.0.0", "4.0.2", "4.1.2", "4.2.2", "4.3.1", "4.4.0"), means="client",
     ),
     Finding(
         "a rebalance behind the application", "Without a rebalance callback librdkafka takes part in rebalances in the background, "
@@ -337,7 +337,7 @@ FINDINGS = (
         "refused with metadata read at the poll; with a callback, which the package for Python always sets, a rebalance waits "
         "for the application's poll",
         variants=("group-fencing/new-protocol-metadata-at-send", "group-fencing/new-protocol-relaxed-metadata-at-send"),
-        seen=("3.9.2", "4.0.0", "4.2.2", "4.3.1", "4.4.0"), means="client",
+        seen=("3.9.2", "4.0.0", "4.0.2", "4.1.2", "4.2.2", "4.3.1", "4.4.0"), means="client",
     ),
     Finding(
         "who was removed passes for a client without a group", "A consumer that has left its group since the application did not "
@@ -348,7 +348,7 @@ FINDINGS = (
         f"{_ZOMBIES}[kafka-python-classic-held-send]",
         "refused with metadata read at the poll (see below)",
         variants=("group-fencing/group-id-only",),
-        seen=("3.9.2", "4.0.0", "4.2.2", "4.3.1", "4.4.0"), means="client",
+        seen=("3.9.2", "4.0.0", "4.0.2", "4.1.2", "4.2.2", "4.3.1", "4.4.0"), means="client",
     ),
     Finding(
         "metadata read after the poll are not those of the poll", "An application reads the group's metadata as soon as poll() "
@@ -360,7 +360,7 @@ FINDINGS = (
         "refused of Java's classic consumer, and of librdkafka's with a callback; found under fire, where a member of "
         "kafka-python was removed within poll()",
         variants=("group-fencing/new-protocol-metadata-at-send", "group-fencing/new-protocol-relaxed-metadata-at-send"),
-        seen=("3.9.2", "4.0.0", "4.2.2", "4.3.1", "4.4.0"), means="client",
+        seen=("3.9.2", "4.0.0", "4.0.2", "4.1.2", "4.2.2", "4.3.1", "4.4.0"), means="client",
     ),
     Finding(
         "an aborted offset is committed by the next transaction", "Offsets that the coordinator refuses are not forgotten when "
@@ -369,7 +369,7 @@ FINDINGS = (
         "kafka-python", "3.0.12", ("447.18", "447.P1", "txn.P2"), "new",
         "tests/live/kafka/copying/test_live_aborted_offsets.py::test_kafka_python_commits_an_aborted_offset",
         "found by the audit of a run under fire",
-        seen=("3.9.2", "4.0.0", "4.3.1", "4.4.0"), means="client",
+        seen=("3.9.2", "4.0.0", "4.0.2", "4.1.2", "4.2.2", "4.3.1", "4.4.0"), means="client",
     ),
     Finding(
         "an answer of an earlier generation is taken for the newest", "A poll ends before its OffsetFetch is answered. The answer is "
@@ -378,7 +378,7 @@ FINDINGS = (
         "kafka-python", "3.0.12", ("447.17", "447.P1"), "new",
         "tests/live/kafka/copying/test_live_stale_offsets.py::test_kafka_python_goes_on_from_an_earlier_generation",
         "found by the audit of a run under fire on a loaded machine",
-        seen=("3.9.2", "4.0.0", "4.3.1", "4.4.0"), means="client",
+        seen=("3.9.2", "4.0.0", "4.0.2", "4.1.2", "4.2.2", "4.3.1", "4.4.0"), means="client",
     ),
     Finding(
         "who names no member is not fenced", "A TxnOffsetCommit without generation and member id is taken, whichever member owns the "
@@ -387,7 +387,7 @@ FINDINGS = (
         "group coordinator", "both group protocols", ("447.7", "447.16", "447.P1"), "confirmed by KAFKA-9365",
         f"{_ZOMBIES}[librdkafka-classic-held-none]", "left so for clients of before KIP-447",
         variants=("group-fencing/group-id-only",),
-        seen=("3.9.2", "4.0.0", "4.2.2", "4.3.1", "4.4.0"),
+        seen=("3.9.2", "4.0.0", "4.0.2", "4.1.2", "4.2.2", "4.3.1", "4.4.0"),
     ),
     Finding(
         "a preparing leader reads uncommitted", "A worker with exactly.once.source.support=preparing leads with a transactional "
@@ -449,7 +449,7 @@ FINDINGS = (
         "Connect, assignor and herder", "live clusters, and its classes",
         ("618.52", "618.53", "618.P1", "618.P2", "618.P3"), "new", f"{_CONNECT}::test_a_removed_task_is_started_again",
         "nearest: KAFKA-9184 and KAFKA-9841, of tasks that there still are, which fencing was to make harmless; on live "
-        "clusters, with a paused worker and the default time-outs, in 2 of 5 tries; one such run is recorded, "
+        "clusters, with a paused worker and the default time-outs, in 2 of 5 tries, and under a new leader from 4.0.0 on, not in two tries each on 3.3.2 and 3.9.1; one such run is recorded, "
         "task-counts-connect-removed-task, and followed by the model shipped-claims; what repairs it: removed-task.md, by `fencepost findings NAME`",
         variants=("task-counts/core-shipped-claims", "task-counts/core-removed", "source-offsets/shipped-removed-task"),
         seen=("3.3.2", "3.9.1", "3.9.2", "4.0.0", "4.0.2", "4.1.2", "4.2.2", "4.3.1", "4.4.0"),
@@ -464,14 +464,14 @@ FINDINGS = (
         "tests/live/connect/test_connect_driven.py::test_a_task_of_a_deleted_connector_commits",
         "found by comparing what a cluster and the reference implementation come to at rest; a connector that is stopped is "
         "no different: a set without tasks stops none (KafkaConfigBackingStore.processTasksCommitRecord)",
-        seen=("3.9.2", "4.3.1", "4.4.0"),
+        seen=("3.9.2", "4.0.0", "4.0.2", "4.1.2", "4.2.2", "4.3.1", "4.4.0"),
     ),
     Finding(
         "one thread forwards everything to the leader", "While a request for a round of one connector is not answered, which may "
         "take 90 s, a worker sends the leader no request of any other: their new task configurations wait.",
         "Connect, herder", "live clusters, and its classes", ("618.9",), "new",
         f"{_CONNECT}::test_one_thread_forwards_everything",
-        seen=("3.9.1", "3.9.2", "4.0.0", "4.0.2", "4.1.2", "4.2.2", "4.3.1", "4.4.0"), also=(f"{_LIVENESS}::test_one_thread_forwards_everything_live",), means="classes",
+        seen=("3.3.2", "3.9.1", "3.9.2", "4.0.0", "4.0.2", "4.1.2", "4.2.2", "4.3.1", "4.4.0"), also=(f"{_LIVENESS}::test_one_thread_forwards_everything_live",), means="classes",
     ),
     Finding(
         "a start that wakes up late shuts out a healthy task", "A start of an older set, whose worker was paused before it "
@@ -481,7 +481,7 @@ FINDINGS = (
         "KIP-618 accepts it, as nothing is committed twice; H5 of the catalogue. The second look compares sets, so that H4 is "
         "not in these releases",
         variants=("task-counts/shipped-unattended",),
-        seen=("3.9.1", "4.0.0", "4.3.1", "4.4.0"),
+        seen=("3.3.2", "3.9.1", "4.0.0", "4.3.1", "4.4.0"),
     ),
     Finding(
         "a fence of a deposed leader shuts out a healthy task", "A leader is paused while it fences for a set, and another one "
@@ -490,7 +490,7 @@ FINDINGS = (
         "Connect, herder", "live clusters", ("618.P4",), "new", f"{_LIVENESS}::test_a_late_fence_shuts_out_a_healthy_task",
         "nothing is committed twice; a late count of such a leader is refused (H12), as the programs next to this one show",
         variants=("task-counts/shipped-late-fence",),
-        seen=("3.9.1", "4.0.0", "4.3.1", "4.4.0"),
+        seen=("3.3.2", "3.9.1", "4.0.0", "4.3.1", "4.4.0"),
     ),
     Finding(
         "who waits for a paused leader fails", "A task waits for a round of a leader that is paused. Another one leads soon, but "
@@ -498,7 +498,7 @@ FINDINGS = (
         "Connect, herder", "live clusters", ("618.15", "618.P4"), "new", f"{_LIVENESS}::test_who_asks_a_paused_leader_fails",
         "in 3.9.1 the request is not given up, for two minutes at least, and its worker forwards nothing meanwhile",
         variants=("task-counts/shipped-unanswered",),
-        seen=("4.0.0", "4.3.1", "4.4.0"), not_seen=("3.9.1",),
+        seen=("4.0.0", "4.3.1", "4.4.0"), not_seen=("3.3.2", "3.9.1"),
     ),
     Finding(
         "a failed task is reported as running", "A task fails on a worker that is out of its group, fenced by the worker that has "
@@ -507,7 +507,7 @@ FINDINGS = (
         "UNASSIGNED where the other one has stopped it, until a user restarts it all the same.",
         "Connect, herder; status topic", "live clusters", ("618.P4",), "new", f"{_LIVENESS}::test_a_failed_task_is_reported_as_running",
         "nothing is committed twice; found by a generated program; in public texts that were read stands nothing of it",
-        seen=("3.9.1", "4.0.0", "4.3.1", "4.4.0"),
+        seen=("3.3.2", "3.9.1", "4.0.0", "4.3.1", "4.4.0"),
     ),
     Finding(
         "connectors with equal ids fence one another", "Connector b-c of group a and connector c of group a-b have the "
@@ -515,7 +515,7 @@ FINDINGS = (
         "Connect, transactional ids", "live clusters", ("618.49",), "new",
         f"{LIVE_CONNECT}rest.py::test_connectors_with_equal_ids_fence_one_another",
         "the form of the ids is KIP-618's; that they may collide stands in no public text that was read",
-        seen=("3.3.2", "4.3.1", "4.4.0"),
+        seen=("3.3.2", "3.9.1", "4.0.0", "4.3.1", "4.4.0"),
     ),
     Finding(
         "a task fences the leader of another cluster", "Task 1 of connector cluster in group connect has the transactional id "
@@ -523,7 +523,7 @@ FINDINGS = (
         "request is answered 500, and is fenced in turn when that leader gets its id back.",
         "Connect, transactional ids", "live clusters", ("618.24", "618.49"), "new",
         f"{LIVE_CONNECT}rest.py::test_a_task_fences_the_leader_of_another_cluster",
-        seen=("3.3.2", "4.3.1", "4.4.0"),
+        seen=("3.3.2", "3.9.1", "4.0.0", "4.3.1", "4.4.0"),
     ),
     Finding(
         "an open transaction holds up every start", "While a transaction is open on the worker's offsets topic, no other "
@@ -531,7 +531,7 @@ FINDINGS = (
         "Connect, source offsets", "live clusters", (), "false alarm",
         f"{LIVE_CONNECT}offsets_topics.py::test_an_open_transaction_holds_up_every_start",
         "offsets are read to the end (618.32), which lasts as long as the transaction: at most transaction.timeout.ms",
-        seen=("3.9.1", "4.0.0", "4.3.1", "4.4.0"),
+        seen=("3.3.2", "3.9.1", "4.0.0", "4.3.1", "4.4.0"),
     ),
     Finding(
         "a flush of source offsets waits without an end", "Where the "
@@ -549,7 +549,7 @@ FINDINGS = (
         "answered by any of them meanwhile.",
         "Connect, herder", "live clusters", (), "false alarm", f"{_LIVENESS}::test_a_start_holds_up_every_worker",
         "meant so, for task.shutdown.graceful.timeout.ms at most, which is 5 s by default",
-        seen=("4.3.1", "4.4.0"),
+        seen=("3.3.2", "3.9.1", "4.0.0", "4.3.1", "4.4.0"),
     ),
     Finding(
         "a round fails over an open transaction", "A round that fences a task whose transaction is open fails, since that is "

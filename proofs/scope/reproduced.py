@@ -11,13 +11,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import date as Day
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal
 
 from fencepost.proofs.scope.findings import Finding
 
 FILE = Path(__file__).parents[1] / "verdicts" / "reproduced.json"
 OLDEST_DAYS = 7
 Outcome = Literal["seen", "not seen", "not run"]
+ORDER: Final = ("not run", "not seen", "seen")
 
 
 @dataclass(frozen=True)
@@ -58,9 +59,9 @@ def add(file: Path, fresh: Iterable[Reproduced]) -> None:
 
 
 def last(finding: Finding, file: Path = FILE) -> Mapping[str, Reproduced]:
-    """Return what the programs of a finding last saw, by release: of two the one that says otherwise than seen."""
+    """Return what the programs of a finding last saw, by release: of several, whether one saw it."""
     of_finding = [row for row in rows(file) if row.program in finding.programs]
-    return {row.release: row for row in sorted(of_finding, key=lambda row: row.outcome != "seen")}
+    return {row.release: row for row in sorted(of_finding, key=lambda row: ORDER.index(row.outcome))}
 
 
 def disagreements(findings: Iterable[Finding], file: Path = FILE) -> list[str]:

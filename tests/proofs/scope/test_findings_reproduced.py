@@ -41,10 +41,9 @@ def test_what_is_written_down_takes_the_place_of_what_was(tmp_path: Path) -> Non
     assert reproduced.disagreements([replace(each, seen=("4.3.1", "4.4.0"), not_seen=())], file) == []
     assert reproduced.too_old(date(2026, 1, 9), file) == [f"{each.program} on 4.3.1: last run on 2026-01-01"]
     assert reproduced.rows(tmp_path / "none.json") == []
-    further = replace(each, seen=("4.3.1",), not_seen=("4.4.0",), also=("further",))
-    reproduced.add(
-        file, [replace(row, program="further"), replace(row, program="further", release="4.3.1", outcome="seen")]
-    )
+    further = replace(each, seen=("4.3.1", "4.4.0"), not_seen=("4.2.2",), also=("further",))  # one of them saw it
+    others = [replace(row, program="further", release=release) for release in ("4.2.2", "4.3.1", "4.4.0")]
+    reproduced.add(file, [*others, replace(row, release="4.2.2", outcome="not run")])
     assert reproduced.disagreements([further], file) == []
 
 

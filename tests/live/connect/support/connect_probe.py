@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
+import pytest
 from fencepost.reference_impl.live.connect.cluster import TASK_TIMEOUT_MS, ClusterError, ConnectCluster
 from fencepost.reference_impl.live.connect.control import Call, Holding, Instance
 from fencepost.reference_impl.live.proxy.rules import Held
@@ -234,6 +235,8 @@ class Zombie:
         probe.hold_polls(lambda call: call.instance == task.name)
         self.poll = probe.polls(instance=task.name)
         own = probe.cluster.proxies[task.worker]
+        if probe.cluster.release.startswith("3.3."):
+            pytest.skip("the workers' own consumers have no client ids to tell them by (KAFKA-14098)")
         self.beat = own.hold_next("Heartbeat", client=task.worker)
         self.read = own.hold_next_answer("Fetch", client=f"connect-{task.worker}-configs")
         self.beat.wait()
