@@ -6,9 +6,9 @@ from house import PRIVATE, circles, outside_the_law, private_words, sizes
 LIMITS = {
     "model": (143, 21774),
     "properties": (166, 45354),
-    "reference_impl": (159, 37291),
-    "proofs": (318, 49776),
-    "tests": (563, 84011),
+    "reference_impl": (159, 37299),
+    "proofs": (318, 49790),
+    "tests": (563, 84028),
 }
 """Files and lines of each top folder."""
 LAZY_CIRCLES = (5, 5, 4)

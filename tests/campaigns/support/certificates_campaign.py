@@ -83,10 +83,11 @@ def once(checked: Path, answer: Callable[[], dict[str, Any]], *asked: str) -> di
     kept = checked / key[:2] / f"{key[2:]}.json"
     if kept.exists():
         return dict(json.loads(kept.read_text(encoding="utf-8")))
-    found = answer()
-    kept.parent.mkdir(parents=True, exist_ok=True)
-    write_text(kept, json.dumps(found) + "\n")
-    return found
+    found = json.dumps(answer())
+    if "has not ended within" not in found:  # on a machine with more to do than this
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        write_text(kept, found + "\n")
+    return dict(json.loads(found))
 
 
 def of_statement(text: str, checked: Path) -> dict[str, Any]:
