@@ -214,9 +214,9 @@ class Model:
 
 
 def models(release: str, version: str) -> list[Model]:
-    """Return the models of a release (of `model.releases.NAMES`) and transaction version (1 or 2), or
-    raise InputError where the release does not have it. In the first one no
-    fault comes before what is seen, so that what it does not reach is more than a slow transaction."""
+    """Return the models of a release (of `model.releases.NAMES`) and transaction version (1 or 2). In the first one no
+    fault comes before what is seen, so that what it does not reach is more than a slow transaction. Raise InputError
+    where the release does not have that version."""
     found = []
     for name in VARIANTS[version]:
         model = Model(name)

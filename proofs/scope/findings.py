@@ -449,7 +449,7 @@ FINDINGS = (
         "Connect, assignor and herder", "live clusters, and its classes",
         ("618.52", "618.53", "618.P1", "618.P2", "618.P3"), "new", f"{_CONNECT}::test_a_removed_task_is_started_again",
         "nearest: KAFKA-9184 and KAFKA-9841, of tasks that there still are, which fencing was to make harmless; on live "
-        "clusters, with a paused worker and the default time-outs, in 2 of 5 tries, and under a new leader from 4.0.0 on, not in two tries each on 3.3.2 and 3.9.1; one such run is recorded, "
+        "clusters, with a paused worker and the default time-outs, in 2 of 5 tries; one such run is recorded, "
         "task-counts-connect-removed-task, and followed by the model shipped-claims; what repairs it: removed-task.md, by `fencepost findings NAME`",
         variants=("task-counts/core-shipped-claims", "task-counts/core-removed", "source-offsets/shipped-removed-task"),
         seen=("3.3.2", "3.9.1", "3.9.2", "4.0.0", "4.0.2", "4.1.2", "4.2.2", "4.3.1", "4.4.0"),
@@ -471,7 +471,8 @@ FINDINGS = (
         "take 90 s, a worker sends the leader no request of any other: their new task configurations wait.",
         "Connect, herder", "live clusters, and its classes", ("618.9",), "new",
         f"{_CONNECT}::test_one_thread_forwards_everything",
-        seen=("3.3.2", "3.9.1", "3.9.2", "4.0.0", "4.0.2", "4.1.2", "4.2.2", "4.3.1", "4.4.0"), also=(f"{_LIVENESS}::test_one_thread_forwards_everything_live",), means="classes",
+        seen=("3.3.2", "3.9.1", "3.9.2", "4.0.0", "4.0.2", "4.1.2", "4.2.2", "4.3.1", "4.4.0"),
+        also=(f"{_LIVENESS}::test_one_thread_forwards_everything_live",), means="classes",
     ),
     Finding(
         "a start that wakes up late shuts out a healthy task", "A start of an older set, whose worker was paused before it "
@@ -534,13 +535,13 @@ FINDINGS = (
         seen=("3.3.2", "3.9.1", "4.0.0", "4.3.1", "4.4.0"),
     ),
     Finding(
-        "a flush of source offsets waits without an end", "Where the "
-        "time of a flush is over before its write is waited for, the wait is for 0 ms, which is for ever in Java: "
+        "a flush of source offsets waits without an end", "Where the time "
+        "of a flush is over before its write is waited for, the wait is for 0 ms, which is for ever in Java: "
         "offset.flush.timeout.ms does not bound it. A wait that ends in the millisecond in which 0 ms are left goes on in the "
         "same way. On a live worker the thread that waits is that which commits the offsets of all its source tasks.",
         "Connect, source offsets", "its classes; exactly-once support disabled", ("src.10",), "new",
         f"{_CONNECT}::test_a_flush_of_offsets_waits_without_an_end",
-        "it ends with the acknowledgement; KafkaOffsetBackingStore.SetCallbackFuture waits again where no less than 0 ms are left",
+        "it ends with the acknowledgement; KafkaOffsetBackingStore.SetCallbackFuture waits unless less than 0 ms are left",
         seen=("3.9.2", "4.0.0", "4.0.2", "4.1.2", "4.2.2", "4.3.1", "4.4.0"), means="classes",
     ),
     Finding(

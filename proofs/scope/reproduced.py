@@ -59,7 +59,7 @@ def add(file: Path, fresh: Iterable[Reproduced]) -> None:
 
 
 def last(finding: Finding, file: Path = FILE) -> Mapping[str, Reproduced]:
-    """Return what the programs of a finding last saw, by release: of several, whether one saw it."""
+    """Return what the programs of a finding last saw, by release. A finding is seen where one of them saw it."""
     of_finding = [row for row in rows(file) if row.program in finding.programs]
     return {row.release: row for row in sorted(of_finding, key=lambda row: ORDER.index(row.outcome))}
 

@@ -84,7 +84,7 @@ def once(checked: Path, answer: Callable[[], dict[str, Any]], *asked: str) -> di
     if kept.exists():
         return dict(json.loads(kept.read_text(encoding="utf-8")))
     found = json.dumps(answer())
-    if "has not ended within" not in found:  # on a machine with more to do than this
+    if "has not ended within" not in found:  # which says how busy the machine was
         kept.parent.mkdir(parents=True, exist_ok=True)
         write_text(kept, found + "\n")
     return dict(json.loads(found))
