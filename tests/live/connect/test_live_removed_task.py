@@ -6,6 +6,7 @@ When one of these fails, Kafka is mended, and the finding has to say so.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import pytest
@@ -17,6 +18,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.timeout(600)]
 
 
 REBALANCE, INVALID_EPOCH = 27, 47
+ASSIGNED = re.compile(r"Joined group at generation (\d+) .* revokedConnectorIds=\[(.*)\], revokedTaskIds=\[(.*)\]")
 TRIES = 12  # the assignor goes by its members' random ids, and in one of three tries has the returning worker lose it
 
 
@@ -180,20 +182,34 @@ def comes_back(probe: Probe, old: Instance) -> tuple[Held, Call | None]:
     else:
         cluster.proxies[away].forget(heartbeat)
     removals = iter([away])
+    is_removed = False
 
     def decided() -> bool:
+        nonlocal is_removed
         if not again[0].has_come and any(each.has_come for each in again[1:]):
             for worker in removals:
                 probe.expire(worker)
+                is_removed = True
         is_started = probe.times(away, f"Starting task {probe.name}-2") > started
-        is_stopped = probe.times(away, f"Stopping task {probe.name}-2") > stopped
-        return bool(polled()) or is_stopped or (again[0].has_come and not is_started)
+        # A task may poll before a rebalance that takes it away.
+        is_left = bool(polled()) and (is_removed or is_last(probe, generation))
+        return is_stopped() or (again[0].has_come and not is_started) or is_left
+
+    def is_stopped() -> bool:
+        return probe.times(away, f"Stopping task {probe.name}-2") > stopped
 
     def polled() -> list[Call]:
         return [each for each in probe.control.held if each.connector == probe.name and each.line >= begun]
 
     cluster.wait_for("end of the rebalance", decided)
-    return deaf, next(iter(polled()), None)
+    return deaf, None if is_stopped() else next(iter(polled()), None)
+
+
+def is_last(probe: Probe, generation: int) -> bool:
+    """Whether all workers have written of one rebalance after this generation, and in it nothing is revoked, so that
+    none of them asks for another one."""
+    lines = [ASSIGNED.findall(each.tail(1_000_000))[-1] for each in probe.cluster.workers.values()]
+    return len(set(lines)) == 1 and int(lines[0][0]) > generation and lines[0][1:] == ("", "")
 
 
 def joins_anew(probe: Probe, worker: str) -> None:

@@ -1,9 +1,5 @@
 """A connector of the probe on a live cluster, as programs of findings use it: what its tasks poll, what became
-committed, and a worker that is put out of its group and comes back.
-
-probe.configure(2)                              # and each of the two tasks has polled with probe.held() as polls: ...
-probe.put_out("w1")                             # a zombie probe.committed("1:2")                          # the
-committed copies of the second record of source partition 1"""
+committed, and a worker that is put out of its group and comes back."""
 
 from __future__ import annotations
 
