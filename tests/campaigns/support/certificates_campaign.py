@@ -56,6 +56,8 @@ CERTIFIED_BY = (*CHECKED_BY, "proofs/engines/second/certified_readings.py")
 """What has questions on readings checked."""
 READ_BY = ("proofs/readings", "proofs/engines/explore", "proofs/engines/run_engines.py", *CERTIFIED_BY)
 """What states them, too."""
+LATE = "has not ended within"
+"""What Ethos's answer has where its time was over."""
 READINGS = "certified-readings.json"
 OF_READINGS = """
 ## Readings
@@ -84,7 +86,7 @@ def once(checked: Path, answer: Callable[[], dict[str, Any]], *asked: str) -> di
     if kept.exists():
         return dict(json.loads(kept.read_text(encoding="utf-8")))
     found = json.dumps(answer())
-    if "has not ended within" not in found:  # which says how busy the machine was
+    if LATE not in found:  # which says how busy the machine was
         kept.parent.mkdir(parents=True, exist_ok=True)
         write_text(kept, found + "\n")
     return dict(json.loads(found))
@@ -116,7 +118,8 @@ def of_question(text: str, ethos: Ethos | None) -> tuple[certified_readings.Stan
     asked = text, code(*CERTIFIED_BY), tools(), str(certified_readings.UNITS)
     found = once(Path(os.environ[CHECKED]), lambda: {"answer": OF_QUESTION(text, ethos)}, *asked)
     standing, why = found["answer"]
-    return standing, why
+    # Where its time was over, Ethos has said nothing of the proof.
+    return ("undecided" if LATE in why else standing), why
 
 
 POSSIBLE = induction._possible
