@@ -8,7 +8,7 @@ LIMITS = {
     "properties": (166, 45354),
     "reference_impl": (159, 37299),
     "proofs": (318, 49791),
-    "tests": (563, 84043),
+    "tests": (563, 84044),
 }
 """Files and lines of each top folder."""
 LAZY_CIRCLES = (5, 5, 4)

@@ -59,13 +59,14 @@ READ_BY = ("proofs/readings", "proofs/engines/explore", "proofs/engines/run_engi
 LATE = "has not ended within"
 """What Ethos's answer has where its time was over."""
 READINGS = "certified-readings.json"
-OF_READINGS = """
+OF_READINGS = f"""
 ## Readings
 
 What the explorer's packed words and the columns of replay execute is what the Z3 terms state, in all states within the
 bounds of the smoke profile: a question for each choice of an action's parameters, and for each property. *Certified*:
-cvc5 has proved it, and Ethos finds the proof correct. Z3 prints the texts of these questions, so that its terms are
-trusted, and its answers are not. Plain Python is run, in reachable states, and not proved.
+cvc5 has proved it within {certified_readings.UNITS:,} units, and Ethos finds the proof correct. Z3 prints the texts of
+these questions, so that its terms are trusted, and its answers are not. Plain Python is run, in reachable states, and
+not proved.
 """
 
 
@@ -203,7 +204,7 @@ def page(rows: list[dict[str, Any]], of_readings: list[dict[str, Any]]) -> str:
     there = {row["variant"] for row in rows}
     missing = [which for which in proved() if which not in there]
     steps, certified = sum(r["steps"] for r in rows), sum(r["certified"] for r in rows)
-    share = f" ({100 * certified / steps:.1f} %)" if steps else ""
+    share = f" ({100 * certified / steps:.2f} %)" if steps else ""
     lines = [
         HEAD, f"{certified:,} of {steps:,} steps{share} in {len(rows)} variants are certified; Ethos refuses a proof",
         f"of {sum(len(r['refused']) for r in rows) or 'none'}. By",
