@@ -38,7 +38,12 @@ def epochs(ask: Asker, _: Bench) -> Steps:
     yield commit(ask, "A", 0, 11), E.none
 
 
-def _owner_not_asked(ask: Asker) -> Steps:
+@corner(
+    "group-owner-not-asked", on="v2", rules="447.21 447.P2",
+    says="A commit whose epoch is the member's own is taken for any partition, also another's (KIP-1251, deduced).",
+    answered="So it is: a member that was never given a partition commits the offsets of all of them.",
+)  # fmt: skip
+def owner_not_asked(ask: Asker, _: Bench) -> Steps:
     owner, guest = Member(ask, "owner"), Member(ask, "guest")
     owner.join()
     yield owner.settle(owned=3), list(ALL)
@@ -50,22 +55,11 @@ def _owner_not_asked(ask: Asker) -> Steps:
     yield ask.offset(), 10
 
 
-@corner(
-    "group-owner-not-asked", on="v2", rules="447.21 447.P2",
-    says="A commit whose epoch is the member's own is taken for any partition, also another's (KIP-1251, deduced).",
-    answered="So it is: a member that was never given a partition commits the offsets of all of them.",
-)  # fmt: skip
-def owner_not_asked(ask: Asker, _: Bench) -> Steps:
-    yield from _owner_not_asked(ask)
-
-
-@corner(
+corner(
     "group-owner-not-asked-in-4.0", on="4.0, v2", rules="447.21 447.P2",
     says="The same before KIP-1251.",
     answered="The same.",
-)  # fmt: skip
-def owner_not_asked_before(ask: Asker, _: Bench) -> Steps:
-    yield from _owner_not_asked(ask)
+)(owner_not_asked)  # fmt: skip
 
 
 def _lagging(ask: Asker, stored_under_old: E) -> Steps:
@@ -126,7 +120,16 @@ def _processed_twice(ask: Asker, zombie: Asker, of: int = 0) -> Steps:
     yield ask.offset(of), 5
 
 
-def _rejoined(ask: Asker) -> Steps:
+@corner(
+    "group-rejoined", on="v2", rules="447.16 447.21 447.P1",
+    says="""A member that was removed and has joined again under its id commits, under its new epoch, the offset of a
+        partition that another one owns by then, and the output that goes with it (deduced; under the old epoch it is
+        refused).""",
+    answered="So it is: the input is in the committed output twice, and the committed offset goes back.",
+    follows="""What a client sends with an offset has to be the epoch at which it was given the records, not the one
+        that it has when it sends.""",
+)  # fmt: skip
+def rejoined(ask: Asker, _: Bench) -> Steps:
     zombie = ask.other("zombie")
     owner, successor = Member(zombie, "owner"), Member(ask, "successor")
     owner.join()
@@ -145,26 +148,11 @@ def _rejoined(ask: Asker) -> Steps:
     yield from _processed_twice(ask, zombie)
 
 
-@corner(
-    "group-rejoined", on="v2", rules="447.16 447.21 447.P1",
-    says="""A member that was removed and has joined again under its id commits, under its new epoch, the offset of a
-        partition that another one owns by then, and the output that goes with it (deduced; under the old epoch it is
-        refused).""",
-    answered="So it is: the input is in the committed output twice, and the committed offset goes back.",
-    follows="""What a client sends with an offset has to be the epoch at which it was given the records, not the one
-        that it has when it sends.""",
-)  # fmt: skip
-def rejoined(ask: Asker, _: Bench) -> Steps:
-    yield from _rejoined(ask)
-
-
-@corner(
+corner(
     "group-rejoined-in-4.0", on="4.0, v2", rules="447.16 447.21 447.P1",
     says="The same before KIP-1251.",
     answered="The same.",
-)  # fmt: skip
-def rejoined_before(ask: Asker, _: Bench) -> Steps:
-    yield from _rejoined(ask)
+)(rejoined)  # fmt: skip
 
 
 @corner(
@@ -361,17 +349,6 @@ def _pattern_left(ask: Asker, zombie: Asker, owner: Member) -> Steps:
     yield from _processed_twice(ask, zombie)
 
 
-def _pattern_changed(ask: Asker) -> Steps:
-    zombie = ask.other("zombie")
-    owner = Member(zombie, "owner", pattern=ask.name)
-    owner.join()
-    yield owner.settle(owned=3), list(ALL)
-    before = owner.epoch
-    yield owner.change(subscribed_topic_regex="nothing-like-it"), (before, ())
-    yield owner.beat(), (before, ())
-    yield from _pattern_left(ask, zombie, owner)
-
-
 @corner(
     "group-pattern-changed", on="v2", rules="447.21 447.P1 447.P2",
     says="""A member gives its partitions up since it has subscribed by another pattern, in which no topic has been
@@ -381,7 +358,14 @@ def _pattern_changed(ask: Asker) -> Steps:
     follows="An epoch does not say that what was owned in it is owned still, if what was subscribed to has changed.",
 )  # fmt: skip
 def pattern_changed(ask: Asker, _: Bench) -> Steps:
-    yield from _pattern_changed(ask)
+    zombie = ask.other("zombie")
+    owner = Member(zombie, "owner", pattern=ask.name)
+    owner.join()
+    yield owner.settle(owned=3), list(ALL)
+    before = owner.epoch
+    yield owner.change(subscribed_topic_regex="nothing-like-it"), (before, ())
+    yield owner.beat(), (before, ())
+    yield from _pattern_left(ask, zombie, owner)
 
 
 @corner(
@@ -480,7 +464,16 @@ def rejoined_while_known_before(ask: Asker, _: Bench) -> Steps:
     yield owner.join(), E.fenced_member_epoch
 
 
-def _epoch_again(ask: Asker) -> Steps:
+@corner(
+    "group-epoch-again", on="v2", rules="447.21 447.P1 447.P2",
+    says="""A group that has just been assigned is not assigned anew for group.consumer.assignment.interval.ms (1 s,
+        since 4.3). A member that was removed, and joins again within that time, has the epoch that it had before
+        (GroupMetadataManager.canComputeNextTargetAssignment, deduced). Until its next heartbeat it commits what it read
+        before, which another one has read since.""",
+    answered="So it is: the input is in the committed output twice, and the committed offset goes back.",
+    follows="Neither does an epoch say that a member was one all the time.",
+)  # fmt: skip
+def epoch_again(ask: Asker, _: Bench) -> Steps:
     zombie = ask.other("zombie")
     owner, successor = Member(zombie, "owner"), Member(ask, "successor")
     owner.join()
@@ -498,19 +491,14 @@ def _epoch_again(ask: Asker) -> Steps:
 
 
 @corner(
-    "group-epoch-again", on="v2", rules="447.21 447.P1 447.P2",
-    says="""A group that has just been assigned is not assigned anew for group.consumer.assignment.interval.ms (1 s,
-        since 4.3). A member that was removed, and joins again within that time, has the epoch that it had before
-        (GroupMetadataManager.canComputeNextTargetAssignment, deduced). Until its next heartbeat it commits what it read
-        before, which another one has read since.""",
-    answered="So it is: the input is in the committed output twice, and the committed offset goes back.",
-    follows="Neither does an epoch say that a member was one all the time.",
+    "group-assignment-told-once", on="v2", rules="447.P3",
+    says="""A member is told of its partitions when they change, and when it says everything of itself, as it does when
+        it joins and after a time-out (GroupMetadataManager.consumerGroupHeartbeat). Where a late copy of a heartbeat is
+        what changes them, it is told nothing (deduced).""",
+    answered="""So it is: the partition is the member's, which never hears of it, and it is not read until the
+        assignment changes again, or the member has a time-out.""",
 )  # fmt: skip
-def epoch_again(ask: Asker, _: Bench) -> Steps:
-    yield from _epoch_again(ask)
-
-
-def _reported_once(ask: Asker) -> Steps:
+def told_once(ask: Asker, _: Bench) -> Steps:
     owner, other = Member(ask, "owner"), Member(ask, "other")
     owner.join()
     yield owner.settle(owned=3), list(ALL)
@@ -529,15 +517,3 @@ def _reported_once(ask: Asker) -> Steps:
     owner.beat()
     yield [other.live() for _ in range(3)], [None] * 3
     yield other.start(), (moved,)
-
-
-@corner(
-    "group-assignment-told-once", on="v2", rules="447.P3",
-    says="""A member is told of its partitions when they change, and when it says everything of itself, as it does when
-        it joins and after a time-out (GroupMetadataManager.consumerGroupHeartbeat). Where a late copy of a heartbeat is
-        what changes them, it is told nothing (deduced).""",
-    answered="""So it is: the partition is the member's, which never hears of it, and it is not read until the
-        assignment changes again, or the member has a time-out.""",
-)  # fmt: skip
-def told_once(ask: Asker, _: Bench) -> Steps:
-    yield from _reported_once(ask)

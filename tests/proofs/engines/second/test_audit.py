@@ -471,7 +471,7 @@ def test_a_campaign_certifies_each_step_once(
     assert again["certified"] == STEPS
     assert f"1 of 1: {VARIANT}: {STEPS} of {STEPS} certified" in capsys.readouterr().out
     page = certificates_campaign.page([row], [])
-    assert f"{STEPS} of {STEPS} steps (100.0 %) in 1 variants are certified" in page
+    assert f"{STEPS} of {STEPS} steps (100.00 %) in 1 variants are certified" in page
     assert f"| {VARIANT} | {STEPS} | {STEPS} | none |" in page
     assert f"Not done yet: {len(proved()) - 1} of {len(proved())} variants" in page
 

@@ -127,6 +127,30 @@ def test_the_command_has_what_the_second_solver_says(monkeypatch: pytest.MonkeyP
     assert fencepost(*command).code == 1
 
 
+def test_a_proof_that_ethos_does_not_end_is_undecided_in_a_campaign(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """It is not refused, and it is asked again in the next run, which has more time perhaps."""
+    program, rules, statement, proof = (tmp_path / name for name in ("slow", "Cpc.eo", "statement.smt2", "proof.cpc"))
+    program.write_text("#!/bin/sh\nexec sleep 60\n")
+    program.chmod(0o755)
+    proof.write_text(f"{reference(statement.name)}\n(step @p1 :rule refl)\n")
+    monkeypatch.setattr(ethos, "SECONDS", 0.1)
+    slow = ethos.Ethos(program, rules).check(statement, proof)
+    assert slow == ethos.Verdict("refused", "Ethos has not ended within 0.1 s")
+    monkeypatch.setenv(certificates_campaign.CHECKED, str(tmp_path / "checked"))
+    monkeypatch.setattr(certificates_campaign, "tools", lambda: "none")
+    asked = []
+    answer = slow.says, slow.why
+    monkeypatch.setattr(certificates_campaign, "OF_QUESTION", lambda *given: asked.append(given) or answer)
+    for _ in range(2):
+        assert certificates_campaign.of_question("(check-sat)", None) == ("undecided", slow.why)
+    answer = "refused", "Error: another proof"
+    for _ in range(2):
+        assert certificates_campaign.of_question("(check-sat)", None) == answer
+    assert len(asked) == 3, "a refusal is asked for once, a time-out each time"
+
+
 @needs_ethos
 @pytest.mark.nightly
 def test_a_campaign_certifies_the_readings_of_a_variant(
