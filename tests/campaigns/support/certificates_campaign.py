@@ -1,9 +1,7 @@
 """Every step of every proof, certified: proved by cvc5 and checked by Ethos against its statement.
 
-    python tests/script.py tests/campaigns/support/certificates_campaign.py --checked DIR [--cores 1] FILE \\
-        [PROTOCOL/VARIANT...]
-    python tests/script.py tests/campaigns/support/certificates_campaign.py --readings --checked DIR [--cores 1] FILE \\
-        [PROTOCOL/VARIANT...]
+    python tests/script.py tests/campaigns/support/certificates_campaign.py [--readings] --checked DIR [--cores 1] \\
+        FILE [PROTOCOL/VARIANT...]
     python tests/script.py tests/campaigns/support/certificates_campaign.py page FILE proofs/verdicts/certificates.md
 
 Of all main variants that are proved, or of those that are named.  FILE (`proofs/verdicts/certificates.json`) has a row
@@ -201,30 +199,32 @@ def said(row: Mapping[str, Any]) -> str:
 
 def page(rows: list[dict[str, Any]], of_readings: list[dict[str, Any]]) -> str:
     """What is kept, as Markdown."""
-    there = {row["variant"] for row in rows}
-    missing = [which for which in proved() if which not in there]
-    steps, certified = sum(r["steps"] for r in rows), sum(r["certified"] for r in rows)
-    share = f" ({100 * certified / steps:.2f} %)" if steps else ""
+    refused = sum(len(row["refused"]) for row in rows) or "none"
+    old = outdated(standing(protocols().values())[1])
     lines = [
-        HEAD, f"{certified:,} of {steps:,} steps{share} in {len(rows)} variants are certified; Ethos refuses a proof",
-        f"of {sum(len(r['refused']) for r in rows) or 'none'}. By",
-        " and ".join(dict.fromkeys(r["tools"] for r in rows)) + ".",
-        *([f"{old[0].upper()}{old[1:]}."] if (old := outdated(standing(protocols().values())[1])) else []),
-        f"Not done yet: {len(missing)} of {len(proved())} variants{': ' if missing else ''}{', '.join(missing)}.", "",
-        *table("steps", rows),
+        HEAD, *counted("steps", rows), f"Ethos refuses a proof of {refused}. By",
+        " and ".join(dict.fromkeys(row["tools"] for row in rows)) + ".",
+        *([f"{old[0].upper()}{old[1:]}."] if old else []), "", *table("steps", rows),
     ]  # fmt: skip
-    there = {row["variant"] for row in of_readings}
-    missing = [which for which in proved() if which not in there]
-    old = [r["variant"] for r in of_readings
-           if (r["models"], r["code"]) != (digest(find(r["variant"])[1]), code(*READ_BY))]  # fmt: skip
-    steps, certified = sum(r["steps"] for r in of_readings), sum(r["certified"] for r in of_readings)
+    others = [row["variant"] for row in of_readings
+              if (row["models"], row["code"]) != (digest(find(row["variant"])[1]), code(*READ_BY))]  # fmt: skip
     lines += [
-        OF_READINGS, f"{certified:,} of {steps:,} questions in {len(of_readings)} variants are certified.",
-        f"Not done yet: {len(missing)} of {len(proved())} variants{': ' if missing else ''}{', '.join(missing)}.",
-        *([f"Out of date, by other models or code: {', '.join(old)}."] if old else []), "",
+        OF_READINGS, *counted("questions", of_readings),
+        *([f"Out of date, by other models or code: {', '.join(others)}."] if others else []), "",
         *table("questions", of_readings),
     ]  # fmt: skip
     return "\n".join(lines) + "\n"
+
+
+def counted(what: str, rows: list[dict[str, Any]]) -> list[str]:
+    every, certified = sum(row["steps"] for row in rows), sum(row["certified"] for row in rows)
+    share = f" ({100 * certified / every:.2f} %)" if every else ""
+    there = {row["variant"] for row in rows}
+    missing = [which for which in proved() if which not in there]
+    return [
+        f"{certified:,} of {every:,} {what}{share} in {len(rows)} variants are certified.",
+        f"Not done yet: {len(missing)} of {len(proved())} variants{': ' if missing else ''}{', '.join(missing)}.",
+    ]
 
 
 def table(steps: str, rows: list[dict[str, Any]]) -> list[str]:

@@ -163,6 +163,6 @@ def test_a_campaign_certifies_the_readings_of_a_variant(
     assert (row["steps"], row["certified"], row["rest"], row["refused"]) == (52, 52, [], [])
     assert "1 of 1: id-blocks/zookeeper: 52 of 52 certified" in capsys.readouterr().out
     assert each_variant(tmp_path / "a.json", ["id-blocks/zookeeper"], 1, *of) == [row]
-    assert "52 of 52 questions in 1 variants are certified" in certificates_campaign.page([], [row])
+    assert "52 of 52 questions (100.00 %) in 1 variants are certified" in certificates_campaign.page([], [row])
     monkeypatch.setattr(certificates_campaign, "OF_QUESTION", lambda *_: pytest.fail("is asked again"))
     assert row == {**row, **certificates_campaign.of_readings("id-blocks/zookeeper"), "seconds": row["seconds"]}
