@@ -8,8 +8,8 @@ Of all main variants that are proved, or of those that are named.  FILE (`proofs
 a variant, in the form of `second_campaign.py`; DIR has what came of each statement, by its hash, so that a run that was
 stopped goes on within a variant too, and a statement of several variants is checked once.  Exit code 1 if cvc5 has a
 model against anything that Z3 has refuted, or Ethos refuses a proof.  With `--readings`, of the same variants: that the
-readings agree (`fencepost prove --readings --second-opinion cvc5`); FILE (`certified-readings.json`) goes into the page
-that is made next to it.
+readings agree (`fencepost prove --readings --second-opinion cvc5`), where a check that ran out of time refuses none;
+FILE (`certified-readings.json`) goes into the page that is made next to it.
 """
 
 import argparse
@@ -55,7 +55,7 @@ CERTIFIED_BY = (*CHECKED_BY, "proofs/engines/second/certified_readings.py")
 READ_BY = ("proofs/readings", "proofs/engines/explore", "proofs/engines/run_engines.py", *CERTIFIED_BY)
 """What states them, too."""
 LATE = "has not ended within"
-"""What Ethos's answer has where its time was over."""
+"""Part of what Ethos's verdict says when the check ran out of time (`ethos.py`)."""
 READINGS = "certified-readings.json"
 OF_READINGS = f"""
 ## Readings
@@ -63,8 +63,8 @@ OF_READINGS = f"""
 What the explorer's packed words and the columns of replay execute is what the Z3 terms state, in all states within the
 bounds of the smoke profile: a question for each choice of an action's parameters, and for each property. *Certified*:
 cvc5 has proved it within {certified_readings.UNITS:,} units, and Ethos finds the proof correct. Z3 prints the texts of
-these questions, so that its terms are trusted, and its answers are not. Plain Python is run, in reachable states, and
-not proved.
+these questions, so that its terms are trusted, and its answers are not. Where Ethos has not ended, cvc5 has proved the
+question, and the proof was not checked. Plain Python is run, in reachable states, and not proved.
 """
 
 
@@ -117,7 +117,7 @@ def of_question(text: str, ethos: Ethos | None) -> tuple[certified_readings.Stan
     asked = text, code(*CERTIFIED_BY), tools(), str(certified_readings.UNITS)
     found = once(Path(os.environ[CHECKED]), lambda: {"answer": OF_QUESTION(text, ethos)}, *asked)
     standing, why = found["answer"]
-    # Where its time was over, Ethos has said nothing of the proof.
+    # A check that ran out of time has not judged the proof.
     return ("undecided" if LATE in why else standing), why
 
 
@@ -202,7 +202,7 @@ def page(rows: list[dict[str, Any]], of_readings: list[dict[str, Any]]) -> str:
     refused = sum(len(row["refused"]) for row in rows) or "none"
     old = outdated(standing(protocols().values())[1])
     lines = [
-        HEAD, *counted("steps", rows), f"Ethos refuses a proof of {refused}. By",
+        HEAD, *counted("steps", rows), f"Ethos refuses the proofs of {refused} of them. Made by",
         " and ".join(dict.fromkeys(row["tools"] for row in rows)) + ".",
         *([f"{old[0].upper()}{old[1:]}."] if old else []), "", *table("steps", rows),
     ]  # fmt: skip

@@ -130,7 +130,7 @@ def test_the_command_has_what_the_second_solver_says(monkeypatch: pytest.MonkeyP
 def test_a_proof_that_ethos_does_not_end_is_undecided_in_a_campaign(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """It is not refused, and it is asked again in the next run, which has more time perhaps."""
+    """A check that ran out of time refuses nothing, and the next run makes it again: the machine may be idler then."""
     program, rules, statement, proof = (tmp_path / name for name in ("slow", "Cpc.eo", "statement.smt2", "proof.cpc"))
     program.write_text("#!/bin/sh\nexec sleep 60\n")
     program.chmod(0o755)
